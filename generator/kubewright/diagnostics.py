@@ -1,0 +1,67 @@
+"""Problems in a spec are data: collected over a whole run, sorted, printed once.
+
+Exceptions are for bugs of ours. A stage that meets a problem in its input adds a ``Diagnostic`` to the
+``Diagnostics`` it was given and goes on with whatever still makes sense.
+Codes are stable and never reused; docs/diagnostics.md lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kubewright.location import Location
+
+
+class Severity(Enum):
+    """How much a diagnostic weighs: an ``ERROR`` stops the run before anything is written."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One problem: where, what, and what to do next (``hint`` may be empty)."""
+
+    code: str
+    severity: Severity
+    message: str
+    location: Location
+    hint: str = ""
+
+    def __str__(self) -> str:
+        head = f"{self.location}: {self.severity.value} {self.code}: {self.message}"
+        return f"{head}\n  hint: {self.hint}" if self.hint else head
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """The problems of one run. Iterates in order of place, then code; equal ones count once."""
+
+    _items: dict[Diagnostic, None] = field(default_factory=dict)
+
+    def error(self, code: str, message: str, location: Location, hint: str = "") -> None:
+        """Adds an error."""
+        self._items[Diagnostic(code, Severity.ERROR, message, location, hint)] = None
+
+    def warning(self, code: str, message: str, location: Location, hint: str = "") -> None:
+        """Adds a warning."""
+        self._items[Diagnostic(code, Severity.WARNING, message, location, hint)] = None
+
+    def note(self, code: str, message: str, location: Location, hint: str = "") -> None:
+        """Adds a note."""
+        self._items[Diagnostic(code, Severity.NOTE, message, location, hint)] = None
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return iter(sorted(self._items, key=lambda d: (d.location, d.code, d.message)))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether the run must stop before writing."""
+        return any(d.severity is Severity.ERROR for d in self._items)

@@ -1,0 +1,117 @@
+"""The whole of what was read: definitions and resources, before and after linking.
+
+A ``Source`` yields a ``Fragment``, which may refer to types it does not define; ``link`` joins fragments
+like object files into one ``Api``. Tuples in an ``Api`` are sorted, so equal inputs give equal output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.types import Definition, Json
+from kubewright.location import Location
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrinterColumn:
+    """A column of the Table form. ``json_path`` is empty for built-in kinds, whose cells are computed."""
+
+    name: str
+    type: str
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+    json_path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subresource:
+    """A subresource of a resource: ``status``, ``scale``, ``eviction``, … ``group``, ``version`` and
+    ``kind`` name the object it takes and gives. The three paths are those of a CRD's scale."""
+
+    name: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+    spec_replicas_path: str = ""
+    status_replicas_path: str = ""
+    label_selector_path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """One served resource of one version. ``definition`` names its object's ``Definition``. The last four
+    are life-cycle facts of built-in kinds: releases such as ``1.36``, and the GVK to use instead."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    definition: str
+    location: Location
+    list_kind: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[Subresource, ...] = ()
+    printer_columns: tuple[PrinterColumn, ...] = ()
+    selectable_fields: tuple[str, ...] = ()
+    served: bool = True
+    storage: bool = True
+    deprecated: bool = False
+    deprecation_warning: str = ""
+    introduced: str = ""
+    deprecated_in: str = ""
+    removed_in: str = ""
+    replacement: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragment:
+    """What one source read: may refer to definitions of other fragments."""
+
+    origin: str
+    definitions: tuple[Definition, ...] = ()
+    resources: tuple[Resource, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """Everything of a run, linked and checked: every ``Ref`` resolves, names are unique, order is fixed
+    (definitions by group, version, name; resources by group, version, plural)."""
+
+    name: str
+    definitions: tuple[Definition, ...]
+    resources: tuple[Resource, ...]
+
+
+class Source(Protocol):
+    """Reads one kind of spec. One file each, in ``source/``."""
+
+    def read(self, document: Json, location: Location, diagnostics: Diagnostics) -> Fragment:
+        """Turns a parsed document into a fragment; every problem goes into ``diagnostics``."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file to write: ``path`` relative to the output folder, with forward slashes."""
+
+    path: str
+    content: str
+
+
+class Emitter(Protocol):
+    """Writes one kind of file. Pure: no disk, no reading of another emitter's output."""
+
+    @property
+    def name(self) -> str:
+        """What ``--only`` calls it."""
+
+    def emit(self, api: Api) -> Iterable[File]:
+        """The files of ``api``, in any order; paths are unique over all emitters."""
