@@ -1,0 +1,465 @@
+"""Where a client connects and as whom: kubeconfig files, exec plugins, in-cluster service accounts.
+
+Rules (client-go's loading rules, as kubectl applies them):
+
+* An explicit path wins; else every file of ``KUBECONFIG`` (split at the platform's path separator; files that
+  do not exist are passed over); else ``~/.kube/config``; else the service account of the pod we run in.
+* Merging: the first file that has a cluster, user or context of a name gives the whole entry, and the first
+  that names a current context decides it. Relative paths are relative to the file that wrote them.
+* Of a user's credentials ``tokenFile`` beats ``token``; certificates are used besides either. Token files are
+  read again a minute after the last reading, so rotated service-account tokens are picked up.
+* An exec plugin (client.authentication.k8s.io/v1, v1beta1) is run when its credential is first needed, when
+  it has expired, and after a 401.
+* ``*-data`` fields beat the file of the same name.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+TOKEN_FILE_SECONDS: Final = 60.0
+EXEC_SECONDS: Final = 60.0
+EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+
+
+class ConfigError(Exception):
+    """A kubeconfig or its environment cannot be used. The text names the file, the entry and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impersonation:
+    """Whom to act as (``Impersonate-*`` headers)."""
+
+    user: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def headers(self) -> list[tuple[str, str]]:
+        """The request headers, in a fixed order."""
+        found: list[tuple[str, str]] = []
+        if self.user:
+            found.append(("Impersonate-User", self.user))
+        if self.uid:
+            found.append(("Impersonate-Uid", self.uid))
+        found += [("Impersonate-Group", group) for group in self.groups]
+        found += [
+            (f"Impersonate-Extra-{key}", v) for key, values in sorted(self.extra.items()) for v in values
+        ]
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecPlugin:
+    """A program that prints an ExecCredential."""
+
+    api_version: str
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: str = "IfAvailable"
+    directory: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """What proves who we are on the next request: a header value, a certificate, or nothing."""
+
+    authorization: str = ""
+    certificate: bytes = b""
+    key: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """A resolved connection: one server, one identity. PEM material is held as bytes, never as paths.
+
+    ``namespace`` is the default for calls that name none. ``proxy_url`` may be ``http://`` or ``https://``.
+    """
+
+    server: str
+    namespace: str = "default"
+    certificate_authority: bytes = b""
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+    certificate: bytes = b""
+    key: bytes = b""
+    token: str = ""
+    token_file: str = ""
+    username: str = ""
+    password: str = ""
+    exec_plugin: ExecPlugin | None = None
+    impersonation: Impersonation = field(default_factory=Impersonation)
+    cluster: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        context: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> Config:
+        """The configuration that kubectl would use here.
+
+        ``path`` is one kubeconfig file; without it KUBECONFIG, ``~/.kube/config`` and the service account of
+        a pod are tried in that order. Raises ``ConfigError``.
+        """
+        env = os.environ if environment is None else environment
+        files = _files(path, env)
+        if not files:
+            if env.get("KUBERNETES_SERVICE_HOST"):
+                return cls.in_cluster(environment=env)
+            raise ConfigError(
+                "no kubeconfig found: set KUBECONFIG, write ~/.kube/config, or run inside a pod"
+            )
+        return from_document(merge_files(files), context=context, environment=env)
+
+    @classmethod
+    def in_cluster(
+        cls, *, folder: Path = SERVICE_ACCOUNT, environment: Mapping[str, str] | None = None
+    ) -> Config:
+        """The service account of the pod this process runs in. Raises ``ConfigError`` outside a pod."""
+        env = os.environ if environment is None else environment
+        host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT")
+        if not host or not port:
+            raise ConfigError("not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+        token_file = folder / "token"
+        if not token_file.is_file():
+            raise ConfigError(f"{token_file}: no service account token is mounted here")
+        named = folder / "namespace"
+        return cls(
+            server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+            certificate_authority=_read(str(folder / "ca.crt"), "certificate-authority"),
+            token_file=str(token_file),
+            namespace=named.read_text().strip() if named.is_file() else "default",
+        )
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether the server is reached over TLS."""
+        return self.server.startswith("https:")
+
+    def with_namespace(self, namespace: str) -> Config:
+        """The same connection with another default namespace."""
+        return replace(self, namespace=namespace)
+
+
+# ------------------------------------------------------------------ files
+
+
+def _files(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> list[Path]:
+    if path is not None:
+        explicit = Path(path)
+        if not explicit.is_file():
+            raise ConfigError(f"{explicit}: no such kubeconfig file")
+        return [explicit]
+    if listed := env.get("KUBECONFIG"):
+        found = [Path(name).expanduser() for name in listed.split(os.pathsep) if name]
+        kept = [name for name in found if name.is_file()]
+        if found and not kept:
+            raise ConfigError(f"KUBECONFIG names no file that exists: {listed}")
+        return kept
+    home = Path(env.get("HOME", "~")).expanduser() / ".kube" / "config"
+    return [home] if home.is_file() else []
+
+
+def merge_files(files: list[Path]) -> dict[str, Any]:
+    """One kubeconfig document out of several files, with every path in it made absolute."""
+    import yaml  # here, because a client that is given a Config by code needs no YAML at all
+
+    merged: dict[str, Any] = {"clusters": {}, "users": {}, "contexts": {}, "current-context": ""}
+    for file in files:
+        try:
+            document = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file}: not a readable kubeconfig: {str(error).splitlines()[0]}") from None
+        if document is None:
+            continue
+        if not isinstance(document, dict) or document.get("kind", "Config") != "Config":
+            raise ConfigError(f"{file}: not a kubeconfig (kind Config)")
+        for section, inner in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
+            entries = document.get(section) or []
+            if not isinstance(entries, list):
+                raise ConfigError(f"{file}: {section}: must be a list of named entries")
+            for entry in entries:
+                if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+                    raise ConfigError(f"{file}: {section}: an entry has no name")
+                body = entry.get(inner) or {}
+                if not isinstance(body, dict):
+                    raise ConfigError(f"{file}: {section}[{entry['name']}]: {inner} must be a map")
+                merged[section].setdefault(entry["name"], _absolute(body, file.resolve().parent))
+        merged["current-context"] = merged["current-context"] or document.get("current-context") or ""
+    return merged
+
+
+def _absolute(body: dict[str, Any], folder: Path) -> dict[str, Any]:
+    paths = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+    fixed = {k: str(folder / v) if k in paths and isinstance(v, str) and v else v for k, v in body.items()}
+    if isinstance(fixed.get("exec"), dict):
+        fixed["exec"] = fixed["exec"] | {"directory": str(folder)}
+    return fixed
+
+
+def from_document(
+    document: Mapping[str, Any], *, context: str = "", environment: Mapping[str, str] | None = None
+) -> Config:
+    """The connection of one context of a merged kubeconfig (entries by name). Raises ``ConfigError``."""
+    env = os.environ if environment is None else environment
+    name = context or document["current-context"]
+    if not name:
+        raise ConfigError("no context chosen: the kubeconfig has no current-context")
+    if name not in document["contexts"]:
+        known = ", ".join(sorted(document["contexts"])) or "none"
+        raise ConfigError(f'context "{name}" does not exist; there are: {known}')
+    chosen = document["contexts"][name]
+    cluster = _entry(document, "clusters", chosen.get("cluster"), name)
+    user = _entry(document, "users", chosen.get("user"), name) if chosen.get("user") else {}
+    server = cluster.get("server") or ""
+    if urlsplit(server).scheme not in ("http", "https"):
+        raise ConfigError(
+            f'cluster "{chosen.get("cluster")}": server must be an http or https URL, not "{server}"'
+        )
+    return Config(
+        server=server.rstrip("/"),
+        namespace=chosen.get("namespace") or "default",
+        certificate_authority=_material(cluster, "certificate-authority"),
+        insecure_skip_tls_verify=bool(cluster.get("insecure-skip-tls-verify")),
+        tls_server_name=cluster.get("tls-server-name") or "",
+        proxy_url=cluster.get("proxy-url") or proxy_of(server, env),
+        certificate=_material(user, "client-certificate"),
+        key=_material(user, "client-key"),
+        token=user.get("token") or "",
+        token_file=user.get("tokenFile") or "",
+        username=user.get("username") or "",
+        password=user.get("password") or "",
+        exec_plugin=_plugin(user.get("exec"), chosen.get("user")),
+        impersonation=Impersonation(
+            user=user.get("as") or "",
+            uid=user.get("as-uid") or "",
+            groups=tuple(user.get("as-groups") or ()),
+            extra={k: tuple(v) for k, v in (user.get("as-user-extra") or {}).items()},
+        ),
+        cluster=cluster,
+    )
+
+
+def _entry(document: Mapping[str, Any], section: str, name: object, context: str) -> dict[str, Any]:
+    if name not in document[section]:
+        raise ConfigError(
+            f'context "{context}": {section[:-1]} "{name or ""}" does not exist in the kubeconfig'
+        )
+    found: dict[str, Any] = document[section][name]
+    return found
+
+
+def _material(entry: Mapping[str, Any], name: str) -> bytes:
+    if data := entry.get(f"{name}-data"):
+        try:
+            return base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError, TypeError):
+            raise ConfigError(f"{name}-data: not base64") from None
+    return _read(entry[name], name) if entry.get(name) else b""
+
+
+def _read(path: str, name: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{name}: cannot read {path}: {error.strerror}") from None
+
+
+def _plugin(entry: Mapping[str, Any] | None, user: object) -> ExecPlugin | None:
+    if not entry:
+        return None
+    version = entry.get("apiVersion") or ""
+    if version not in EXEC_VERSIONS:
+        raise ConfigError(
+            f'user "{user}": exec.apiVersion "{version}" is not one of {", ".join(EXEC_VERSIONS)}'
+        )
+    if not entry.get("command"):
+        raise ConfigError(f'user "{user}": exec.command is required')
+    return ExecPlugin(
+        api_version=version,
+        command=entry["command"],
+        args=tuple(entry.get("args") or ()),
+        env={e["name"]: e.get("value", "") for e in entry.get("env") or ()},
+        install_hint=entry.get("installHint") or "",
+        provide_cluster_info=bool(entry.get("provideClusterInfo")),
+        interactive_mode=entry.get("interactiveMode") or "IfAvailable",
+        directory=entry.get("directory") or "",
+    )
+
+
+def proxy_of(server: str, env: Mapping[str, str]) -> str:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for ``server``, as Go's net/http reads them:
+    loopback is never proxied, NO_PROXY holds host suffixes, CIDR ranges or ``*``."""
+    parts = urlsplit(server)
+    host, scheme = (parts.hostname or "").lower(), parts.scheme
+    proxy = env.get(f"{scheme.upper()}_PROXY") or env.get(f"{scheme}_proxy") or ""
+    if not proxy or host == "localhost" or host.startswith("127.") or host == "::1":
+        return ""
+    for pattern in (env.get("NO_PROXY") or env.get("no_proxy") or "").split(","):
+        if _matches(pattern.strip().lower(), host, parts.port):
+            return ""
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _matches(pattern: str, host: str, port: int | None) -> bool:
+    import ipaddress
+
+    if not pattern:
+        return False
+    if pattern == "*":
+        return True
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(pattern, strict=False)
+    except ValueError:
+        name, colon, number = pattern.partition(":")
+        if colon and number.isdigit() and int(number) != (port or 443):
+            return False
+        bare = name.lstrip("*").lstrip(".")
+        return (host == bare and not name.startswith((".", "*."))) or host.endswith(f".{bare}")
+
+
+# ------------------------------------------------------------------ credentials
+
+
+class CredentialSource:
+    """Gives the credential of the next request; safe to share between threads.
+
+    ``current()`` may read a token file or run an exec plugin; ``refresh()`` drops what is cached, after a
+    401. Raises ``ConfigError`` where a plugin fails.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._lock = threading.Lock()
+        self._cached: Credential | None = None
+        self._until = 0.0
+
+    @property
+    def may_block(self) -> bool:
+        """Whether ``current()`` may read files or run programs (then async code calls it in a thread)."""
+        fresh = self._cached is not None and time.monotonic() < self._until
+        return not fresh and bool(self._config.token_file or self._config.exec_plugin)
+
+    @property
+    def can_refresh(self) -> bool:
+        """Whether another credential may come after ``refresh()``."""
+        return bool(self._config.token_file or self._config.exec_plugin)
+
+    def refresh(self) -> None:
+        """Forgets the cached credential."""
+        with self._lock:
+            self._cached = None
+
+    def current(self) -> Credential:
+        """The credential to use now."""
+        cached = self._cached
+        if cached is not None and time.monotonic() < self._until:
+            return cached
+        with self._lock:
+            if self._cached is None or time.monotonic() >= self._until:
+                self._cached, seconds = self._make()
+                self._until = time.monotonic() + seconds
+            return self._cached
+
+    def _make(self) -> tuple[Credential, float]:
+        config = self._config
+        if config.exec_plugin is not None:
+            return run_plugin(config.exec_plugin, config)
+        own = Credential(certificate=config.certificate, key=config.key)
+        if config.token_file:
+            token = _read(config.token_file, "tokenFile").decode("utf-8", "replace").strip()
+            return replace(own, authorization=f"Bearer {token}"), TOKEN_FILE_SECONDS
+        if config.token:
+            return replace(own, authorization=f"Bearer {config.token}"), float("inf")
+        if config.username:
+            pair = base64.b64encode(f"{config.username}:{config.password}".encode()).decode()
+            return replace(own, authorization=f"Basic {pair}"), float("inf")
+        return own, float("inf")
+
+
+def run_plugin(plugin: ExecPlugin, config: Config) -> tuple[Credential, float]:
+    """Runs an exec plugin; gives its credential and for how many seconds it holds (KEP-541).
+
+    Raises ``ConfigError`` with the plugin's own words and install hint where it cannot be run, fails, takes
+    longer than a minute, or prints no ExecCredential.
+    """
+    tty = plugin.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
+    if plugin.interactive_mode == "Always" and not tty:
+        raise ConfigError(f'exec plugin "{plugin.command}" needs a terminal (interactiveMode Always)')
+    spec: dict[str, Any] = {"interactive": tty}
+    if plugin.provide_cluster_info:
+        spec["cluster"] = {
+            "server": config.server,
+            "tls-server-name": config.tls_server_name,
+            "insecure-skip-tls-verify": config.insecure_skip_tls_verify,
+            "certificate-authority-data": base64.b64encode(config.certificate_authority).decode(),
+        }
+    info = {"kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec}
+    command = plugin.command
+    if os.sep in command and not Path(command).is_absolute() and plugin.directory:
+        command = str(Path(plugin.directory) / command)
+    try:
+        done = subprocess.run(
+            [command, *plugin.args],
+            env={**os.environ, **plugin.env, "KUBERNETES_EXEC_INFO": json.dumps(info)},
+            stdin=None if tty else subprocess.DEVNULL,
+            capture_output=True,
+            timeout=EXEC_SECONDS,
+            check=False,
+        )
+    except FileNotFoundError:
+        hint = f": {plugin.install_hint}" if plugin.install_hint else ""
+        raise ConfigError(f'exec plugin "{command}" not found{hint}') from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigError(f'exec plugin "{command}" could not be run: {error}') from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise ConfigError(f'exec plugin "{command}" ended with {done.returncode}: {said}')
+    try:
+        answer = json.loads(done.stdout)
+        status = answer["status"]
+        if answer["kind"] != "ExecCredential" or answer["apiVersion"] != plugin.api_version:
+            raise ValueError(f"it answered {answer['apiVersion']} {answer['kind']}")
+        token = status.get("token") or ""
+        certificate = (status.get("clientCertificateData") or "").encode()
+        key = (status.get("clientKeyData") or "").encode()
+        if not token and not (certificate and key):
+            raise ValueError("it gave neither a token nor a certificate with its key")
+        expires = status.get("expirationTimestamp")
+        seconds = float("inf")
+        if expires:
+            ends = datetime.fromisoformat(expires.replace("Z", "+00:00"))
+            seconds = max(0.0, (ends - datetime.now(UTC)).total_seconds())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f'exec plugin "{command}" printed no {plugin.api_version} ExecCredential: {error}'
+        ) from None
+    return (
+        Credential(
+            authorization=f"Bearer {token}" if token else "",
+            certificate=certificate or config.certificate,
+            key=key or config.key,
+        ),
+        seconds,
+    )
