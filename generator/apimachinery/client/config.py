@@ -212,9 +212,12 @@ def merge_files(files: list[Path]) -> dict[str, Any]:
 
 def _absolute(body: dict[str, Any], folder: Path) -> dict[str, Any]:
     paths = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-    fixed = {k: str(folder / v) if k in paths and isinstance(v, str) and v else v for k, v in body.items()}
-    if isinstance(fixed.get("exec"), dict):
-        fixed["exec"] = fixed["exec"] | {"directory": str(folder)}
+    fixed: dict[str, Any] = {
+        k: str(folder / v) if k in paths and isinstance(v, str) and v else v for k, v in body.items()
+    }
+    plugin: Any = fixed.get("exec")
+    if isinstance(plugin, dict):
+        fixed["exec"] = {**plugin, "directory": str(folder)}
     return fixed
 
 

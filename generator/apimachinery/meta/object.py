@@ -1,8 +1,8 @@
 """What every generated model class derives from.
 
-``Part`` is any struct of an API; ``Object`` is a Kind: a struct with apiVersion, kind and metadata. Objects can be
-weakly referenced, so that the client can keep, beside an object it decoded, the bytes it came from, and write
-back what the model does not know (apimachinery.client.lossless).
+``Part`` is any struct of an API; ``Object`` is a Kind: a struct with apiVersion, kind and metadata. Objects
+can be weakly referenced, so that the client can keep, beside an object it decoded, the bytes it came from,
+and write back what the model does not know (apimachinery.client.lossless).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 
 class Part(msgspec.Struct, kw_only=True):
-    """A part of an object. Generated subclasses name their fields in snake case and their JSON keys by rename."""
+    """A part of an object. Subclasses name fields in snake case and their JSON keys by rename."""
 
 
 class Object(Part, kw_only=True, weakref=True):
