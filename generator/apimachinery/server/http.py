@@ -1,0 +1,102 @@
+"""What passes between the HTTP shell and the API: ``Request`` in, ``Response`` or ``StreamResponse`` out.
+
+The shell (``shell.py``) has read, bounded and authenticated a request before a handler sees it, and times,
+compresses and sends what the handler returns. A handler never touches a socket; a failure it raises is an
+``ApiError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from urllib.parse import unquote_plus
+
+Handler = Callable[["Request"], Awaitable["Response | StreamResponse"]]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(slots=True)
+class Request:
+    """A request whose body has been read.
+
+    ``path`` is percent-decoded; ``query_string`` is as it came. ``headers`` have lower-case names; values of
+    a repeated header are joined by ``", "``.
+    """
+
+    method: str
+    path: str
+    query_string: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    user: User = User("system:admin", groups=("system:masters", "system:authenticated"))
+    _query: dict[str, list[str]] | None = None
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        """The query's values by name, in order; parsed once."""
+        if self._query is None:
+            self._query = parse_query(self.query_string)
+        return self._query
+
+    def first(self, name: str, default: str = "") -> str:
+        """The first value of a query parameter."""
+        values = self.query.get(name)
+        return values[0] if values else default
+
+
+@dataclass(slots=True)
+class Response:
+    """A whole answer. ``body`` in several parts is sent without being joined.
+
+    ``headers`` are beside Content-Type, Content-Length, Content-Encoding, Vary and Date: the shell sets those.
+    """
+
+    status: int
+    body: bytes | tuple[bytes, ...] = b""
+    content_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class StreamResponse:
+    """An answer that comes in parts: each item of ``parts`` is sent at once.
+
+    The iterator is closed (``aclose``) when the client goes or the server ends; by returning it ends the answer.
+    """
+
+    status: int
+    parts: AsyncIterator[bytes]
+    content_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def parse_query(text: str) -> dict[str, list[str]]:
+    """Query parameters as Go's ``url.ParseQuery`` reads them: pairs with ``;`` or a bad escape are dropped."""
+    found: dict[str, list[str]] = {}
+    for pair in text.split("&") if text else ():
+        if not pair or ";" in pair:
+            continue
+        name, _, value = pair.partition("=")
+        if "%" in pair or "+" in pair:
+            if not _good_escapes(pair):
+                continue
+            name, value = unquote_plus(name, errors="replace"), unquote_plus(value, errors="replace")
+        found.setdefault(name, []).append(value)
+    return found
+
+
+_HEX = frozenset("0123456789abcdefABCDEF")
+
+
+def _good_escapes(text: str) -> bool:
+    pieces = text.split("%")[1:]
+    return all(len(piece) >= 2 and piece[0] in _HEX and piece[1] in _HEX for piece in pieces)

@@ -1,0 +1,195 @@
+"""The storage contract: keys, bytes and revisions; nothing here knows a kind.
+
+Theory. A store is a log. Every write appends one record and thereby takes the next *revision*, a number that
+grows by one for the whole store; the state at revision R is what the log says up to R. From that follow all
+the rest:
+
+- **Optimistic concurrency.** A writer names the revision of the record it read (``expected``); the write
+  happens only if that record is still the key's newest. No locks, no transactions over several keys.
+- **One snapshot over pages.** ``list(at=R)`` answers the same for ever, until R is compacted.
+- **Watch.** ``watch(after=R)`` gives every record past R whose key has the prefix, each once, in the order of
+  revisions, with no gap between what is replayed and what comes live.
+- **Compaction.** ``compact(R)`` forgets the records that no state at or past R needs. Reading before R is
+  ``Compacted`` from then on; the newest record of a living key is never forgotten.
+
+An object's JSON carries its own revision (``metadata.resourceVersion``), yet the revision is known only when
+the record is appended. So a writer hands over a ``Value``: the encoded object, cut where the number belongs.
+The driver joins it once; the same bytes then serve every get, list and watch.
+
+Keys are ``/GROUP/RESOURCE/[NAMESPACE/]NAME`` and order as their UTF-8 bytes do (etcd's order).
+
+Everything is called on one event loop's thread. What waits is a coroutine; a driver hides its own threads.
+A write returns when it is durable and after every watch of this process has been handed its event, so who
+reads the watch cache after a write sees it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+REVISION_MARK = f"revision-{secrets.token_hex(16)}"
+"""Stands for the revision in an object that is encoded for ``Value.cut``; no client can know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Bytes to store: ``head`` + the revision in decimals + ``tail``."""
+
+    head: bytes
+    tail: bytes
+
+    @classmethod
+    def cut(cls, encoded: bytes) -> Value:
+        """Cuts ``encoded`` at its one ``REVISION_MARK``. Raises ValueError where there is none."""
+        head, mark, tail = encoded.partition(_MARK)
+        if not mark:
+            raise ValueError("the encoded object has no revision mark")
+        return cls(head, tail)
+
+    def at(self, revision: int) -> bytes:
+        """The bytes as stored at ``revision``."""
+        return b"%b%d%b" % (self.head, revision, self.tail)
+
+
+_MARK = REVISION_MARK.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A key's state since ``revision``: its bytes, and the revision at which the key came to be."""
+
+    key: str
+    revision: int
+    created: int
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One write, as a watch sees it. ``previous`` is the record before it, None for a creation.
+
+    Of a deletion, ``record.value`` is the object's last content with the revision of the deletion.
+    """
+
+    record: Record
+    previous: Record | None
+    deleted: bool = False
+
+    @property
+    def revision(self) -> int:
+        """The revision of the write."""
+        return self.record.revision
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some records of a list, by key, of the state at ``revision``; ``remaining`` is how many follow."""
+
+    records: Sequence[Record]
+    revision: int
+    remaining: int = 0
+
+
+class StorageError(Exception):
+    """A refused operation; the subclasses say which."""
+
+
+class KeyExists(StorageError):
+    """``create`` of a key that lives."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"{key} exists")
+        self.key = key
+
+
+class KeyNotFound(StorageError):
+    """``update`` or ``delete`` of a key that does not live."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"{key} does not exist")
+        self.key = key
+
+
+class RevisionConflict(StorageError):
+    """``update`` or ``delete`` of a record that is no longer the newest; ``current`` is."""
+
+    def __init__(self, expected: int, current: Record) -> None:
+        super().__init__(f"{current.key} is at revision {current.revision}, not {expected}")
+        self.expected = expected
+        self.current = current
+
+
+class Compacted(StorageError):
+    """A read or watch before the oldest revision that is kept."""
+
+    def __init__(self, revision: int, oldest: int) -> None:
+        super().__init__(f"revision {revision} is compacted; the oldest kept is {oldest}")
+        self.revision = revision
+        self.oldest = oldest
+
+
+class FutureRevision(StorageError):
+    """A read at a revision that is not yet written."""
+
+    def __init__(self, revision: int, current: int) -> None:
+        super().__init__(f"revision {revision} is not yet written; the newest is {current}")
+        self.revision = revision
+        self.current = current
+
+
+class StorageClosed(StorageError):
+    """Any operation after ``close``, and a write that could not be made durable: its outcome is unknown."""
+
+
+Sink = Callable[[Sequence[Event]], None]
+"""Takes events in the order of their revisions; must not raise, wait or write."""
+
+
+class Watch(Protocol):
+    """A running watch."""
+
+    def close(self) -> None:
+        """Ends it: the sink is not called again. Harmless when repeated."""
+
+
+class Storage(Protocol):
+    """What a driver does. All lists are by key; ``prefix`` may be empty for everything."""
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that is durable and handed to the watches; 1 in an empty store."""
+
+    @property
+    def compacted(self) -> int:
+        """The oldest revision that can be read; a watch may start after it."""
+
+    async def get(self, key: str, *, at: int = 0) -> Record | None:
+        """The record of ``key`` now, or at a revision. Raises Compacted, FutureRevision."""
+
+    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> Page:
+        """The records whose keys start with ``prefix`` and are greater than ``after``, now or at a revision;
+        ``limit`` at most where it is not 0. Raises Compacted, FutureRevision."""
+
+    async def create(self, key: str, value: Value) -> Record:
+        """Appends the first record of ``key``. Raises KeyExists."""
+
+    async def update(self, key: str, expected: int, value: Value) -> Record:
+        """Appends the record after the one at ``expected``. Raises KeyNotFound, RevisionConflict."""
+
+    async def delete(self, key: str, expected: int, last: Value) -> Record:
+        """Ends ``key``; ``last`` is what its DELETED event shows. Raises KeyNotFound, RevisionConflict."""
+
+    def watch(self, prefix: str, after: int, sink: Sink) -> Watch:
+        """Calls ``sink`` with every event past revision ``after``: those already written before this returns,
+        the later ones as they come. ``after`` may lie in the future: then events up to it are left out.
+        Raises Compacted."""
+
+    async def compact(self, revision: int) -> None:
+        """Forgets what only states before ``revision`` need. Raises FutureRevision; a revision at or before
+        an earlier call's does nothing."""
+
+    async def close(self) -> None:
+        """Finishes the writes under way and lets go of files; harmless when repeated."""

@@ -1,0 +1,105 @@
+"""The memory driver: the contract over ``History`` alone. Writes return at once; nothing survives ``close``."""
+
+from __future__ import annotations
+
+from .history import History
+from .interface import (
+    Compacted,
+    Event,
+    FutureRevision,
+    KeyExists,
+    KeyNotFound,
+    Page,
+    Record,
+    RevisionConflict,
+    Sink,
+    StorageClosed,
+    Value,
+    Watch,
+)
+from .subscribers import Subscribers
+
+
+class MemoryStorage:
+    """See ``interface.Storage``."""
+
+    def __init__(self) -> None:
+        self._history = History()
+        self._subscribers = Subscribers()
+        self._closed = False
+
+    @property
+    def revision(self) -> int:
+        """The newest revision."""
+        return self._history.newest
+
+    @property
+    def compacted(self) -> int:
+        """The oldest revision that can be read."""
+        return self._history.oldest
+
+    async def get(self, key: str, *, at: int = 0) -> Record | None:
+        """See the contract."""
+        return self._history.get(key, self._history.check(at))
+
+    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> Page:
+        """See the contract."""
+        return self._history.page(prefix, self._history.check(at), after, limit)
+
+    async def create(self, key: str, value: Value) -> Record:
+        """See the contract."""
+        if self._history.current(key) is not None:
+            raise KeyExists(key)
+        revision = self._next()
+        return self._append(Event(Record(key, revision, revision, value.at(revision)), None))
+
+    async def update(self, key: str, expected: int, value: Value) -> Record:
+        """See the contract."""
+        current = self._current(key, expected)
+        revision = self._next()
+        return self._append(Event(Record(key, revision, current.created, value.at(revision)), current))
+
+    async def delete(self, key: str, expected: int, last: Value) -> Record:
+        """See the contract."""
+        current = self._current(key, expected)
+        revision = self._next()
+        return self._append(
+            Event(Record(key, revision, current.created, last.at(revision)), current, deleted=True)
+        )
+
+    def watch(self, prefix: str, after: int, sink: Sink) -> Watch:
+        """See the contract."""
+        if after < self.compacted:
+            raise Compacted(after, self.compacted)
+        past = self._history.since(after, prefix)
+        if past:
+            sink(past)
+        return self._subscribers.add(prefix, max(after, self.revision), sink)
+
+    async def compact(self, revision: int) -> None:
+        """See the contract."""
+        if revision > self.revision:
+            raise FutureRevision(revision, self.revision)
+        self._history.compact(revision)
+
+    async def close(self) -> None:
+        """See the contract."""
+        self._closed = True
+
+    def _next(self) -> int:
+        if self._closed:
+            raise StorageClosed("the storage is closed")
+        return self._history.newest + 1
+
+    def _current(self, key: str, expected: int) -> Record:
+        current = self._history.current(key)
+        if current is None:
+            raise KeyNotFound(key)
+        if current.revision != expected:
+            raise RevisionConflict(expected, current)
+        return current
+
+    def _append(self, event: Event) -> Record:
+        self._history.append(event)
+        self._subscribers.publish((event,))
+        return event.record

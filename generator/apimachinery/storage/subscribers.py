@@ -1,0 +1,57 @@
+"""The live half of ``Storage.watch``: who is called with which events. Shared by the in-process drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .interface import Event, Sink
+
+
+class Subscribers:
+    """Running watches; ``publish`` hands a batch of events to each."""
+
+    def __init__(self) -> None:
+        self._watches: list[Subscription] = []
+
+    def add(self, prefix: str, after: int, sink: Sink) -> Subscription:
+        """Starts a watch that leaves out what is at or before ``after``."""
+        watch = Subscription(self, prefix, after, sink)
+        self._watches.append(watch)
+        return watch
+
+    def publish(self, events: Sequence[Event]) -> None:
+        """Calls every sink with those of ``events`` that are its own."""
+        for watch in tuple(self._watches):
+            watch.take(events)
+
+    def remove(self, watch: Subscription) -> None:
+        """Forgets a watch."""
+        if watch in self._watches:
+            self._watches.remove(watch)
+
+
+class Subscription:
+    """One running watch."""
+
+    __slots__ = ("_after", "_group", "_prefix", "_sink")
+
+    def __init__(self, group: Subscribers, prefix: str, after: int, sink: Sink) -> None:
+        self._group = group
+        self._prefix = prefix
+        self._after = after
+        self._sink = sink
+
+    def take(self, events: Sequence[Event]) -> None:
+        """Passes on what the watch asked for."""
+        if self._prefix or events[0].revision <= self._after:
+            events = [
+                event
+                for event in events
+                if event.revision > self._after and event.record.key.startswith(self._prefix)
+            ]
+        if events:
+            self._sink(events)
+
+    def close(self) -> None:
+        """Ends the watch."""
+        self._group.remove(self)
