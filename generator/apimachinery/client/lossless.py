@@ -1,0 +1,129 @@
+"""Nothing lost on the way: writing back an object keeps what its model does not know.
+
+Theory. A model knows a part of an object; the server may know more (a newer release, a field that a CRD
+preserves). So beside every decoded object lie the bytes it came from. To write the object back, three JSON
+values are held against each other: ``raw`` (what came), ``old`` (raw as the model sees it, encoded again)
+and ``new`` (the model now). What changed from old to new is done to raw; what the model never saw stays, nulls
+and order of keys included:
+
+* a key of ``new`` that ``old`` has equal: keep raw's value; differing: descend; lacking in ``old``: set it;
+* a key of ``old`` that ``new`` lacks: the user took it away: remove it from raw;
+* a key of raw that ``old`` lacks: unknown to the model (or a null it shows as unset): keep it;
+* lists: every new item is paired with the old item it came from, and raw's item at that place is rewritten.
+  Pairs are found by equality first, then by the fields that commonly identify items (``name``, ``key``,
+  ``type``, …), then, if as many items are left over on both sides and their names do not tell them apart, by
+  position. An item without a pair is new and stands as it is.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from apimachinery.meta.object import Object
+
+T = TypeVar("T")
+
+_ORIGINS: Final[dict[int, tuple[weakref.ref[Object], bytes | memoryview]]] = {}
+_LIKELY_KEYS: Final = ("name", "uid", "key", "type", "containerPort", "port", "mountPath", "devicePath", "ip")
+
+
+def remember(obj: Object, raw: bytes | memoryview) -> None:
+    """Keeps ``raw``, the JSON that ``obj`` was decoded from, for as long as ``obj`` lives."""
+    identity = id(obj)
+    _ORIGINS[identity] = (weakref.ref(obj, lambda _: _ORIGINS.pop(identity, None)), raw)
+
+
+def origin_of(obj: Object) -> bytes | memoryview | None:
+    """The JSON that ``obj`` was decoded from, or None for an object made in this program."""
+    entry = _ORIGINS.get(id(obj))
+    return entry[1] if entry is not None and entry[0]() is obj else None
+
+
+def encode(obj: Object) -> bytes:
+    """``obj`` as JSON, with everything kept that the bytes it came from hold and its class does not know."""
+    raw = origin_of(obj)
+    if raw is None:
+        return msgspec.json.encode(obj)
+    old_bytes = msgspec.json.encode(msgspec.json.decode(raw, type=type(obj)))
+    new_bytes = msgspec.json.encode(obj)
+    if old_bytes == new_bytes:
+        return bytes(raw)
+    decode = msgspec.json.decode
+    return msgspec.json.encode(rewrite(decode(raw), decode(old_bytes), decode(new_bytes)))
+
+
+def rewrite(raw: Any, old: Any, new: Any) -> Any:
+    """``raw`` with the change from ``old`` to ``new`` made to it; JSON values, none of them mutated."""
+    if isinstance(raw, dict) and isinstance(old, dict) and isinstance(new, dict):
+        kept = {k: v for k, v in raw.items() if k in new or k not in old}
+        for key, value in new.items():
+            if key not in old:
+                kept[key] = value
+            elif old[key] != value or type(old[key]) is not type(value):
+                kept[key] = rewrite(raw.get(key), old[key], value)
+        return kept
+    if isinstance(raw, list) and isinstance(old, list) and isinstance(new, list) and len(raw) == len(old):
+        origins = pair(old, new)
+        return [
+            item if at is None else rewrite(raw[at], old[at], item) if old[at] != item else raw[at]
+            for item, at in zip(new, origins, strict=True)
+        ]
+    return new
+
+
+def pair(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
+    """For each item of ``new`` the index of the item of ``old`` it came from, or None for a new one."""
+    free = dict.fromkeys(range(len(old)))
+    found: list[int | None] = [None] * len(new)
+    for at, item in enumerate(new):
+        if at in free and old[at] == item:
+            found[at] = at
+            del free[at]
+    _match(found, new, old, free, msgspec.json.encode)
+    for key in _LIKELY_KEYS:
+        if not free:
+            break
+        _match(found, new, old, free, lambda item, key=key: _identity(item, key))
+    left = [at for at, origin in enumerate(found) if origin is None]
+    if len(left) == len(free) and not any(
+        _told_apart(new[a], old[b]) for a, b in zip(left, free, strict=True)
+    ):
+        for at, origin in zip(left, list(free), strict=True):
+            found[at] = origin
+    return found
+
+
+def _match(
+    found: list[int | None],
+    new: Sequence[Any],
+    old: Sequence[Any],
+    free: dict[int, None],
+    identity: Callable[[Any], Hashable | None],
+) -> None:
+    """Pairs what is still unpaired by equal identities, first come first served."""
+    waiting: dict[Hashable, list[int]] = {}
+    for candidate in free:
+        mark = identity(old[candidate])
+        if mark is not None:
+            waiting.setdefault(mark, []).append(candidate)
+    if not waiting:
+        return
+    for at, origin in enumerate(found):
+        if origin is None and (candidates := waiting.get(identity(new[at]))):
+            chosen = candidates.pop(0)
+            found[at] = chosen
+            del free[chosen]
+
+
+def _identity(item: Any, key: str) -> Hashable | None:
+    value = item.get(key) if isinstance(item, dict) else None
+    return value if isinstance(value, str | int) else None
+
+
+def _told_apart(a: Any, b: Any) -> bool:
+    """Whether both are objects with a name, and the names differ: then neither came from the other."""
+    return isinstance(a, dict) and isinstance(b, dict) and a.get("name") != b.get("name")
