@@ -1,8 +1,8 @@
 """What a call can raise, independent of the HTTP library.
 
 A Status of the server becomes the ``ApiError`` subclass of its reason (meta/v1 StatusReason); an answer
-without a Status (a proxy's page) becomes the class of its code. ``TransportError`` and ``ConfigError`` are the other
-two. Classes carry the reasons' own names, so that users find what the API calls it.
+without a Status (a proxy's page) becomes the class of its code. ``TransportError`` and ``ConfigError`` are
+the other two. Classes carry the reasons' own names, so that users find what the API calls it.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Theory. A model knows a part of an object; the server may know more (a newer release, a field that a CRD
 preserves). So beside every decoded object lie the bytes it came from. To write the object back, three JSON
 values are held against each other: ``raw`` (what came), ``old`` (raw as the model sees it, encoded again)
-and ``new`` (the model now). What changed from old to new is done to raw; what the model never saw stays, nulls
-and order of keys included:
+and ``new`` (the model now). What changed from old to new is done to raw; what the model never saw stays,
+nulls and order of keys included:
 
 * a key of ``new`` that ``old`` has equal: keep raw's value; differing: descend; lacking in ``old``: set it;
 * a key of ``old`` that ``new`` lacks: the user took it away: remove it from raw;
@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
 from apimachinery.meta.object import Object
-
-T = TypeVar("T")
 
 _ORIGINS: Final[dict[int, tuple[weakref.ref[Object], bytes | memoryview]]] = {}
 _LIKELY_KEYS: Final = ("name", "uid", "key", "type", "containerPort", "port", "mountPath", "devicePath", "ip")
@@ -85,9 +84,8 @@ def pair(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
             del free[at]
     _match(found, new, old, free, msgspec.json.encode)
     for key in _LIKELY_KEYS:
-        if not free:
-            break
-        _match(found, new, old, free, lambda item, key=key: _identity(item, key))
+        if free:
+            _match(found, new, old, free, partial(_identity, key))
     left = [at for at, origin in enumerate(found) if origin is None]
     if len(left) == len(free) and not any(
         _told_apart(new[a], old[b]) for a, b in zip(left, free, strict=True)
@@ -119,7 +117,7 @@ def _match(
             del free[chosen]
 
 
-def _identity(item: Any, key: str) -> Hashable | None:
+def _identity(key: str, item: Any) -> Hashable | None:
     value = item.get(key) if isinstance(item, dict) else None
     return value if isinstance(value, str | int) else None
 
