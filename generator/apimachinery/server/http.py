@@ -57,7 +57,7 @@ class Request:
 class Response:
     """A whole answer. ``body`` in several parts is sent without being joined.
 
-    ``headers`` are beside Content-Type, Content-Length, Content-Encoding, Vary and Date: the shell sets those.
+    ``headers`` are beside Content-Type, Content-Length, Content-Encoding, Vary and Date, the shell's.
     """
 
     status: int
@@ -70,7 +70,8 @@ class Response:
 class StreamResponse:
     """An answer that comes in parts: each item of ``parts`` is sent at once.
 
-    The iterator is closed (``aclose``) when the client goes or the server ends; by returning it ends the answer.
+    The iterator is closed (``aclose``) when the client goes or the server ends; by returning it ends
+    the answer.
     """
 
     status: int
@@ -80,7 +81,7 @@ class StreamResponse:
 
 
 def parse_query(text: str) -> dict[str, list[str]]:
-    """Query parameters as Go's ``url.ParseQuery`` reads them: pairs with ``;`` or a bad escape are dropped."""
+    """Query parameters as Go's ``url.ParseQuery`` reads them: drops pairs with ``;`` or a bad escape."""
     found: dict[str, list[str]] = {}
     for pair in text.split("&") if text else ():
         if not pair or ";" in pair:

@@ -26,9 +26,9 @@ reads the watch cache after a write sees it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 REVISION_MARK = f"revision-{secrets.token_hex(16)}"
 """Stands for the revision in an object that is encoded for ``Value.cut``; no client can know it."""
@@ -57,17 +57,21 @@ class Value:
 _MARK = REVISION_MARK.encode()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
-    """A key's state since ``revision``: its bytes, and the revision at which the key came to be."""
+    """A key's state since ``revision``: its bytes, and the revision at which the key came to be.
+
+    Nobody changes a record. ``memo`` is room for what readers derive from ``value`` and want to keep with it.
+    """
 
     key: str
     revision: int
     created: int
     value: bytes
+    memo: dict[Hashable, Any] | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
     """One write, as a watch sees it. ``previous`` is the record before it, None for a creation.
 

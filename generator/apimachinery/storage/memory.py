@@ -1,4 +1,4 @@
-"""The memory driver: the contract over ``History`` alone. Writes return at once; nothing survives ``close``."""
+"""The memory driver: the contract over ``History`` alone. Writes return at once and end with the process."""
 
 from __future__ import annotations
 

@@ -1,0 +1,241 @@
+"""The watch cache: all current records in memory, and the recent events, by resource. It answers reads.
+
+Theory. The cache is one watch on the storage. Because a write returns only after every watch has been handed
+its event, the cache is never behind a write that was answered; a read needs neither disk nor lock.
+
+- The state now: a dict of records and the sorted list of their keys; a *scope* (a resource, a namespace of it,
+  one object) is a contiguous run of keys, so a list is a slice.
+- The state at an earlier revision: the state now with the events since undone, as far as the window of
+  recent events reaches back; the storage's log answers for what is older, or says that it is compacted.
+- A scope's *stamp* is the revision of its last change. What is derived from a snapshot (joined bodies) is
+  good for as long as the stamp stands, however much is written elsewhere.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .interface import Event, FutureRevision, Record, Storage, Watch
+
+Listener = Callable[[Event], None]
+"""Called with each event of a scope, in order; must not raise or wait."""
+
+WINDOW_EVENTS = 10_000
+WINDOW_BYTES = 16 << 20
+KEPT_SNAPSHOTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The records of a scope, by key, at ``revision``; unchanged since ``stamp``."""
+
+    records: Sequence[Record]
+    revision: int
+    stamp: int
+
+
+class WatchCache:
+    """All resources of a storage. Use ``await WatchCache.open(storage)``."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self._resources: dict[str, ResourceCache] = {}
+        self._opened = storage.revision
+        self._watch: Watch | None = None
+
+    @classmethod
+    async def open(cls, storage: Storage) -> WatchCache:
+        """Reads the storage's present state and follows it from there."""
+        cache = cls(storage)
+        page = await storage.list("")
+        cache._opened = page.revision
+        for record in page.records:
+            cache._of(record.key).load(record)
+        cache._watch = storage.watch("", page.revision, cache._take)
+        return cache
+
+    @property
+    def revision(self) -> int:
+        """The revision of the state that reads see."""
+        return self.storage.revision
+
+    def resource(self, prefix: str) -> ResourceCache:
+        """The cache of ``/GROUP/RESOURCE/``; empty where nothing was written yet."""
+        found = self._resources.get(prefix)
+        if found is None:
+            found = self._resources[prefix] = ResourceCache(prefix, self.storage, self._opened)
+        return found
+
+    def close(self) -> None:
+        """Stops following the storage."""
+        if self._watch is not None:
+            self._watch.close()
+
+    def _of(self, key: str) -> ResourceCache:
+        return self.resource(key[: key.index("/", key.index("/", 1) + 1) + 1])
+
+    def _take(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self._of(event.record.key).apply(event)
+
+
+class ResourceCache:
+    """One resource. A scope is its prefix, ``PREFIX + NAMESPACE + "/"``, or one object's whole key."""
+
+    def __init__(self, prefix: str, storage: Storage, opened: int) -> None:
+        self.prefix = prefix
+        self._storage = storage
+        self._records: dict[str, Record] = {}
+        self._keys: list[str] = []
+        self._stamps: dict[str, int] = {prefix: opened}
+        self._window: deque[Event] = deque()
+        self._window_bytes = 0
+        self._window_start = self._opened = opened
+        self._snapshots: OrderedDict[tuple[str, int], Snapshot] = OrderedDict()
+        self._listeners: dict[str, list[Listener]] = {}
+
+    @property
+    def revision(self) -> int:
+        """The revision of the state that reads see: the storage's, not of this resource's last change."""
+        return self._storage.revision
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def get(self, key: str) -> Record | None:
+        """The record of ``key`` now."""
+        return self._records.get(key)
+
+    def stamp(self, scope: str) -> int:
+        """The revision of the last change in a scope, as far as known; never less than the true one."""
+        stamps = self._stamps
+        if scope not in stamps and not scope.endswith("/"):
+            scope = scope[: scope.rfind("/") + 1]
+        return stamps.get(scope, self._opened)
+
+    def snapshot(self, scope: str) -> Snapshot:
+        """The state of a scope now."""
+        stamp = self.stamp(scope)
+        found = self._snapshots.get((scope, 0))
+        if found is None or found.stamp != stamp:
+            low, high = self._run(scope)
+            records = self._records
+            found = Snapshot([records[key] for key in self._keys[low:high]], self.revision, stamp)
+            return self._keep((scope, 0), found)
+        if found.revision != self.revision:
+            found = self._keep((scope, 0), Snapshot(found.records, self.revision, stamp))
+        return found
+
+    async def snapshot_at(self, scope: str, revision: int) -> Snapshot:
+        """The state of a scope at a revision. Raises Compacted, FutureRevision."""
+        if revision > self.revision:
+            raise FutureRevision(revision, self.revision)
+        now = self.snapshot(scope)
+        if revision >= now.stamp and revision >= self._storage.compacted:
+            return Snapshot(now.records, revision, now.stamp)
+        found = self._snapshots.get((scope, revision))
+        if found is not None and revision >= self._storage.compacted:
+            self._snapshots.move_to_end((scope, revision))
+            return found
+        if revision < self._window_start or revision < self._storage.compacted:
+            page = await self._storage.list(scope, at=revision)
+            records = [record for record in page.records if _within(record.key, scope)]
+        else:
+            records = self._undo(scope, now.records, revision)
+        return self._keep((scope, revision), Snapshot(records, revision, revision))
+
+    def events_since(self, scope: str, revision: int) -> list[Event]:
+        """The events of a scope past a revision, in order. Raises Compacted."""
+        found: list[Event] = []
+        if revision < self._window_start:
+            self._storage.watch(scope, revision, found.extend).close()
+            return [event for event in found if _within(event.record.key, scope)]
+        for event in reversed(self._window):
+            if event.revision <= revision:
+                break
+            if _within(event.record.key, scope):
+                found.append(event)
+        found.reverse()
+        return found
+
+    def listen(self, scope: str, listener: Listener) -> Callable[[], None]:
+        """Calls ``listener`` with each later event of a scope; the answer ends that."""
+        listeners = self._listeners.setdefault(scope, [])
+        listeners.append(listener)
+
+        def stop() -> None:
+            if listener in listeners:
+                listeners.remove(listener)
+            if not listeners and self._listeners.get(scope) is listeners:
+                del self._listeners[scope]
+
+        return stop
+
+    def load(self, record: Record) -> None:
+        """Takes a record of the state that the cache starts from; they come by key."""
+        self._records[record.key] = record
+        self._keys.append(record.key)
+
+    def apply(self, event: Event) -> None:
+        """Takes the next event."""
+        key = event.record.key
+        namespace = key[: key.rfind("/") + 1]
+        self._update(key, event)
+        self._stamps[self.prefix] = self._stamps[namespace] = event.revision
+        self._remember(event)
+        if self._listeners:
+            for scope in {self.prefix, namespace, key}:
+                for listener in tuple(self._listeners.get(scope, ())):
+                    listener(event)
+
+    def _update(self, key: str, event: Event) -> None:
+        if event.deleted:
+            if self._records.pop(key, None) is not None:
+                del self._keys[bisect_left(self._keys, key)]
+            return
+        if key not in self._records:
+            insort(self._keys, key)
+        self._records[key] = event.record
+
+    def _remember(self, event: Event) -> None:
+        self._window.append(event)
+        self._window_bytes += len(event.record.value)
+        while len(self._window) > WINDOW_EVENTS or (
+            self._window_bytes > WINDOW_BYTES and len(self._window) > 1
+        ):
+            oldest = self._window.popleft()
+            self._window_bytes -= len(oldest.record.value)
+            self._window_start = oldest.revision
+
+    def _run(self, scope: str) -> tuple[int, int]:
+        low = bisect_left(self._keys, scope)
+        if not scope.endswith("/"):
+            return low, low + (scope in self._records)
+        return low, bisect_left(self._keys, scope[:-1] + "0", low)  # "0" follows "/"
+
+    def _undo(self, scope: str, now: Sequence[Record], revision: int) -> list[Record]:
+        records = {record.key: record for record in now}
+        for event in reversed(self._window):
+            if event.revision <= revision:
+                break
+            key = event.record.key
+            if _within(key, scope):
+                if event.previous is None:
+                    records.pop(key, None)
+                else:
+                    records[key] = event.previous
+        return [records[key] for key in sorted(records)]
+
+    def _keep(self, place: tuple[str, int], snapshot: Snapshot) -> Snapshot:
+        self._snapshots[place] = snapshot
+        self._snapshots.move_to_end(place)
+        if len(self._snapshots) > KEPT_SNAPSHOTS:
+            self._snapshots.popitem(last=False)
+        return snapshot
+
+
+def _within(key: str, scope: str) -> bool:
+    return key.startswith(scope) if scope.endswith("/") else key == scope
