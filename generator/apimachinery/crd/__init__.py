@@ -1,0 +1,17 @@
+"""CustomResourceDefinitions: their defaults, every rule they must keep, and the acceptance of their names.
+
+Objects are plain JSON of ``apiextensions.k8s.io/v1``, decoded and pruned (``schema.compile_builtin``).
+"""
+
+from apimachinery.crd.acceptance import Acceptance, accept_names
+from apimachinery.crd.check import check_crd, check_crd_status
+from apimachinery.crd.defaults import default_crd, prepare_crd_for_create
+
+__all__ = [
+    "Acceptance",
+    "accept_names",
+    "check_crd",
+    "check_crd_status",
+    "default_crd",
+    "prepare_crd_for_create",
+]

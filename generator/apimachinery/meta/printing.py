@@ -1,0 +1,117 @@
+"""How Go prints values: the quotes, numbers and JSON that stand in kube-apiserver's texts.
+
+Sources: strconv.Quote (printable runes stay, the others are escaped), fmt's ``%v`` of a float64 (shortest
+form, exponent below 1e-4 and from 1e21), encoding/json (sorted keys, ``<``, ``>`` and ``&`` escaped).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+_SHORT = {
+    "\a": r"\a",
+    "\b": r"\b",
+    "\f": r"\f",
+    "\n": r"\n",
+    "\r": r"\r",
+    "\t": r"\t",
+    "\v": r"\v",
+    "\\": r"\\",
+    '"': r"\"",
+}
+
+
+def go_value(value: Any) -> str:
+    """Print a JSON value as a field error does: strings quoted, numbers plain, the rest as JSON."""
+    if isinstance(value, str):
+        return go_quote(value)
+    if isinstance(value, float):
+        return go_float(value)
+    return go_json(value)
+
+
+def go_quote(text: str) -> str:
+    """Quote a string as ``%q``."""
+    return (
+        f'"{"".join(map(_escaped, text))}"' if not text.isprintable() or _needs_escape(text) else f'"{text}"'
+    )
+
+
+def _needs_escape(text: str) -> bool:
+    return '"' in text or "\\" in text
+
+
+def _escaped(char: str) -> str:
+    if char in _SHORT:
+        return _SHORT[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    if 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def go_float(number: float) -> str:
+    """Print a float64 as ``%v``."""
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "+Inf" if number > 0 else "-Inf"
+    if number == 0:
+        return "-0" if math.copysign(1, number) < 0 else "0"
+    return _shortest(number, 21)
+
+
+def _shortest(number: float, high: int) -> str:
+    """The shortest decimal that reads back as ``number``; an exponent where it is below -4 or at ``high``."""
+    digits, exponent = _digits(number)
+    sign = "-" if number < 0 else ""
+    if exponent < -4 or exponent >= high:
+        mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+        return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    if exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
+    whole = digits[: exponent + 1].ljust(exponent + 1, "0")
+    rest = digits[exponent + 1 :]
+    return f"{sign}{whole}.{rest}" if rest else f"{sign}{whole}"
+
+
+def _digits(number: float) -> tuple[str, int]:
+    """The significant decimal digits of a number and the exponent of the first."""
+    text = repr(abs(number))
+    mantissa, _, power = text.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    exponent = len(whole) - 1 + int(power or 0)
+    digits = whole + fraction
+    stripped = digits.lstrip("0")
+    exponent -= len(digits) - len(stripped)
+    return stripped.rstrip("0") or "0", exponent
+
+
+def go_json(value: Any) -> str:
+    """Encode as Go's json.Marshal does a decoded value: compact, keys sorted, HTML characters escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _html_escaped(text)
+
+
+def go_struct_json(value: Any) -> str:
+    """Encode with keys in the order given: a Go struct."""
+    return _html_escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _html_escaped(text: str) -> str:
+    for char, escape in (
+        ("<", r"\u003c"),
+        (">", r"\u003e"),
+        ("&", r"\u0026"),
+        ("\u2028", r"\u2028"),
+        ("\u2029", r"\u2029"),
+    ):
+        if char in text:
+            text = text.replace(char, escape)
+    return text
