@@ -1,0 +1,774 @@
+"""The verbs of a resource, awaited: mixed into one class a resource by generated code, or used as they are for
+kinds known only at run time (AsyncDynamicResource).
+
+A resource has only the methods of the verbs and the scope it serves, so a call that cannot work is a type error.
+Common parameters: ``namespace`` None means the client's default one; ``dry_run`` changes nothing on the server;
+``field_manager`` empty means the client's. All methods raise ``ApiError`` subclasses (apimachinery.client.errors)
+and ``TransportError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
+
+from apimachinery.client import calls
+from apimachinery.client.calls import (
+    PAGE_SIZE,
+    Codec,
+    DeleteOptions,
+    Event,
+    FieldValidation,
+    ListOptions,
+    Page,
+    PatchType,
+    PropagationPolicy,
+    ResourceVersionMatch,
+    Target,
+    WatchOptions,
+    WriteOptions,
+)
+from apimachinery.client.connection import AsyncClient
+from apimachinery.client.resource import name_of, namespace_of
+from apimachinery.client.scale import Scale
+from apimachinery.client.transport import AsyncLineStream
+from apimachinery.meta.resources import Resource
+
+T = TypeVar("T")
+
+
+class AsyncPages(Generic[T]):
+    """A list, read page by page as it is iterated. One snapshot: every page is of the same version.
+
+    Iterating after an expired continue token raises ``Gone``: list again.
+    """
+
+    def __init__(self, client: AsyncClient, target: Target, codec: Codec[T], options: ListOptions) -> None:
+        self._client = client
+        self._target = target
+        self._codec = codec
+        self._options = options
+
+    async def pages(self) -> AsyncIterator[Page[T]]:
+        """The pages, each with its items, version and remaining count."""
+        token = ""
+        while True:
+            page = await self._client.run(calls.list_page(self._target, self._codec, self._options, token))
+            yield page
+            token = page.next_token
+            if not token:
+                return
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        async for page in self.pages():
+            for item in page.items:
+                yield item
+
+    async def page(self, token: str = "") -> Page[T]:
+        """One page: the first, or the one that a token of the page before names."""
+        return await self._client.run(calls.list_page(self._target, self._codec, self._options, token))
+
+
+class AsyncWatch(Generic[T]):
+    """Events as they happen: iterate; ``close`` or leaving the ``async with`` block ends it.
+
+    Ends by itself when the server ends it. Raises ``Gone`` where the version is too old: list again.
+    """
+
+    def __init__(self, stream: AsyncLineStream, codec: Codec[T]) -> None:
+        self._stream = stream
+        self._codec = codec
+
+    async def __aiter__(self) -> AsyncIterator[Event[T]]:
+        try:
+            async for line in self._stream:
+                yield calls.event(line, self._codec)
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Ends the watch."""
+        await self._stream.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class AsyncResourceApi(Generic[T]):
+    """What every resource class has. Generated subclasses set both class variables."""
+
+    RESOURCE: ClassVar[Resource]
+    MODEL: ClassVar[type[Any]]
+
+    def __init__(
+        self, client: AsyncClient, *, resource: Resource | None = None, codec: Codec[T] | None = None
+    ) -> None:
+        self._client = client
+        self._resource = resource if resource is not None else self.RESOURCE
+        self._codec: Codec[T] = codec if codec is not None else calls.typed_codec(cast("type[T]", self.MODEL))
+
+    def _target(self, namespace: str | None = None) -> Target:
+        if not self._resource.namespaced:
+            return Target(self._resource)
+        return Target(self._resource, self._client.config.namespace if namespace is None else namespace)
+
+    def _write(
+        self, dry_run: bool, field_manager: str, field_validation: FieldValidation | Literal[""] = ""
+    ) -> WriteOptions:
+        return WriteOptions(
+            dry_run=dry_run,
+            field_manager=field_manager or self._client.field_manager,
+            field_validation=field_validation,
+        )
+
+    def _list(self, target: Target, options: ListOptions) -> AsyncPages[T]:
+        return AsyncPages(self._client, target, self._codec, options)
+
+    async def _watch(self, target: Target, selection: ListOptions, options: WatchOptions) -> AsyncWatch[T]:
+        return AsyncWatch(await self._client.stream(calls.watch(target, selection, options)), self._codec)
+
+    async def _create_subresource(
+        self,
+        name: str,
+        subresource: str,
+        body: Any,
+        target: Target,
+        answer: Codec[Any],
+        options: WriteOptions,
+    ) -> Any:
+        return await self._client.run(
+            calls.create(
+                target, self._codec, body, options, name=name, subresource=subresource, answer=answer.decode
+            )
+        )
+
+
+class AsyncNamespacedReadable(AsyncResourceApi[T]):
+    """get and list, of a namespaced resource."""
+
+    async def get(self, name: str, *, namespace: str | None = None, resource_version: str = "") -> T:
+        """Reads one object, as new as ``resource_version`` at least where that is given."""
+        return await self._client.run(
+            calls.get(self._target(namespace), self._codec, name, resource_version=resource_version)
+        )
+
+    def list(
+        self,
+        *,
+        namespace: str | None = None,
+        all_namespaces: bool = False,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = PAGE_SIZE,
+        resource_version: str = "",
+        resource_version_match: ResourceVersionMatch | Literal[""] = "",
+    ) -> AsyncPages[T]:
+        """The objects of a selection, of one namespace or of all. ``limit`` is the size of a page."""
+        options = ListOptions(
+            label_selector=label_selector,
+            field_selector=field_selector,
+            limit=limit,
+            resource_version=resource_version,
+            resource_version_match=resource_version_match,
+        )
+        return self._list(self._target("" if all_namespaces else namespace), options)
+
+
+class AsyncNamespacedWatchable(AsyncResourceApi[T]):
+    """watch, of a namespaced resource."""
+
+    async def watch(
+        self,
+        *,
+        namespace: str | None = None,
+        all_namespaces: bool = False,
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        bookmarks: bool = True,
+        initial_events: bool = False,
+        timeout_seconds: int | None = None,
+        silence: float | None = None,
+    ) -> AsyncWatch[T]:
+        """Events from ``resource_version`` on (empty: from the current state, as ADDED events first).
+
+        ``initial_events`` asks for a streaming list: the state, a bookmark that ends it, then changes.
+        ``timeout_seconds`` is when the server ends it; ``silence`` bounds, in seconds, how long nothing may come.
+        """
+        selection = ListOptions(
+            label_selector=label_selector, field_selector=field_selector, resource_version=resource_version
+        )
+        options = WatchOptions(
+            bookmarks=bookmarks,
+            initial_events=initial_events,
+            timeout_seconds=timeout_seconds,
+            silence=silence,
+        )
+        return await self._watch(self._target("" if all_namespaces else namespace), selection, options)
+
+
+class AsyncNamespacedCreatable(AsyncResourceApi[T]):
+    """create, of a namespaced resource."""
+
+    async def create(
+        self,
+        obj: T,
+        *,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation | Literal[""] = "",
+    ) -> T:
+        """Creates an object and gives it as the server keeps it. Raises ``AlreadyExists``, ``Invalid``.
+
+        Without ``namespace`` the object's own is used, then the client's default.
+        """
+        options = self._write(dry_run, field_manager, field_validation)
+        target = self._target(namespace or namespace_of(obj))
+        created: T = await self._client.run(calls.create(target, self._codec, obj, options))
+        return created
+
+
+class AsyncNamespacedEditable(AsyncResourceApi[T]):
+    """replace, patch, apply and delete, of a namespaced resource."""
+
+    async def replace(
+        self,
+        obj: T,
+        *,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation | Literal[""] = "",
+    ) -> T:
+        """Writes an object back whole: also what its class does not know (apimachinery.client.lossless).
+
+        Raises ``Conflict`` where it changed since it was read.
+        """
+        options = self._write(dry_run, field_manager, field_validation)
+        target = self._target(namespace or namespace_of(obj))
+        return await self._client.run(calls.update(target, self._codec, name_of(obj), obj, options))
+
+    async def patch(
+        self,
+        name: str,
+        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        kind: PatchType = PatchType.MERGE,
+        *,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation | Literal[""] = "",
+    ) -> T:
+        """Sends a JSON patch (a list), a merge patch or a strategic merge patch (a mapping)."""
+        options = self._write(dry_run, field_manager, field_validation)
+        return await self._client.run(
+            calls.patch(self._target(namespace), self._codec, name, patch, kind, options)
+        )
+
+    async def apply(
+        self,
+        configuration: Any,
+        *,
+        field_manager: str = "",
+        force: bool = False,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        field_validation: FieldValidation | Literal[""] = "",
+    ) -> T:
+        """Server-side apply: makes the fields of ``configuration`` so, as ``field_manager``, and takes away those
+        it had applied before and left out now.
+
+        ``configuration`` is an apply configuration (module ``apply``), an object, or JSON; it names itself.
+        Raises ``ApplyConflict`` (see its ``conflicts``) unless ``force``.
+        """
+        options = self._write(dry_run, field_manager, field_validation)
+        target = self._target(namespace or namespace_of(configuration))
+        return await self._client.run(
+            calls.patch(
+                target,
+                self._codec,
+                name_of(configuration),
+                configuration,
+                PatchType.APPLY,
+                options,
+                force=force,
+            )
+        )
+
+    async def delete(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        propagation_policy: PropagationPolicy | None = None,
+        grace_period_seconds: int | None = None,
+        uid: str = "",
+        resource_version: str = "",
+        dry_run: bool = False,
+    ) -> T | None:
+        """Deletes an object. Gives it where it stays for now (finalizers, grace), None where it is gone.
+
+        ``uid`` and ``resource_version`` are preconditions: ``Conflict`` where they differ.
+        """
+        options = DeleteOptions(
+            propagation_policy=propagation_policy,
+            grace_period_seconds=grace_period_seconds,
+            uid=uid,
+            resource_version=resource_version,
+            dry_run=dry_run,
+        )
+        return await self._client.run(calls.delete(self._target(namespace), self._codec, name, options))
+
+
+class AsyncNamespacedPurgeable(AsyncResourceApi[T]):
+    """delete_collection, of a namespaced resource."""
+
+    async def delete_collection(
+        self,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        propagation_policy: PropagationPolicy | None = None,
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Deletes all objects of a selection in one namespace."""
+        selection = ListOptions(label_selector=label_selector, field_selector=field_selector)
+        options = DeleteOptions(
+            propagation_policy=propagation_policy, grace_period_seconds=grace_period_seconds, dry_run=dry_run
+        )
+        await self._client.run(calls.delete_collection(self._target(namespace), selection, options))
+
+
+class AsyncNamespacedStatusWritable(AsyncResourceApi[T]):
+    """The status subresource, of a namespaced resource."""
+
+    async def get_status(self, name: str, *, namespace: str | None = None) -> T:
+        """Reads the object through its status subresource."""
+        return await self._client.run(
+            calls.get(self._target(namespace), self._codec, name, subresource="status")
+        )
+
+    async def replace_status(
+        self,
+        obj: T,
+        *,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> T:
+        """Writes the status of an object; the rest of it is ignored by the server."""
+        target = self._target(namespace or namespace_of(obj))
+        options = self._write(dry_run, field_manager)
+        return await self._client.run(
+            calls.update(target, self._codec, name_of(obj), obj, options, subresource="status")
+        )
+
+    async def patch_status(
+        self,
+        name: str,
+        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        kind: PatchType = PatchType.MERGE,
+        *,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> T:
+        """Patches the status of an object."""
+        options = self._write(dry_run, field_manager)
+        return await self._client.run(
+            calls.patch(
+                self._target(namespace), self._codec, name, patch, kind, options, subresource="status"
+            )
+        )
+
+    async def apply_status(
+        self,
+        configuration: Any,
+        *,
+        field_manager: str = "",
+        force: bool = False,
+        namespace: str | None = None,
+        dry_run: bool = False,
+    ) -> T:
+        """Server-side apply of the status. Raises ``ApplyConflict`` unless ``force``."""
+        target = self._target(namespace or namespace_of(configuration))
+        options = self._write(dry_run, field_manager)
+        return await self._client.run(
+            calls.patch(
+                target,
+                self._codec,
+                name_of(configuration),
+                configuration,
+                PatchType.APPLY,
+                options,
+                force=force,
+                subresource="status",
+            )
+        )
+
+
+class AsyncNamespacedScalable(AsyncResourceApi[T]):
+    """The scale subresource, of a namespaced resource."""
+
+    async def get_scale(self, name: str, *, namespace: str | None = None) -> Scale:
+        """Reads the replica counts."""
+        return await self._client.run(
+            calls.get(self._target(namespace), calls.typed_codec(Scale), name, subresource="scale")
+        )
+
+    async def replace_scale(
+        self,
+        name: str,
+        scale: Scale,
+        *,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> Scale:
+        """Writes the wanted count."""
+        codec = calls.typed_codec(Scale)
+        options = self._write(dry_run, field_manager)
+        return await self._client.run(
+            calls.update(self._target(namespace), codec, name, scale, options, subresource="scale")
+        )
+
+    async def scale(
+        self,
+        name: str,
+        replicas: int,
+        *,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> Scale:
+        """Sets the wanted count to ``replicas``, whatever it is now."""
+        body = {"spec": {"replicas": replicas}}
+        options = self._write(dry_run, field_manager)
+        return await self._client.run(
+            calls.patch(
+                self._target(namespace),
+                calls.typed_codec(Scale),
+                name,
+                body,
+                PatchType.MERGE,
+                options,
+                subresource="scale",
+            )
+        )
+
+
+class AsyncClusterReadable(AsyncResourceApi[T]):
+    """get and list, of a cluster-scoped resource."""
+
+    async def get(self, name: str, *, resource_version: str = "") -> T:
+        """Reads one object, as new as ``resource_version`` at least where that is given."""
+        return await self._client.run(
+            calls.get(self._target(), self._codec, name, resource_version=resource_version)
+        )
+
+    def list(
+        self,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = PAGE_SIZE,
+        resource_version: str = "",
+        resource_version_match: ResourceVersionMatch | Literal[""] = "",
+    ) -> AsyncPages[T]:
+        """The objects of a selection. ``limit`` is the size of a page."""
+        options = ListOptions(
+            label_selector=label_selector,
+            field_selector=field_selector,
+            limit=limit,
+            resource_version=resource_version,
+            resource_version_match=resource_version_match,
+        )
+        return self._list(self._target(), options)
+
+
+class AsyncClusterWatchable(AsyncResourceApi[T]):
+    """watch, of a cluster-scoped resource."""
+
+    async def watch(
+        self,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        bookmarks: bool = True,
+        initial_events: bool = False,
+        timeout_seconds: int | None = None,
+        silence: float | None = None,
+    ) -> AsyncWatch[T]:
+        """Events from ``resource_version`` on (empty: from the current state, as ADDED events first).
+
+        ``initial_events`` asks for a streaming list: the state, a bookmark that ends it, then changes.
+        ``timeout_seconds`` is when the server ends it; ``silence`` bounds, in seconds, how long nothing may come.
+        """
+        selection = ListOptions(
+            label_selector=label_selector, field_selector=field_selector, resource_version=resource_version
+        )
+        options = WatchOptions(
+            bookmarks=bookmarks,
+            initial_events=initial_events,
+            timeout_seconds=timeout_seconds,
+            silence=silence,
+        )
+        return await self._watch(self._target(), selection, options)
+
+
+class AsyncClusterCreatable(AsyncResourceApi[T]):
+    """create, of a cluster-scoped resource."""
+
+    async def create(
+        self,
+        obj: T,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation | Literal[""] = "",
+    ) -> T:
+        """Creates an object and gives it as the server keeps it. Raises ``AlreadyExists``, ``Invalid``."""
+        options = self._write(dry_run, field_manager, field_validation)
+        target = self._target()
+        created: T = await self._client.run(calls.create(target, self._codec, obj, options))
+        return created
+
+
+class AsyncClusterEditable(AsyncResourceApi[T]):
+    """replace, patch, apply and delete, of a cluster-scoped resource."""
+
+    async def replace(
+        self,
+        obj: T,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation | Literal[""] = "",
+    ) -> T:
+        """Writes an object back whole: also what its class does not know (apimachinery.client.lossless).
+
+        Raises ``Conflict`` where it changed since it was read.
+        """
+        options = self._write(dry_run, field_manager, field_validation)
+        target = self._target()
+        return await self._client.run(calls.update(target, self._codec, name_of(obj), obj, options))
+
+    async def patch(
+        self,
+        name: str,
+        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        kind: PatchType = PatchType.MERGE,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation | Literal[""] = "",
+    ) -> T:
+        """Sends a JSON patch (a list), a merge patch or a strategic merge patch (a mapping)."""
+        options = self._write(dry_run, field_manager, field_validation)
+        return await self._client.run(calls.patch(self._target(), self._codec, name, patch, kind, options))
+
+    async def apply(
+        self,
+        configuration: Any,
+        *,
+        field_manager: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+        field_validation: FieldValidation | Literal[""] = "",
+    ) -> T:
+        """Server-side apply: makes the fields of ``configuration`` so, as ``field_manager``, and takes away those
+        it had applied before and left out now.
+
+        ``configuration`` is an apply configuration (module ``apply``), an object, or JSON; it names itself.
+        Raises ``ApplyConflict`` (see its ``conflicts``) unless ``force``.
+        """
+        options = self._write(dry_run, field_manager, field_validation)
+        target = self._target()
+        return await self._client.run(
+            calls.patch(
+                target,
+                self._codec,
+                name_of(configuration),
+                configuration,
+                PatchType.APPLY,
+                options,
+                force=force,
+            )
+        )
+
+    async def delete(
+        self,
+        name: str,
+        *,
+        propagation_policy: PropagationPolicy | None = None,
+        grace_period_seconds: int | None = None,
+        uid: str = "",
+        resource_version: str = "",
+        dry_run: bool = False,
+    ) -> T | None:
+        """Deletes an object. Gives it where it stays for now (finalizers, grace), None where it is gone.
+
+        ``uid`` and ``resource_version`` are preconditions: ``Conflict`` where they differ.
+        """
+        options = DeleteOptions(
+            propagation_policy=propagation_policy,
+            grace_period_seconds=grace_period_seconds,
+            uid=uid,
+            resource_version=resource_version,
+            dry_run=dry_run,
+        )
+        return await self._client.run(calls.delete(self._target(), self._codec, name, options))
+
+
+class AsyncClusterPurgeable(AsyncResourceApi[T]):
+    """delete_collection, of a cluster-scoped resource."""
+
+    async def delete_collection(
+        self,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        propagation_policy: PropagationPolicy | None = None,
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Deletes all objects of a selection."""
+        selection = ListOptions(label_selector=label_selector, field_selector=field_selector)
+        options = DeleteOptions(
+            propagation_policy=propagation_policy, grace_period_seconds=grace_period_seconds, dry_run=dry_run
+        )
+        await self._client.run(calls.delete_collection(self._target(), selection, options))
+
+
+class AsyncClusterStatusWritable(AsyncResourceApi[T]):
+    """The status subresource, of a cluster-scoped resource."""
+
+    async def get_status(self, name: str) -> T:
+        """Reads the object through its status subresource."""
+        return await self._client.run(calls.get(self._target(), self._codec, name, subresource="status"))
+
+    async def replace_status(
+        self,
+        obj: T,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> T:
+        """Writes the status of an object; the rest of it is ignored by the server."""
+        target = self._target()
+        options = self._write(dry_run, field_manager)
+        return await self._client.run(
+            calls.update(target, self._codec, name_of(obj), obj, options, subresource="status")
+        )
+
+    async def patch_status(
+        self,
+        name: str,
+        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        kind: PatchType = PatchType.MERGE,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> T:
+        """Patches the status of an object."""
+        options = self._write(dry_run, field_manager)
+        return await self._client.run(
+            calls.patch(self._target(), self._codec, name, patch, kind, options, subresource="status")
+        )
+
+    async def apply_status(
+        self,
+        configuration: Any,
+        *,
+        field_manager: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> T:
+        """Server-side apply of the status. Raises ``ApplyConflict`` unless ``force``."""
+        target = self._target()
+        options = self._write(dry_run, field_manager)
+        return await self._client.run(
+            calls.patch(
+                target,
+                self._codec,
+                name_of(configuration),
+                configuration,
+                PatchType.APPLY,
+                options,
+                force=force,
+                subresource="status",
+            )
+        )
+
+
+class AsyncClusterScalable(AsyncResourceApi[T]):
+    """The scale subresource, of a cluster-scoped resource."""
+
+    async def get_scale(self, name: str) -> Scale:
+        """Reads the replica counts."""
+        return await self._client.run(
+            calls.get(self._target(), calls.typed_codec(Scale), name, subresource="scale")
+        )
+
+    async def replace_scale(
+        self,
+        name: str,
+        scale: Scale,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> Scale:
+        """Writes the wanted count."""
+        codec = calls.typed_codec(Scale)
+        options = self._write(dry_run, field_manager)
+        return await self._client.run(
+            calls.update(self._target(), codec, name, scale, options, subresource="scale")
+        )
+
+    async def scale(
+        self,
+        name: str,
+        replicas: int,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> Scale:
+        """Sets the wanted count to ``replicas``, whatever it is now."""
+        body = {"spec": {"replicas": replicas}}
+        options = self._write(dry_run, field_manager)
+        return await self._client.run(
+            calls.patch(
+                self._target(),
+                calls.typed_codec(Scale),
+                name,
+                body,
+                PatchType.MERGE,
+                options,
+                subresource="scale",
+            )
+        )
+
+
+class AsyncDynamicResource(
+    AsyncNamespacedReadable[dict[str, Any]],
+    AsyncNamespacedWatchable[dict[str, Any]],
+    AsyncNamespacedCreatable[dict[str, Any]],
+    AsyncNamespacedEditable[dict[str, Any]],
+    AsyncNamespacedPurgeable[dict[str, Any]],
+    AsyncNamespacedStatusWritable[dict[str, Any]],
+    AsyncNamespacedScalable[dict[str, Any]],
+):
+    """A resource known only at run time: objects are JSON, ``namespace`` is ignored where it has none."""
+
+    def __init__(self, client: AsyncClient, resource: Resource) -> None:
+        super().__init__(client, resource=resource, codec=calls.UNSTRUCTURED)

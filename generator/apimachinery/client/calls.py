@@ -1,0 +1,401 @@
+"""Every call of the API as data: what to send, and how to read the answer. No sockets here.
+
+A ``Call[T]`` is a request and the decoder of its answer; ``Client`` and ``AsyncClient`` only send it. So sync
+and async, typed and dynamic clients say one and the same thing on the wire, and tests hold calls against data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from apimachinery.client import lossless
+from apimachinery.client.errors import BadRequest, error_of_status
+from apimachinery.client.transport import Request
+from apimachinery.meta.errors import ApiError
+from apimachinery.meta.object import Object
+from apimachinery.meta.resources import Resource
+
+T = TypeVar("T")
+
+PAGE_SIZE: Final = 500
+JSON: Final = "application/json"
+
+PropagationPolicy: TypeAlias = Literal["Background", "Foreground", "Orphan"]
+FieldValidation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
+ResourceVersionMatch: TypeAlias = Literal["Exact", "NotOlderThan"]
+
+
+class PatchType(Enum):
+    """The content types of the four kinds of patches."""
+
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One request and how to read its answer. ``repeatable``: doing it twice is as good as once."""
+
+    request: Request
+    decode: Callable[[bytes], T]
+    repeatable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page of a list. ``next_token`` is empty on the last; ``remaining`` is None where unsaid."""
+
+    items: list[T]
+    resource_version: str
+    next_token: str = ""
+    remaining: int | None = None
+
+
+EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Generic[T]):
+    """One event of a watch. A BOOKMARK has no object; ``initial_events_end`` marks the one that closes the
+    initial state of a streaming list."""
+
+    type: EventType
+    object: T | None
+    resource_version: str
+    initial_events_end: bool = False
+
+
+# ------------------------------------------------------------------ codecs
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[T]):
+    """How objects of one resource are read and written."""
+
+    decode: Callable[[bytes | memoryview], T]
+    encode: Callable[[Any], bytes]
+
+
+class _Meta(msgspec.Struct):
+    resourceVersion: str = ""  # noqa: N815 - the wire's name
+    annotations: dict[str, str] | None = None
+
+
+class _ListMeta(msgspec.Struct):
+    resourceVersion: str = ""  # noqa: N815 - the wire's name
+    # "continue" is a keyword of Python
+    continue_: str = msgspec.field(default="", name="continue")
+    remainingItemCount: int | None = None  # noqa: N815 - the wire's name
+
+
+class _ListEnvelope(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+
+
+class _EventEnvelope(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Bookmark(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+_LIST: Final = msgspec.json.Decoder(_ListEnvelope)
+_EVENT: Final = msgspec.json.Decoder(_EventEnvelope)
+_BOOKMARK: Final = msgspec.json.Decoder(_Bookmark)
+_ANY: Final = msgspec.json.Decoder()
+_CODECS: Final[dict[type[Any], Codec[Any]]] = {}
+
+
+def typed_codec(model: type[T]) -> Codec[T]:
+    """The codec of a generated model class, made once. Decoded objects remember their bytes (``lossless``)."""
+    known = _CODECS.get(model)
+    if known is None:
+        known = _CODECS.setdefault(model, _make_codec(model))
+    return known
+
+
+def _make_codec(model: type[T]) -> Codec[T]:
+    decoder = msgspec.json.Decoder(model)
+
+    def decode(raw: bytes | memoryview) -> T:
+        try:
+            obj = decoder.decode(raw)
+        except msgspec.DecodeError as error:
+            raise _unreadable(model.__name__, error) from None
+        if isinstance(obj, Object):
+            lossless.remember(obj, raw)
+        return obj
+
+    def encode(obj: Any) -> bytes:
+        return lossless.encode(obj) if isinstance(obj, Object) else msgspec.json.encode(obj)
+
+    return Codec(decode, encode)
+
+
+def _decode_any(raw: bytes | memoryview) -> dict[str, Any]:
+    try:
+        value = _ANY.decode(raw)
+    except msgspec.DecodeError as error:
+        raise _unreadable("JSON", error) from None
+    if not isinstance(value, dict):
+        raise _unreadable("an object", ValueError(f"it is a {type(value).__name__}"))
+    return value
+
+
+UNSTRUCTURED: Final[Codec[dict[str, Any]]] = Codec(_decode_any, msgspec.json.encode)
+
+
+def _unreadable(what: str, error: Exception) -> ApiError:
+    return ApiError(200, "", f"the server's answer cannot be read as {what}: {error}", has_details=False)
+
+
+# ------------------------------------------------------------------ addresses
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A resource in one namespace (empty: all of them, or a cluster-scoped resource)."""
+
+    resource: Resource
+    namespace: str = ""
+
+    def path(self, name: str = "", subresource: str = "") -> str:
+        """The URL path of the collection, an object, or a subresource. Raises ``BadRequest`` for a name that
+        cannot stand in a path."""
+        resource = self.resource
+        root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+        if resource.namespaced and self.namespace:
+            root = f"{root}/namespaces/{_segment(self.namespace)}"
+        path = f"{root}/{resource.plural}"
+        if name:
+            path = f"{path}/{_segment(name)}"
+        return f"{path}/{subresource}" if subresource else path
+
+
+def _segment(text: str) -> str:
+    # The rule of path segment names (apimachinery's path validation): such a name would address another URL.
+    if text in (".", "..") or "/" in text or "%" in text:
+        raise BadRequest(400, "BadRequest", f'"{text}" cannot be part of a URL path', has_details=False)
+    return quote(text, safe="")
+
+
+def _query(**parameters: str | int | bool | None) -> str:
+    pairs = [
+        (name, "true" if value is True else str(value))
+        for name, value in parameters.items()
+        if value is not None and value != "" and value is not False
+    ]
+    return f"?{urlencode(pairs)}" if pairs else ""
+
+
+# ------------------------------------------------------------------ verbs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """Options of every write. ``field_manager`` empty: the server takes the User-Agent's."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: FieldValidation | Literal[""] = ""
+
+    def query(self, **more: str | int | bool | None) -> str:
+        """The query string, with ``more`` parameters."""
+        return _query(
+            dryRun="All" if self.dry_run else None,
+            fieldManager=self.field_manager,
+            fieldValidation=self.field_validation,
+            **more,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteOptions:
+    """How to delete; meta/v1 DeleteOptions. ``uid`` and ``resource_version`` are preconditions."""
+
+    propagation_policy: PropagationPolicy | None = None
+    grace_period_seconds: int | None = None
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+    def body(self) -> bytes:
+        """The request body."""
+        body: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        if self.propagation_policy is not None:
+            body["propagationPolicy"] = self.propagation_policy
+        if self.grace_period_seconds is not None:
+            body["gracePeriodSeconds"] = self.grace_period_seconds
+        conditions = {"uid": self.uid, "resourceVersion": self.resource_version}
+        if any(conditions.values()):
+            body["preconditions"] = {k: v for k, v in conditions.items() if v}
+        if self.dry_run:
+            body["dryRun"] = ["All"]
+        return msgspec.json.encode(body)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOptions:
+    """What to list or watch. ``limit`` is a page's size, 0 for all at once."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    limit: int = PAGE_SIZE
+    resource_version: str = ""
+    resource_version_match: ResourceVersionMatch | Literal[""] = ""
+
+    def query(self, **more: str | int | bool | None) -> str:
+        """The query string of both verbs, with ``more`` parameters."""
+        return _query(
+            labelSelector=self.label_selector,
+            fieldSelector=self.field_selector,
+            resourceVersion=self.resource_version,
+            resourceVersionMatch=self.resource_version_match,
+            **more,
+        )
+
+
+def get(
+    target: Target, codec: Codec[T], name: str, *, subresource: str = "", resource_version: str = ""
+) -> Call[T]:
+    """GET of one object."""
+    if not name:
+        raise BadRequest(400, "BadRequest", "resource name may not be empty", has_details=False)
+    path = target.path(name, subresource) + _query(resourceVersion=resource_version)
+    return Call(Request("GET", path), codec.decode, repeatable=True)
+
+
+def list_page(target: Target, codec: Codec[T], options: ListOptions, token: str = "") -> Call[Page[T]]:
+    """GET of one page; ``token`` is that of the page before."""
+    if token:  # the token holds the version; the server refuses both
+        options = replace(options, resource_version="", resource_version_match="")
+    query = options.query(limit=options.limit or None, **{"continue": token})
+
+    def decode(body: bytes) -> Page[T]:
+        try:
+            envelope = _LIST.decode(body)
+        except msgspec.DecodeError as error:
+            raise _unreadable("a list", error) from None
+        meta = envelope.metadata
+        items = [codec.decode(memoryview(raw)) for raw in envelope.items or ()]
+        return Page(items, meta.resourceVersion, meta.continue_, meta.remainingItemCount)
+
+    return Call(Request("GET", target.path() + query), decode, repeatable=True)
+
+
+def create(
+    target: Target,
+    codec: Codec[T],
+    obj: Any,
+    options: WriteOptions,
+    *,
+    name: str = "",
+    subresource: str = "",
+    answer: Callable[[bytes], Any] | None = None,
+) -> Call[Any]:
+    """POST of an object; with ``subresource`` of what that takes (an eviction, a binding, …)."""
+    request = Request(
+        "POST", target.path(name, subresource) + options.query(), {"Content-Type": JSON}, codec.encode(obj)
+    )
+    return Call(request, answer or codec.decode, repeatable=False)
+
+
+def update(
+    target: Target, codec: Codec[T], name: str, obj: Any, options: WriteOptions, *, subresource: str = ""
+) -> Call[T]:
+    """PUT of an object."""
+    path = target.path(name, subresource) + options.query()
+    return Call(
+        Request("PUT", path, {"Content-Type": JSON}, codec.encode(obj)), codec.decode, repeatable=False
+    )
+
+
+def patch(
+    target: Target,
+    codec: Codec[T],
+    name: str,
+    body: Mapping[str, Any] | Sequence[Any] | bytes | Any,
+    kind: PatchType,
+    options: WriteOptions,
+    *,
+    force: bool = False,
+    subresource: str = "",
+) -> Call[T]:
+    """PATCH; ``body`` as JSON value, model, or bytes as they are."""
+    raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+    path = target.path(name, subresource) + options.query(force=force or None)
+    request = Request("PATCH", path, {"Content-Type": kind.value}, raw)
+    return Call(request, codec.decode, repeatable=kind is PatchType.APPLY)
+
+
+def delete(target: Target, codec: Codec[T], name: str, options: DeleteOptions) -> Call[T | None]:
+    """DELETE of one object: gives it where it stays for now (finalizers, grace), None where it went."""
+
+    def decode(body: bytes) -> T | None:
+        answer = UNSTRUCTURED.decode(body)
+        return None if answer.get("kind") == "Status" else codec.decode(body)
+
+    request = Request("DELETE", target.path(name), {"Content-Type": JSON}, options.body())
+    return Call(request, decode, repeatable=False)
+
+
+def delete_collection(target: Target, selection: ListOptions, options: DeleteOptions) -> Call[None]:
+    """DELETE of all that a selection holds."""
+    path = target.path() + selection.query()
+    return Call(
+        Request("DELETE", path, {"Content-Type": JSON}, options.body()), lambda _: None, repeatable=False
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOptions:
+    """How a watch begins and ends. ``initial_events`` asks for the current state first (streaming list);
+    ``timeout_seconds`` is when the server ends it, None for its own choice."""
+
+    bookmarks: bool = True
+    initial_events: bool = False
+    timeout_seconds: int | None = None
+    silence: float | None = field(default=None)
+
+
+def watch(target: Target, selection: ListOptions, options: WatchOptions) -> Request:
+    """The request of a watch; ``event`` reads its lines."""
+    if options.initial_events:
+        selection = replace(selection, resource_version_match="NotOlderThan")
+    query = selection.query(
+        watch=True,
+        allowWatchBookmarks=options.bookmarks,
+        sendInitialEvents=options.initial_events or None,
+        timeoutSeconds=options.timeout_seconds,
+    )
+    return Request("GET", target.path() + query, timeout=options.silence)
+
+
+def event(line: bytes, codec: Codec[T]) -> Event[T]:
+    """Reads one line of a watch. An ERROR event is raised as the ``ApiError`` of its Status."""
+    try:
+        envelope = _EVENT.decode(line)
+    except msgspec.DecodeError as error:
+        raise _unreadable("a watch event", error) from None
+    kind = envelope.type
+    raw = memoryview(envelope.object)
+    if kind == "ERROR":
+        raise error_of_status(UNSTRUCTURED.decode(raw))
+    meta = _BOOKMARK.decode(raw).metadata
+    if kind == "BOOKMARK":
+        ended = (meta.annotations or {}).get("k8s.io/initial-events-end") == "true"
+        return Event("BOOKMARK", None, meta.resourceVersion, ended)
+    if kind not in ("ADDED", "MODIFIED", "DELETED"):
+        raise _unreadable("a watch event", ValueError(f'unknown type "{kind}"'))
+    return Event(kind, codec.decode(raw), meta.resourceVersion)  # type: ignore[arg-type]
