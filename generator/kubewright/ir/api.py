@@ -43,9 +43,20 @@ class Subresource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """An API group as discovery lists it: ``versions`` preferred first, groups by falling ``priority``, then
+    by name. 1000 is the priority kube-apiserver gives to groups of CustomResourceDefinitions."""
+
+    name: str
+    versions: tuple[str, ...]
+    priority: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """One served resource of one version. ``definition`` names its object's ``Definition``. The last four
-    are life-cycle facts of built-in kinds: releases such as ``1.36``, and the GVK to use instead."""
+    """One resource of one version. ``definition`` names its object's ``Definition``; ``served`` says whether
+    a server serves it without being told to. The last four are life-cycle facts of built-in kinds:
+    releases such as ``1.36``, and the GVK to use instead."""
 
     group: str
     version: str
@@ -79,6 +90,7 @@ class Fragment:
     origin: str
     definitions: tuple[Definition, ...] = ()
     resources: tuple[Resource, ...] = ()
+    groups: tuple[Group, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +101,7 @@ class Api:
     name: str
     definitions: tuple[Definition, ...]
     resources: tuple[Resource, ...]
+    groups: tuple[Group, ...] = ()
 
 
 class Source(Protocol):

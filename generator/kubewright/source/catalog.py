@@ -1,0 +1,222 @@
+"""The resource catalog: what a Kubernetes release serves, as facts that no definition carries.
+
+``specs/kubernetes`` holds them (its README tells the format): ``releases.yaml``, ``groups.yaml`` (the
+order of groups in discovery) and one file a group under ``resources/``. A definition says what an object
+looks like; the catalog says under which plural, scope, verbs and subresources it is served, from which
+release to which, and in which version it is stored. ``read_catalog`` picks the entries of one release.
+
+Rules that keep the files short (each is the convention of kube-apiserver):
+- verbs not given are the eight of a stored resource; a subresource's are get, patch, update;
+- a subresource takes its resource's own kind unless it names another;
+- stable versions are served unless told otherwise, alpha and beta ones are not (KEP-3136);
+- columns not given are those of a kind without a printer: Name and Created At.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.api import Group, PrinterColumn, Resource, Subresource
+from kubewright.ir.types import Json
+from kubewright.location import Location
+
+Gvk = tuple[str, str, str]
+
+STORED_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
+COLUMNS_WITHOUT_PRINTER: Final = (
+    PrinterColumn(name="Name", type="string", format="name"),
+    PrinterColumn(name="Created At", type="date"),
+)
+
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STAGES = {None: 2, "beta": 1, "alpha": 0}
+_NEEDED_KEYS = frozenset(["kind", "plural", "singular", "scope", "versions"])
+_RESOURCE_KEYS = _NEEDED_KEYS | frozenset(
+    ["verbs", "short_names", "categories", "storage", "list_kind", "subresources", "columns"]
+)
+_VERSION_KEYS = frozenset(["introduced", "deprecated", "removed", "replacement", "served"])
+_SUBRESOURCE_KEYS = frozenset(["kind", "verbs", "introduced", "versions"])
+_COLUMN_KEYS = frozenset(["name", "type", "format", "description", "priority"])
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What one release serves: ``groups`` by falling priority, ``resources`` by group, version, plural."""
+
+    release: str
+    groups: tuple[Group, ...]
+    resources: tuple[Resource, ...]
+
+
+def read_catalog(
+    folder: Path, release: str, definitions: Mapping[Gvk, str], diagnostics: Diagnostics
+) -> Catalog:
+    """The catalog in ``folder`` as ``release`` (such as ``1.37``) serves it.
+
+    ``definitions`` maps each GVK to the name of its definition; a kind without one is an error, as is
+    anything in the files that this format does not know. Raises ``OSError`` where a file is unreadable.
+    """
+    order = list(_load(folder / "groups.yaml")["order"])
+    resources: list[Resource] = []
+    for path in sorted((folder / "resources").glob("*.yaml")):
+        document = _load(path)
+        group = str(document["group"])
+        if group not in order:
+            diagnostics.error(
+                "K301", f'group "{group}" has no place in groups.yaml', Location(str(path)), "add it to order"
+            )
+        for index, entry in enumerate(document["resources"]):
+            place = Location(str(path), f"/resources/{index}")
+            if _well_formed(entry, place, diagnostics):
+                resources.extend(_of_release(entry, group, release, definitions, place, diagnostics))
+    resources.sort(key=lambda r: (r.group, r.version, r.plural))
+    return Catalog(release, tuple(_groups(order, resources)), tuple(resources))
+
+
+def version_priority(version: str) -> tuple[int, int, int, str]:
+    """A key that sorts versions as Kubernetes does, greatest first: stable over beta over alpha, then the
+    major, then the minor number; other names last, in reverse order of the alphabet."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (-1, 0, 0, "".join(chr(0x10FFFF - ord(c)) for c in version) + "\U0010ffff")
+    major, stage, minor = match.groups()
+    return (_STAGES[stage], int(major), int(minor or 0), "")
+
+
+def release_number(release: str) -> tuple[int, ...]:
+    """``1.36`` as numbers that compare."""
+    return tuple(int(part) for part in release.split("."))
+
+
+def _load(path: Path) -> Json:
+    with path.open("rb") as stream:
+        return yaml.load(stream, Loader=yaml.CSafeLoader)
+
+
+def _groups(order: list[str], resources: list[Resource]) -> Iterator[Group]:
+    for index, name in enumerate(order):
+        versions = {r.version for r in resources if r.group == name}
+        if versions:
+            ranked = tuple(sorted(versions, key=version_priority, reverse=True))
+            yield Group(name=name, versions=ranked, priority=20_000 - 100 * index)
+
+
+def _well_formed(entry: Json, place: Location, diagnostics: Diagnostics) -> bool:
+    """Whether ``entry`` has all that is needed and nothing unknown; reports what is wrong."""
+    before = len(diagnostics)
+    missing = _NEEDED_KEYS - entry.keys()
+    parts = [(entry, _RESOURCE_KEYS, "")]
+    parts += [(v, _VERSION_KEYS, f"/versions/{k}") for k, v in entry.get("versions", {}).items()]
+    parts += [(v, _SUBRESOURCE_KEYS, f"/subresources/{k}") for k, v in entry.get("subresources", {}).items()]
+    parts += [(v, _COLUMN_KEYS, f"/columns/{i}") for i, v in enumerate(entry.get("columns", ()))]
+    for key in sorted(missing):
+        diagnostics.error("K302", f'resource lacks "{key}"', place)
+    for mapping, known, below in parts:
+        for key in sorted(mapping.keys() - known):
+            where = Location(place.file, place.pointer + below)
+            diagnostics.error("K303", f'unknown key "{key}"', where, f"known: {', '.join(sorted(known))}")
+    if entry.get("scope") not in ("Namespaced", "Cluster", None):
+        diagnostics.error("K304", f'scope "{entry["scope"]}" is neither Namespaced nor Cluster', place)
+    return len(diagnostics) == before
+
+
+def _of_release(
+    entry: Json,
+    group: str,
+    release: str,
+    definitions: Mapping[Gvk, str],
+    place: Location,
+    diagnostics: Diagnostics,
+) -> Iterator[Resource]:
+    now = release_number(release)
+    alive = {v: facts for v, facts in entry["versions"].items() if _alive(facts, now)}
+    if not alive:
+        return
+    names = {f"{group}/{v}" if group else v: v for v in alive}
+    # What a release that lacks the recorded storage version stores is its most stable one.
+    stored = names.get(entry.get("storage", ""))
+    foreign = stored is None and "storage" in entry and not _own(entry["storage"], group)
+    stored = stored or max(alive, key=version_priority)
+    for version, facts in alive.items():
+        definition = definitions.get((group, version, entry["kind"]))
+        if definition is None:
+            name = f"{group}/{version}" if group else version
+            diagnostics.error(
+                "K305",
+                f"{name} {entry['kind']} is in the catalog of {release}, but nothing defines it",
+                place,
+                "give the definitions of that release, or correct introduced and removed",
+            )
+            continue
+        deprecated_in = facts.get("deprecated", "")
+        yield Resource(
+            group=group,
+            version=version,
+            kind=entry["kind"],
+            plural=entry["plural"],
+            singular=entry["singular"],
+            namespaced=entry["scope"] == "Namespaced",
+            verbs=tuple(entry.get("verbs", STORED_VERBS)),
+            definition=definition,
+            location=place,
+            list_kind=_list_kind(entry),
+            short_names=tuple(entry.get("short_names", ())),
+            categories=tuple(entry.get("categories", ())),
+            subresources=tuple(_subresources(entry, group, version, now)),
+            printer_columns=_columns(entry),
+            served=bool(facts.get("served", version_priority(version)[0] == _STAGES[None])),
+            storage=version == stored and not foreign,
+            deprecated=bool(deprecated_in) and release_number(deprecated_in) <= now,
+            introduced=facts["introduced"],
+            deprecated_in=deprecated_in,
+            removed_in=facts.get("removed", ""),
+            replacement=facts.get("replacement", ""),
+        )
+
+
+def _alive(facts: Json, now: tuple[int, ...]) -> bool:
+    removed = facts.get("removed")
+    return release_number(facts["introduced"]) <= now and (removed is None or now < release_number(removed))
+
+
+def _own(api_version: str, group: str) -> bool:
+    return (api_version.rpartition("/")[0]) == group
+
+
+def _list_kind(entry: Json) -> str:
+    if "list_kind" in entry:
+        return str(entry["list_kind"])
+    return f"{entry['kind']}List" if "list" in entry.get("verbs", STORED_VERBS) else ""
+
+
+def _subresources(entry: Json, group: str, version: str, now: tuple[int, ...]) -> Iterator[Subresource]:
+    for name, facts in entry.get("subresources", {}).items():
+        if now < release_number(facts.get("introduced", "0.0")) or version not in facts.get(
+            "versions", (version,)
+        ):
+            continue
+        api_version, _, kind = facts.get("kind", "").rpartition("/")
+        of_group, _, of_version = api_version.rpartition("/")
+        yield Subresource(
+            name=name,
+            verbs=tuple(facts.get("verbs", SUBRESOURCE_VERBS)),
+            group=of_group if kind else group,
+            version=of_version or version,
+            kind=kind or entry["kind"],
+        )
+
+
+def _columns(entry: Json) -> tuple[PrinterColumn, ...]:
+    if "list" not in entry.get("verbs", STORED_VERBS):
+        return ()
+    if "columns" not in entry:
+        return COLUMNS_WITHOUT_PRINTER
+    return tuple(PrinterColumn(**column) for column in entry["columns"])
