@@ -23,7 +23,7 @@ class Cause:
 class ApiError(Exception):
     """A failed request: HTTP ``code``, Status ``reason`` (may be empty) and ``message``, and the details.
 
-    ``retry_after`` is in whole seconds, 0 for none.
+    ``retry_after`` is in whole seconds, 0 for none. ``continue_token`` lets an expired list go on.
     """
 
     code: int
@@ -36,6 +36,7 @@ class ApiError(Exception):
     causes: tuple[Cause, ...] = field(default=())
     retry_after: int = 0
     has_details: bool = True
+    continue_token: str = ""
 
     def __str__(self) -> str:
         return self.message
@@ -45,7 +46,7 @@ class ApiError(Exception):
         answer: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": {"continue": self.continue_token} if self.continue_token else {},
             "status": "Failure",
             "message": self.message,
         }

@@ -3,8 +3,8 @@
 Theory. The cache is one watch on the storage. Because a write returns only after every watch has been handed
 its event, the cache is never behind a write that was answered; a read needs neither disk nor lock.
 
-- The state now: a dict of records and the sorted list of their keys; a *scope* (a resource, a namespace of it,
-  one object) is a contiguous run of keys, so a list is a slice.
+- The state now: a dict of records and the sorted list of their keys; a *scope* (a resource, a namespace of
+  it, one object) is a contiguous run of keys, so a list is a slice.
 - The state at an earlier revision: the state now with the events since undone, as far as the window of
   recent events reaches back; the storage's log answers for what is older, or says that it is compacted.
 - A scope's *stamp* is the revision of its last change. What is derived from a snapshot (joined bodies) is

@@ -1,0 +1,83 @@
+"""Continue tokens: where a list goes on, and of which state. Opaque to clients.
+
+Form (as kube-apiserver's, so that tools that look inside keep working): unpadded URL base64 of
+``{"v":"meta.k8s.io/v1","rv":REVISION,"start":KEY}`` where KEY is relative to the listed scope and is the last
+key shown plus a NUL. A revision of -1 means the state of now: an *inconsistent* continuation.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import posixpath
+import re
+
+INCONSISTENT = -1
+_VERSION = "meta.k8s.io/v1"
+
+
+class BadToken(ValueError):
+    """A token that is none of ours; the text is kube-apiserver's."""
+
+
+def encode_continue(scope: str, last_key: str, revision: int) -> str:
+    """The token of a list of ``scope`` that showed everything up to ``last_key``."""
+    token = json.dumps(
+        {"v": _VERSION, "rv": revision, "start": last_key[len(scope) :] + "\0"}, separators=(",", ":")
+    )
+    return base64.urlsafe_b64encode(token.encode()).rstrip(b"=").decode()
+
+
+def decode_continue(scope: str, token: str) -> tuple[str, int]:
+    """The first key to show, and the revision. Raises BadToken."""
+    raw = _decode_base64(token)
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise _bad(_json_fault(raw)) from None
+    if not isinstance(value, dict):
+        raise _bad("json: cannot unmarshal into Go value")
+    version, revision, start = value.get("v", ""), value.get("rv", 0), value.get("start", "")
+    if version != _VERSION:
+        raise _bad(f"server does not recognize this encoded version {version}")
+    if not isinstance(revision, int) or isinstance(revision, bool) or revision == 0:
+        raise _bad(f"incorrect encoded start resourceVersion (version {_VERSION})")
+    if not isinstance(start, str) or not start:
+        raise _bad(f"encoded start key empty (version {_VERSION})")
+    # A start such as "../secrets/x" would leave the scope.
+    rooted = start if start.startswith("/") else f"/{start}"
+    if posixpath.normpath(rooted) != rooted:
+        raise _bad(start)
+    return scope + rooted[1:], revision
+
+
+def _bad(fault: str) -> BadToken:
+    return BadToken(f"invalid continue token: continue key is not valid: {fault}")
+
+
+_FOREIGN = re.compile(rb"[^A-Za-z0-9_-]")
+
+
+def _decode_base64(token: str) -> bytes:
+    text = token.encode()
+    if found := _FOREIGN.search(text):
+        raise _bad(f"illegal base64 data at input byte {found.start()}")
+    if len(text) % 4 == 1:
+        raise _bad(f"illegal base64 data at input byte {len(text) - 1}")
+    try:
+        return base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))
+    except binascii.Error:
+        raise _bad("illegal base64 data at input byte 0") from None
+
+
+def _json_fault(raw: bytes) -> str:
+    body = raw.lstrip(b" \t\r\n")
+    if not body:
+        return "unexpected end of JSON input"
+    first = body[0]
+    if first in b'{["-0123456789tfn':
+        return "unexpected end of JSON input"
+    shown = chr(first) if 0x20 <= first < 0x7F else f"\\x{first:02x}"
+    shown = shown.replace("'", "\\'")
+    return f"invalid character '{shown}' looking for beginning of value"

@@ -1,0 +1,215 @@
+"""GET and LIST: which state a resourceVersion asks for, and the answer made of stored bytes.
+
+Rules (resourceVersion × resourceVersionMatch × limit × continue, as kube-apiserver answers from its cache):
+
+====================  =============================  ============================================
+resourceVersion       match                          state
+====================  =============================  ============================================
+unset                 unset                          now
+"0"                   unset, NotOlderThan            now, and the limit is ignored
+N                     unset without limit, NotOlder  now, if N is not in the future
+N                     unset with limit, Exact        at N
+====================  =============================  ============================================
+
+A continue token brings its own revision. A future N is 504 with cause ResourceVersionTooLarge; one that is
+compacted 410 Expired, and where a token asked for it the answer carries a token that goes on in the state of
+now.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from ..meta.errors import ApiError, Cause
+from ..storage.interface import Compacted, Record
+from ..storage.watch_cache import ResourceCache, Snapshot
+from .continue_token import INCONSISTENT, BadToken, decode_continue, encode_continue
+from .http import Response
+from .list_options import EXACT, BadRevision, ListOptions, parse_revision
+from .view import ListMeta, Selection, View
+
+BODIES_BYTES = 48 << 20
+
+
+def read_record(cache: ResourceCache, key: str, resource_version: str = "") -> Record | None:
+    """The record that a GET shows; None where the object is not there.
+
+    Raises ApiError: 500 for a version that is no number, 504 for one in the future.
+    """
+    if resource_version:
+        try:
+            revision = parse_revision(resource_version)
+        except BadRevision as fault:
+            raise ApiError(500, "", str(fault), has_details=False) from None
+        if revision > cache.revision:
+            raise too_large(revision, cache.revision)
+    return cache.get(key)
+
+
+class JoinedBodies:
+    """Joined list items by what they show, for as long as their scope does not change; bounded in bytes."""
+
+    def __init__(self, capacity: int = BODIES_BYTES) -> None:
+        self._capacity = capacity
+        self._size = 0
+        self._kept: OrderedDict[Hashable, tuple[int, bytes]] = OrderedDict()
+
+    def get(self, place: Hashable, stamp: int) -> bytes | None:
+        """What was kept for a place, where it was made at this stamp."""
+        found = self._kept.get(place)
+        if found is None or found[0] != stamp:
+            return None
+        self._kept.move_to_end(place)
+        return found[1]
+
+    def keep(self, place: Hashable, stamp: int, body: bytes) -> None:
+        """Keeps a body in place of an older one; forgets those longest unused."""
+        if (old := self._kept.pop(place, None)) is not None:
+            self._size -= len(old[1])
+        if len(body) > self._capacity:
+            return
+        self._kept[place] = (stamp, body)
+        self._size += len(body)
+        while self._size > self._capacity:
+            _, (_, dropped) = self._kept.popitem(last=False)
+            self._size -= len(dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Where a list begins: a state, the first key, and the page's size (0 for all)."""
+
+    snapshot: Snapshot
+    first_key: str
+    limit: int
+
+
+async def list_records(
+    cache: ResourceCache,
+    scope: str,
+    options: ListOptions,
+    view: View,
+    selection: Selection | None = None,
+    bodies: JoinedBodies | None = None,
+) -> Response:
+    """The answer to a LIST of ``scope``. Raises ApiError 400, 410, 504."""
+    start = await _start(cache, scope, options)
+    records, rest = start.snapshot.records, 0
+    low = 0
+    if start.first_key:
+        low = _place(records, start.first_key)
+    if selection is None:
+        high = min(low + start.limit, len(records)) if start.limit else len(records)
+        rest = len(records) - high
+        last = records[high - 1].key if rest else ""
+        place = (cache.prefix, scope, view.key, low, high)
+        items = bodies.get(place, start.snapshot.stamp) if bodies is not None else None
+        if items is None:
+            items = view.join(records[low:high] if low or rest else records)
+            if bodies is not None:
+                bodies.keep(place, start.snapshot.stamp, items)
+    else:
+        chosen, last = _choose(records, low, start.limit, selection)
+        items = view.join(chosen)
+    meta = ListMeta(
+        start.snapshot.revision,
+        encode_continue(scope, last, start.snapshot.revision) if last else "",
+        rest if rest else None,
+    )
+    return Response(200, view.list(meta, items), view.content_type)
+
+
+async def _start(cache: ResourceCache, scope: str, options: ListOptions) -> _Start:
+    if options.continue_token:
+        return await _continued(cache, scope, options)
+    if not options.resource_version:
+        return _Start(cache.snapshot(scope), "", options.limit)
+    try:
+        revision = parse_revision(options.resource_version)
+    except BadRevision as fault:
+        raise _bad_request(f"invalid resource version: {fault}") from None
+    if revision == 0:
+        return _Start(cache.snapshot(scope), "", 0)
+    if revision > cache.revision:
+        raise too_large(revision, cache.revision)
+    if options.match == EXACT or (options.limit and not options.match):
+        try:
+            return _Start(await cache.snapshot_at(scope, revision), "", options.limit)
+        except Compacted:
+            raise expired("The resourceVersion for the provided list is too old.") from None
+    return _Start(cache.snapshot(scope), "", options.limit)
+
+
+async def _continued(cache: ResourceCache, scope: str, options: ListOptions) -> _Start:
+    try:
+        first_key, revision = decode_continue(scope, options.continue_token)
+    except BadToken as fault:
+        raise _bad_request(str(fault)) from None
+    if options.resource_version not in ("", "0"):
+        raise _bad_request("specifying resource version is not allowed when using continue")
+    if revision == INCONSISTENT:
+        return _Start(cache.snapshot(scope), first_key, options.limit)
+    if revision < 0:
+        raise _bad_request("invalid continue token: continue key is not valid: negative resourceVersion")
+    if revision > cache.revision:
+        raise too_large(revision, cache.revision)
+    try:
+        return _Start(await cache.snapshot_at(scope, revision), first_key, options.limit)
+    except Compacted:
+        error = expired(
+            "The provided continue parameter is too old to display a consistent list result. You can start "
+            "a new list without the continue parameter, or use the continue token in this response to "
+            "retrieve the remainder of the results. Continuing with the provided token results in an "
+            "inconsistent list - objects that were created, modified, or deleted between the time the first "
+            "chunk was returned and now may show up in the list."
+        )
+        error.continue_token = encode_continue(scope, first_key.removesuffix("\0"), INCONSISTENT)
+        raise error from None
+
+
+def _choose(
+    records: Sequence[Record], low: int, limit: int, selection: Selection
+) -> tuple[list[Record], str]:
+    """The selected records of a page, and its last key where more follow."""
+    matching = (record for record in islice(records, low, None) if selection.matches(record))
+    if not limit:
+        return list(matching), ""
+    chosen = list(islice(matching, limit + 1))
+    if len(chosen) <= limit:
+        return chosen, ""
+    chosen.pop()
+    return chosen, chosen[-1].key
+
+
+def _place(records: Sequence[Record], first_key: str) -> int:
+    low, high = 0, len(records)
+    while low < high:
+        middle = (low + high) // 2
+        if records[middle].key < first_key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def too_large(revision: int, current: int) -> ApiError:
+    """504 for a version that is not yet written."""
+    return ApiError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {revision}, current: {current}",
+        causes=(Cause("ResourceVersionTooLarge", "Too large resource version"),),
+        retry_after=1,
+    )
+
+
+def expired(message: str) -> ApiError:
+    """410 for a version that is no longer kept."""
+    return ApiError(410, "Expired", message, has_details=False)
+
+
+def _bad_request(message: str) -> ApiError:
+    return ApiError(400, "BadRequest", message, has_details=False)

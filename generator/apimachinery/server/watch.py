@@ -1,0 +1,314 @@
+"""WATCH: who is shown which events, encoded once for all who see the same.
+
+Theory. A *feed* listens to one scope of a resource. Its *groups* hold the watchers that see the same: one view,
+one selection. An event is judged and encoded once for a group, and the same bytes go into each watcher's
+backlog. A *pass* then wakes the watchers a few at a time, letting the loop read requests in
+between: under load several events leave a socket in one write, at rest each leaves at once.
+
+Rules (KEP-365, KEP-956, KEP-3157):
+
+- A watch from revision N shows every event past N. From "" or "0" it starts with an ADDED for each present
+  object, by key, as ``sendInitialEvents`` does; where bookmarks are allowed one that is annotated
+  ``k8s.io/initial-events-end`` follows.
+- With a selection: an object that enters is ADDED; one that leaves is DELETED with its old content and the
+  new version; one that stays is MODIFIED.
+- A compacted N is answered by one ERROR event with a 410 Status. Bookmarks come about every minute, and
+  before a timed end.
+- A client that reads too slowly is cut off: its watch ends, and it starts again from its last version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+
+from ..meta.errors import ApiError
+from ..storage.interface import Compacted, Event
+from ..storage.watch_cache import ResourceCache
+from .http import StreamResponse
+from .list_options import BadRevision, ListOptions, parse_revision
+from .listing import expired, too_large
+from .view import Selection, View, at_revision
+
+BOOKMARK_SECONDS = 60.0
+MIN_TIMEOUT_SECONDS = 1800
+BACKLOG_BYTES = 32 << 20
+WAKES_PER_STEP = 64
+INITIAL_STEP = 500
+INITIAL_END = {"k8s.io/initial-events-end": "true"}
+
+
+class Watcher:
+    """One client's stream: a backlog of encoded events, and who waits for it."""
+
+    __slots__ = ("_backlog", "_size", "_waiter", "ended", "fresh")
+
+    def __init__(self) -> None:
+        self._backlog: list[bytes] = []
+        self._size = 0
+        self._waiter: asyncio.Future[None] | None = None
+        self.ended = False
+        self.fresh = True
+
+    def push(self, chunk: bytes) -> None:
+        """Adds to the backlog; whoever calls sees to ``wake``."""
+        self._backlog.append(chunk)
+        self._size += len(chunk)
+        if self._size > BACKLOG_BYTES:
+            self._backlog.clear()
+            self.end()
+
+    def wake(self) -> None:
+        """Lets the stream go on."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def end(self) -> None:
+        """Ends the stream after its backlog."""
+        self.ended = True
+        self.wake()
+
+    def send(self, chunk: bytes) -> None:
+        """Adds to the backlog and wakes."""
+        self.push(chunk)
+        self.wake()
+
+    async def take(self) -> bytes:
+        """All that has come since; empty at the end."""
+        while not self._backlog and not self.ended:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+            self._waiter = None
+        backlog = self._backlog
+        if not backlog:
+            return b""
+        self._backlog = []
+        self._size = 0
+        return backlog[0] if len(backlog) == 1 else b"".join(backlog)
+
+
+@dataclass(slots=True)
+class Group:
+    """Watchers that are shown the same; ``after`` is 0 but for watches from a future revision."""
+
+    view: View
+    selection: Selection | None
+    after: int
+    watchers: list[Watcher] = field(default_factory=list)
+
+    def encode(self, event: Event, first: bool) -> bytes | None:
+        """The event as this group sees it, None where it does not."""
+        if event.revision <= self.after:
+            return None
+        return encode_event(event, self.view, self.selection, first)
+
+
+def encode_event(event: Event, view: View, selection: Selection | None, first: bool) -> bytes | None:
+    """An event as seen through a selection; None where nothing is seen."""
+    record, previous = event.record, event.previous
+    if selection is None:
+        kind = "DELETED" if event.deleted else "MODIFIED" if previous is not None else "ADDED"
+        return view.event(kind, record, first)
+    was = previous is not None and selection.matches(previous)
+    if event.deleted:
+        return view.event("DELETED", record, first) if was else None
+    now = selection.matches(record)
+    if now:
+        return view.event("MODIFIED" if was else "ADDED", record, first)
+    if was and previous is not None:
+        return view.event("DELETED", at_revision(previous, event.revision), first)
+    return None
+
+
+class Feed:
+    """The live watches of one scope."""
+
+    def __init__(self, cache: ResourceCache, scope: str, forget: Callable[[], None]) -> None:
+        self._groups: dict[Hashable, Group] = {}
+        self._forget = forget
+        self._stop = cache.listen(scope, self._take)
+        self._sleeping: list[Watcher] = []
+        self._passing = False
+
+    def join(
+        self, watcher: Watcher, view: View, selection: Selection | None, after: int
+    ) -> Callable[[], None]:
+        """Adds a watcher; the answer takes it out again."""
+        place = (view.key, view.watch_content_type, selection.key if selection else None, after)
+        group = self._groups.setdefault(place, Group(view, selection, after))
+        group.watchers.append(watcher)
+
+        def leave() -> None:
+            group.watchers.remove(watcher)
+            if not group.watchers:
+                self._groups.pop(place, None)
+            if not self._groups:
+                self._stop()
+                self._forget()
+
+        return leave
+
+    def watchers(self) -> Iterable[Watcher]:
+        """All of them."""
+        return [watcher for group in self._groups.values() for watcher in group.watchers]
+
+    def _take(self, event: Event) -> None:
+        for group in self._groups.values():
+            chunk = group.encode(event, False)
+            if chunk is None:
+                continue
+            opening: bytes | None = None
+            for watcher in group.watchers:
+                if watcher.fresh:
+                    watcher.fresh = False
+                    opening = opening or group.encode(event, True) or chunk
+                    watcher.push(opening)
+                else:
+                    watcher.push(chunk)
+            self._sleeping.extend(group.watchers)
+        if self._sleeping and not self._passing:
+            self._passing = True
+            asyncio.get_running_loop().call_soon(self._pass)
+
+    def _pass(self) -> None:
+        step, self._sleeping = self._sleeping[:WAKES_PER_STEP], self._sleeping[WAKES_PER_STEP:]
+        for watcher in step:
+            watcher.wake()
+        if self._sleeping:
+            asyncio.get_running_loop().call_soon(self._pass)
+        else:
+            self._passing = False
+
+
+class Watches:
+    """All live watches of a server, so that those who see the same share the work, and all can be ended."""
+
+    def __init__(self) -> None:
+        self._feeds: dict[str, Feed] = {}
+        self._ending = False
+
+    def start(
+        self,
+        cache: ResourceCache,
+        scope: str,
+        options: ListOptions,
+        view: View,
+        selection: Selection | None = None,
+    ) -> StreamResponse:
+        """The answer to a WATCH of ``scope``. Raises ApiError 500 for a version that is no number."""
+        try:
+            revision = parse_revision(options.resource_version)
+        except BadRevision as fault:
+            raise ApiError(500, "", str(fault), has_details=False) from None
+        parts = self._stream(cache, scope, options, revision, view, selection)
+        return StreamResponse(200, parts, view.watch_content_type)
+
+    def end(self, prefix: str = "") -> None:
+        """Ends the watches of a resource, or all of them."""
+        self._ending = self._ending or not prefix
+        for scope, feed in list(self._feeds.items()):
+            if scope.startswith(prefix):
+                for watcher in feed.watchers():
+                    watcher.end()
+
+    async def _stream(
+        self,
+        cache: ResourceCache,
+        scope: str,
+        options: ListOptions,
+        revision: int,
+        view: View,
+        selection: Selection | None,
+    ) -> AsyncIterator[bytes]:
+        # Nothing is registered before the first item is asked for: a stream never begun leaves nothing.
+        if self._ending:
+            return
+        initial = options.send_initial_events
+        if initial and revision > cache.revision:
+            yield view.error(too_large(revision, cache.revision).status())
+            return
+        wants_state = initial if initial is not None else revision == 0
+        watcher = Watcher()
+        after = 0
+        if wants_state or revision == 0:
+            past: list[Event] = []
+            snapshot = cache.snapshot(scope)
+        else:
+            try:
+                past = cache.events_since(scope, revision)
+            except Compacted as fault:
+                message = f"too old resource version: {revision} ({fault.oldest})"
+                yield view.error(expired(message).status())
+                return
+            after = revision if revision > cache.revision else 0
+        leave = self._feed(cache, scope).join(watcher, view, selection, after)
+        timers = _Timers(watcher, options, lambda: view.bookmark(cache.revision, {}))
+        try:
+            if wants_state:
+                shown = [r for r in snapshot.records if selection is None or selection.matches(r)]
+                for low in range(0, len(shown), INITIAL_STEP):
+                    first = low == 0 and _begin(watcher)
+                    yield b"".join(
+                        [
+                            view.event("ADDED", record, first and place == 0)
+                            for place, record in enumerate(shown[low : low + INITIAL_STEP])
+                        ]
+                    )
+                if options.allow_bookmarks:
+                    yield view.bookmark(snapshot.revision, INITIAL_END)
+            for event in past:
+                chunk = encode_event(event, view, selection, watcher.fresh)
+                if chunk is not None:
+                    watcher.fresh = False
+                    yield chunk
+            while chunk := await watcher.take():
+                yield chunk
+        finally:
+            timers.cancel()
+            leave()
+
+    def _feed(self, cache: ResourceCache, scope: str) -> Feed:
+        feed = self._feeds.get(scope)
+        if feed is None:
+            feed = self._feeds[scope] = Feed(cache, scope, lambda: self._forget(scope, feed))
+        return feed
+
+    def _forget(self, scope: str, feed: Feed | None) -> None:
+        if self._feeds.get(scope) is feed:
+            del self._feeds[scope]
+
+
+def _begin(watcher: Watcher) -> bool:
+    was, watcher.fresh = watcher.fresh, False
+    return was
+
+
+class _Timers:
+    """Bookmarks and the timed end of one watch."""
+
+    def __init__(self, watcher: Watcher, options: ListOptions, bookmark: Callable[[], bytes]) -> None:
+        self._watcher = watcher
+        self._bookmark = bookmark
+        self._loop = asyncio.get_running_loop()
+        seconds = options.timeout_seconds
+        lasts = float(seconds) if seconds else MIN_TIMEOUT_SECONDS * (1 + random.random())
+        self._handles = [self._loop.call_later(lasts, self._end)]
+        self._allowed = options.allow_bookmarks
+        if self._allowed:
+            self._handles.append(self._loop.call_later(BOOKMARK_SECONDS, self._mark))
+
+    def _mark(self) -> None:
+        self._watcher.send(self._bookmark())
+        self._handles[1] = self._loop.call_later(BOOKMARK_SECONDS, self._mark)
+
+    def _end(self) -> None:
+        if self._allowed:
+            self._watcher.push(self._bookmark())
+        self._watcher.end()
+
+    def cancel(self) -> None:
+        """Stops both."""
+        for handle in self._handles:
+            handle.cancel()
