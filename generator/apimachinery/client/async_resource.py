@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from apimachinery.client import calls
+from apimachinery.client.access import name_of, namespace_of
 from apimachinery.client.calls import (
     PAGE_SIZE,
     Codec,
@@ -30,7 +31,6 @@ from apimachinery.client.calls import (
     WriteOptions,
 )
 from apimachinery.client.connection import AsyncClient
-from apimachinery.client.resource import name_of, namespace_of
 from apimachinery.client.scale import Scale
 from apimachinery.client.transport import AsyncLineStream
 from apimachinery.meta.resources import Resource

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from apimachinery.client import calls
+from apimachinery.client.access import name_of, namespace_of
 from apimachinery.client.calls import (
     PAGE_SIZE,
     Codec,
@@ -766,19 +767,3 @@ class DynamicResource(
 
     def __init__(self, client: Client, resource: Resource) -> None:
         super().__init__(client, resource=resource, codec=calls.UNSTRUCTURED)
-
-
-def name_of(obj: Any) -> str:
-    """``metadata.name`` of an object, an apply configuration or JSON; empty where it has none."""
-    return _from_metadata(obj, "name")
-
-
-def namespace_of(obj: Any) -> str | None:
-    """``metadata.namespace`` likewise; None where it has none."""
-    return _from_metadata(obj, "namespace") or None
-
-
-def _from_metadata(obj: Any, key: str) -> str:
-    metadata = obj.get("metadata") if isinstance(obj, Mapping) else getattr(obj, "metadata", None)
-    value = metadata.get(key) if isinstance(metadata, Mapping) else getattr(metadata, key, None)
-    return value if isinstance(value, str) else ""

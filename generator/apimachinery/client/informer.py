@@ -1,0 +1,290 @@
+"""A local, indexed copy of a selection, and handlers that hear of every change to it.
+
+One stream feeds any number of handlers. Each handler has a queue and a worker of its own, so a slow one delays
+nobody; a handler added late first hears ADDED for everything that is there. Objects handed out are shared: treat
+them as read-only. Resync tells a handler of every object again, as MODIFIED with ``old is object``, at its own period.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Generic, Self, TypeAlias, TypeVar
+
+from apimachinery.client.access import Key, key_of, namespace_of
+from apimachinery.client.reflector import AsyncReflector, Change, Reflector
+
+T = TypeVar("T")
+
+IndexFunction: TypeAlias = Callable[[T], Iterable[str]]
+Handler: TypeAlias = Callable[[Change[T]], None]
+AsyncHandler: TypeAlias = Callable[[Change[T]], Awaitable[None]]
+
+_log = logging.getLogger("kubewright.client")
+
+
+def by_namespace(obj: object) -> Iterable[str]:
+    """The index function of namespaces."""
+    return (namespace_of(obj) or "",)
+
+
+class Store(Generic[T]):
+    """Objects by (namespace, name) and by the values of index functions. Reads are safe from any thread."""
+
+    def __init__(self, indexers: Mapping[str, IndexFunction[T]] | None = None) -> None:
+        self._lock = threading.Lock()
+        self._items: dict[Key, T] = {}
+        self._functions: dict[str, IndexFunction[T]] = {"namespace": by_namespace, **(indexers or {})}
+        self._indexes: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in self._functions}
+
+    def get(self, name: str, *, namespace: str = "") -> T | None:
+        """One object, or None."""
+        return self._items.get((namespace, name))
+
+    def list(self) -> list[T]:
+        """All objects."""
+        with self._lock:
+            return [*self._items.values()]
+
+    def by_index(self, index: str, value: str) -> Iterable[T]:
+        """The objects for which the index function gave ``value``. Raises ``KeyError`` for an unknown index."""
+        with self._lock:
+            return [self._items[key] for key in self._indexes[index].get(value, ())]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.list())
+
+    def take(self, change: Change[T]) -> None:
+        """Makes one change; for the informer alone."""
+        key = key_of(change.object)
+        with self._lock:
+            old = self._items.pop(key, None)
+            if old is not None:
+                self._index(key, old, add=False)
+            if change.kind != "DELETED":
+                self._items[key] = change.object
+                self._index(key, change.object, add=True)
+
+    def _index(self, key: Key, obj: T, *, add: bool) -> None:
+        for name, function in self._functions.items():
+            index = self._indexes[name]
+            for value in function(obj):
+                if add:
+                    index.setdefault(value, {})[key] = None
+                elif value in index:
+                    index[value].pop(key, None)
+                    if not index[value]:
+                        del index[value]
+
+
+class Informer(Generic[T]):
+    """A store kept current by a thread, with handlers in threads of their own.
+
+    Use it as a context manager, or ``start`` and ``stop`` it. What makes mirroring useless (Forbidden, NotFound, …)
+    ends the thread and is raised by ``wait_until_synced`` and ``stop``.
+    """
+
+    def __init__(
+        self, reflector: Reflector[T], *, indexers: Mapping[str, IndexFunction[T]] | None = None
+    ) -> None:
+        self._reflector = reflector
+        self.store: Store[T] = Store(indexers)
+        self._workers: list[_Worker[T]] = []
+        self._lock = threading.Lock()
+        self._synced = threading.Event()
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="kubewright-informer", daemon=True)
+
+    def add_handler(self, handler: Handler[T], *, resync_seconds: float = 0.0) -> None:
+        """Calls ``handler`` with every change, one at a time, in order. What it raises is logged."""
+        worker = _Worker(handler, self.store, resync_seconds)
+        with self._lock:  # no change may fall between the snapshot and the subscription
+            for obj in self.store.list():
+                worker.queue.put(Change("ADDED", obj))
+            self._workers.append(worker)
+        worker.thread.start()
+
+    def start(self) -> Self:
+        """Begins to mirror."""
+        self._thread.start()
+        return self
+
+    def wait_until_synced(self, timeout: float | None = None) -> None:
+        """Waits for the first whole state. Raises ``TimeoutError``, or what ended the mirroring."""
+        if not self._synced.wait(timeout):
+            raise TimeoutError(f"not synced within {timeout:g} s")
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Ends everything; changes that handlers have not heard yet are given up."""
+        self._reflector.stop()
+        if self._thread.is_alive():
+            self._thread.join()
+        for worker in self._workers:
+            worker.stop()
+        if self._failure is not None:
+            raise self._failure
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        try:
+            for changes in self._reflector:
+                with self._lock:
+                    for change in changes:
+                        self.store.take(change)
+                        for worker in self._workers:
+                            worker.queue.put(change)
+                self._synced.set()
+        except Exception as error:  # handed to whoever waits: a thread has nobody to raise it to
+            self._failure = error
+        finally:
+            self._synced.set()
+
+
+class _Worker(Generic[T]):
+    def __init__(self, handler: Handler[T], store: Store[T], resync_seconds: float) -> None:
+        self.queue: queue.SimpleQueue[Change[T] | None] = queue.SimpleQueue()
+        self._handler = handler
+        self._store = store
+        self._resync = resync_seconds
+        self.thread = threading.Thread(target=self._run, name="kubewright-handler", daemon=True)
+
+    def stop(self) -> None:
+        self.queue.put(None)
+        if self.thread is not threading.current_thread():
+            self.thread.join()
+
+    def _run(self) -> None:
+        due = time.monotonic() + self._resync
+        while True:
+            try:
+                wait = max(0.0, due - time.monotonic()) if self._resync else None
+                change = self.queue.get(timeout=wait)
+            except queue.Empty:
+                for obj in self._store.list():
+                    self._call(Change("MODIFIED", obj, obj))
+                due = time.monotonic() + self._resync
+                continue
+            if change is None:
+                return
+            self._call(change)
+
+    def _call(self, change: Change[T]) -> None:
+        try:
+            self._handler(change)
+        except Exception:  # one bad handler call must not end the stream of the others
+            _log.exception("a handler failed on %s of %s/%s", change.kind, *key_of(change.object))
+
+
+class AsyncInformer(Generic[T]):
+    """A store kept current by a task, with handlers in tasks of their own; iterate it for the changes."""
+
+    def __init__(
+        self, reflector: AsyncReflector[T], *, indexers: Mapping[str, IndexFunction[T]] | None = None
+    ) -> None:
+        self._reflector = reflector
+        self.store: Store[T] = Store(indexers)
+        self._queues: list[asyncio.Queue[Change[T]]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._main: asyncio.Task[None] | None = None
+        self._synced = asyncio.Event()
+
+    def add_handler(self, handler: AsyncHandler[T], *, resync_seconds: float = 0.0) -> None:
+        """Awaits ``handler`` with every change, one at a time, in order. What it raises is logged."""
+        self._tasks.append(asyncio.create_task(self._serve(handler, self._subscribe(), resync_seconds)))
+
+    def start(self) -> Self:
+        """Begins to mirror."""
+        self._main = asyncio.create_task(self._run())
+        return self
+
+    async def wait_until_synced(self, timeout: float | None = None) -> None:
+        """Waits for the first whole state. Raises ``TimeoutError``, or what ended the mirroring."""
+        async with asyncio.timeout(timeout):
+            await self._synced.wait()
+        self._raise_failure()
+
+    async def stop(self) -> None:
+        """Ends everything; changes that handlers have not heard yet are given up."""
+        tasks = [*self._tasks, *([self._main] if self._main is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._raise_failure()
+
+    async def changes(self) -> AsyncIterator[Change[T]]:
+        """Every change from now on, after an ADDED for each object that is there; ends with the mirroring."""
+        subscription = self._subscribe()
+        main = self._main
+        while main is not None:
+            getter = asyncio.ensure_future(subscription.get())
+            try:
+                await asyncio.wait({getter, main}, return_when=asyncio.FIRST_COMPLETED)
+                if not getter.done():
+                    self._raise_failure()
+                    return
+                yield getter.result()
+            finally:
+                getter.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def _subscribe(self) -> asyncio.Queue[Change[T]]:
+        subscription: asyncio.Queue[Change[T]] = asyncio.Queue()
+        for obj in self.store.list():
+            subscription.put_nowait(Change("ADDED", obj))
+        self._queues.append(subscription)
+        return subscription
+
+    async def _run(self) -> None:
+        try:
+            async for changes in self._reflector:
+                for change in changes:
+                    self.store.take(change)
+                    for subscription in self._queues:
+                        subscription.put_nowait(change)
+                self._synced.set()
+        finally:
+            self._synced.set()
+
+    async def _serve(
+        self, handler: AsyncHandler[T], subscription: asyncio.Queue[Change[T]], resync_seconds: float
+    ) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(resync_seconds or None):
+                    changes = [await subscription.get()]
+            except TimeoutError:
+                changes = [Change("MODIFIED", obj, obj) for obj in self.store.list()]
+            for change in changes:
+                try:
+                    await handler(change)
+                except Exception:  # one bad handler call must not end the stream of the others
+                    _log.exception("a handler failed on %s of %s/%s", change.kind, *key_of(change.object))
+
+    def _raise_failure(self) -> None:
+        main = self._main
+        if main is not None and main.done() and not main.cancelled() and (error := main.exception()):
+            raise error

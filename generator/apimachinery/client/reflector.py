@@ -1,0 +1,320 @@
+"""Mirroring a selection of objects: list, then watch, for ever. No event lost, none doubled.
+
+Theory (client-go's reflector, KEP-3157 for streaming lists). The server gives a consistent state at a version,
+and after it every change in order. A mirror holds the last version it has seen. So:
+
+* Begin with a list (or a streaming list, whose ``initial-events-end`` bookmark closes the state), and watch from
+  its version. Every event and every bookmark moves the version on.
+* A watch that ends or breaks is opened again at the last version: nothing between was missed. A server may then
+  repeat what was already seen; an event whose version the mirror holds for that object is dropped.
+* 410 (the version is too old) in either step: list again, from the newest state, and tell the difference to what
+  the mirror holds: so handlers see each object's change once, though not every step in between.
+* An object of the same name and another uid was deleted and made anew: that is DELETED, then ADDED.
+* Breaks are followed by a growing pause with jitter; a watch that brought something starts it afresh.
+
+``Mirror`` is that state without any I/O; ``Reflector`` and ``AsyncReflector`` drive it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+
+from apimachinery.client import calls
+from apimachinery.client.access import Key, key_of, resource_version_of, uid_of
+from apimachinery.client.calls import Codec, Event, ListOptions, Target, WatchOptions
+from apimachinery.client.connection import AsyncClient, Client
+from apimachinery.client.errors import BadRequest, Forbidden, Gone, Invalid, NotFound, Unauthorized
+from apimachinery.client.transport import AsyncLineStream, LineStream, TransportError
+from apimachinery.meta.errors import ApiError
+
+T = TypeVar("T")
+
+ChangeKind: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
+WATCH_SECONDS: Final = (300, 600)
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[T]):
+    """What became of one object. ``old`` is what the mirror held before; DELETED gives the last state seen."""
+
+    kind: ChangeKind
+    object: T
+    old: T | None = None
+
+
+class Mirror(Generic[T]):
+    """The objects of a selection as last seen, and the version they are of."""
+
+    def __init__(self) -> None:
+        self.items: dict[Key, T] = {}
+        self.version = ""
+
+    def replace(self, items: Iterable[T], version: str) -> list[Change[T]]:
+        """A whole new state: gives the difference, deletions first."""
+        fresh = {key_of(item): item for item in items}
+        changes = [Change("DELETED", old, old) for key, old in self.items.items() if key not in fresh]
+        for key, item in fresh.items():
+            changes += self._changes(key, item)
+        self.items, self.version = fresh, version
+        return changes
+
+    def apply(self, event: Event[T]) -> list[Change[T]]:
+        """One event: gives what changed; nothing for bookmarks and for what was already seen."""
+        if event.resource_version:
+            self.version = event.resource_version
+        if event.object is None:
+            return []
+        key = key_of(event.object)
+        if event.type == "DELETED":
+            old = self.items.pop(key, None)
+            return [] if old is None else [Change("DELETED", event.object, old)]
+        changes = self._changes(key, event.object)
+        self.items[key] = event.object
+        return changes
+
+    def _changes(self, key: Key, item: T) -> list[Change[T]]:
+        old = self.items.get(key)
+        if old is None:
+            return [Change("ADDED", item)]
+        if uid_of(old) != uid_of(item):
+            return [Change("DELETED", old, old), Change("ADDED", item)]
+        if resource_version_of(old) == resource_version_of(item):
+            return []
+        return [Change("MODIFIED", item, old)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectorOptions:
+    """How a reflector behaves; waits in seconds. ``streaming``: ask for streaming lists, falling back to pages
+    where a server has none. ``silence``: a watch that brings nothing for so long, not even a bookmark, is broken."""
+
+    streaming: bool = False
+    first_wait: float = 0.1
+    longest_wait: float = 30.0
+    silence: float = 660.0
+
+
+@dataclass(slots=True)
+class _Pause:
+    """The growing pause between failures."""
+
+    options: ReflectorOptions
+    failures: int = 0
+    _random: random.Random = field(default_factory=random.Random)
+
+    def next(self) -> float:
+        self.failures += 1
+        doubled: float = self.options.first_wait * 2.0 ** min(self.failures - 1, 20)
+        return min(self.options.longest_wait, doubled) * self._random.uniform(0.5, 1.0)
+
+
+class _Plan(Generic[T]):
+    """What both drivers share: options of each request, and what a failure means."""
+
+    def __init__(
+        self, target: Target, codec: Codec[T], selection: ListOptions, options: ReflectorOptions
+    ) -> None:
+        self.target = target
+        self.codec = codec
+        self.selection = selection
+        self.options = options
+        self.mirror: Mirror[T] = Mirror()
+        self.streaming = options.streaming
+        self.listed = False
+        self.pause = _Pause(options)
+
+    def list_options(self) -> ListOptions:
+        return self.selection
+
+    def watch_request(self, version: str, *, initial: bool) -> Any:
+        seconds = random.randint(*WATCH_SECONDS)
+        options = WatchOptions(
+            bookmarks=True, initial_events=initial, timeout_seconds=seconds, silence=self.options.silence
+        )
+        return calls.watch(self.target, replace(self.selection, resource_version=version), options)
+
+    def failed(self, error: Exception) -> float:
+        """Takes note of a failure: how long to wait before going on. Raises it where going on is useless."""
+        if isinstance(error, Gone):
+            self.listed = False
+            return 0.0 if self.pause.failures == 0 else self.pause.next()
+        if self.streaming and not self.listed and isinstance(error, Invalid | BadRequest):
+            self.streaming = False
+            return 0.0
+        if isinstance(error, Unauthorized | Forbidden | NotFound | BadRequest | Invalid):
+            raise error
+        wait = self.pause.next()
+        return max(wait, float(error.retry_after)) if isinstance(error, ApiError) else wait
+
+
+class Reflector(Generic[T]):
+    """Mirrors a selection, in the thread that iterates it."""
+
+    def __init__(
+        self,
+        client: Client,
+        target: Target,
+        codec: Codec[T],
+        selection: ListOptions | None = None,
+        options: ReflectorOptions | None = None,
+    ) -> None:
+        self._client = client
+        self._plan = _Plan(target, codec, selection or ListOptions(), options or ReflectorOptions())
+        self._stopped = threading.Event()
+        self._stream: LineStream | None = None
+        self.synced = threading.Event()
+
+    @property
+    def mirror(self) -> Mirror[T]:
+        """The state so far; changed by the iterating thread only."""
+        return self._plan.mirror
+
+    def stop(self) -> None:
+        """Ends the iteration, from any thread."""
+        self._stopped.set()
+        stream = self._stream
+        if stream is not None:
+            stream.close()
+
+    def __iter__(self) -> Iterator[list[Change[T]]]:
+        """Batches of changes, in order; the first batch is the whole state (and may be empty).
+
+        Raises ``Unauthorized``, ``Forbidden``, ``NotFound``, ``BadRequest``, ``Invalid``: no waiting mends those.
+        """
+        plan = self._plan
+        while not self._stopped.is_set():
+            try:
+                if not plan.listed:
+                    yield from self._start()
+                yield from self._follow(plan.mirror.version)
+            except (ApiError, TransportError) as error:
+                if self._stopped.is_set():
+                    return
+                self._stopped.wait(plan.failed(error))
+
+    def _start(self) -> Iterator[list[Change[T]]]:
+        plan = self._plan
+        if plan.streaming:
+            items: dict[Key, T] = {}
+            for event in self._events("", initial=True):
+                if event.object is not None:
+                    items[key_of(event.object)] = event.object
+                elif event.initial_events_end:
+                    yield self._listed(plan.mirror.replace(items.values(), event.resource_version))
+                    return
+            raise TransportError("the streaming list ended before its state was complete", sent=True)
+        found: list[T] = []
+        version, token = "", ""
+        while True:
+            page = self._client.run(calls.list_page(plan.target, plan.codec, plan.list_options(), token))
+            found += page.items
+            version = version or page.resource_version
+            token = page.next_token
+            if not token:
+                break
+        yield self._listed(plan.mirror.replace(found, version))
+
+    def _listed(self, changes: list[Change[T]]) -> list[Change[T]]:
+        self._plan.listed = True
+        self.synced.set()
+        return changes
+
+    def _follow(self, version: str) -> Iterator[list[Change[T]]]:
+        for event in self._events(version, initial=False):
+            self._plan.pause.failures = 0
+            changes = self._plan.mirror.apply(event)
+            if changes:
+                yield changes
+
+    def _events(self, version: str, *, initial: bool) -> Iterator[Event[T]]:
+        stream = self._client.stream(self._plan.watch_request(version, initial=initial))
+        self._stream = stream
+        try:
+            if self._stopped.is_set():
+                return
+            for line in stream:
+                yield calls.event(line, self._plan.codec)
+        finally:
+            self._stream = None
+            stream.close()
+
+
+class AsyncReflector(Generic[T]):
+    """Mirrors a selection, in the task that iterates it; cancel the task or leave the loop to stop."""
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        target: Target,
+        codec: Codec[T],
+        selection: ListOptions | None = None,
+        options: ReflectorOptions | None = None,
+    ) -> None:
+        self._client = client
+        self._plan = _Plan(target, codec, selection or ListOptions(), options or ReflectorOptions())
+        self.synced = asyncio.Event()
+
+    @property
+    def mirror(self) -> Mirror[T]:
+        """The state so far."""
+        return self._plan.mirror
+
+    async def __aiter__(self) -> AsyncIterator[list[Change[T]]]:
+        """As iterating a ``Reflector``."""
+        plan = self._plan
+        while True:
+            try:
+                if not plan.listed:
+                    async for batch in self._start():
+                        yield batch
+                async for event in self._events(plan.mirror.version, initial=False):
+                    plan.pause.failures = 0
+                    changes = plan.mirror.apply(event)
+                    if changes:
+                        yield changes
+            except (ApiError, TransportError) as error:
+                await asyncio.sleep(plan.failed(error))
+
+    async def _start(self) -> AsyncIterator[list[Change[T]]]:
+        plan = self._plan
+        if plan.streaming:
+            items: dict[Key, T] = {}
+            async for event in self._events("", initial=True):
+                if event.object is not None:
+                    items[key_of(event.object)] = event.object
+                elif event.initial_events_end:
+                    yield self._listed(plan.mirror.replace(items.values(), event.resource_version))
+                    return
+            raise TransportError("the streaming list ended before its state was complete", sent=True)
+        found: list[T] = []
+        version, token = "", ""
+        while True:
+            page = await self._client.run(
+                calls.list_page(plan.target, plan.codec, plan.list_options(), token)
+            )
+            found += page.items
+            version = version or page.resource_version
+            token = page.next_token
+            if not token:
+                break
+        yield self._listed(plan.mirror.replace(found, version))
+
+    def _listed(self, changes: list[Change[T]]) -> list[Change[T]]:
+        self._plan.listed = True
+        self.synced.set()
+        return changes
+
+    async def _events(self, version: str, *, initial: bool) -> AsyncIterator[Event[T]]:
+        stream: AsyncLineStream = await self._client.stream(
+            self._plan.watch_request(version, initial=initial)
+        )
+        try:
+            async for line in stream:
+                yield calls.event(line, self._plan.codec)
+        finally:
+            await stream.close()
