@@ -59,7 +59,10 @@ class Mirror(Generic[T]):
         fresh = {key_of(item): item for item in items}
         changes = [Change("DELETED", old, old) for key, old in self.items.items() if key not in fresh]
         for key, item in fresh.items():
-            changes += self._changes(key, item)
+            made = self._changes(key, item)
+            changes += made
+            if not made:
+                fresh[key] = self.items[key]  # unchanged: what handlers already hold stays the object we hold
         self.items, self.version = fresh, version
         return changes
 
