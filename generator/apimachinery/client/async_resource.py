@@ -9,9 +9,9 @@ and ``TransportError``.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from apimachinery.client import calls
 from apimachinery.client.access import name_of, namespace_of
@@ -34,6 +34,10 @@ from apimachinery.client.connection import AsyncClient
 from apimachinery.client.scale import Scale
 from apimachinery.client.transport import AsyncLineStream
 from apimachinery.meta.resources import Resource
+
+if TYPE_CHECKING:
+    from apimachinery.client.informer import AsyncInformer
+    from apimachinery.client.reflector import ReflectorOptions
 
 T = TypeVar("T")
 
@@ -211,6 +215,25 @@ class AsyncNamespacedWatchable(AsyncResourceApi[T]):
             silence=silence,
         )
         return await self._watch(self._target("" if all_namespaces else namespace), selection, options)
+
+    def informer(
+        self,
+        *,
+        namespace: str | None = None,
+        all_namespaces: bool = False,
+        label_selector: str = "",
+        field_selector: str = "",
+        indexers: Mapping[str, Callable[[T], Iterable[str]]] | None = None,
+        options: ReflectorOptions | None = None,
+    ) -> AsyncInformer[T]:
+        """A local copy of a selection, kept current, with handlers: see apimachinery.client.informer."""
+        from apimachinery.client.informer import AsyncInformer
+        from apimachinery.client.reflector import AsyncReflector
+
+        target = self._target("" if all_namespaces else namespace)
+        selection = ListOptions(label_selector=label_selector, field_selector=field_selector)
+        reflector = AsyncReflector(self._client, target, self._codec, selection, options)
+        return AsyncInformer(reflector, indexers=indexers)
 
 
 class AsyncNamespacedCreatable(AsyncResourceApi[T]):
@@ -524,6 +547,23 @@ class AsyncClusterWatchable(AsyncResourceApi[T]):
             silence=silence,
         )
         return await self._watch(self._target(), selection, options)
+
+    def informer(
+        self,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        indexers: Mapping[str, Callable[[T], Iterable[str]]] | None = None,
+        options: ReflectorOptions | None = None,
+    ) -> AsyncInformer[T]:
+        """A local copy of a selection, kept current, with handlers: see apimachinery.client.informer."""
+        from apimachinery.client.informer import AsyncInformer
+        from apimachinery.client.reflector import AsyncReflector
+
+        target = self._target()
+        selection = ListOptions(label_selector=label_selector, field_selector=field_selector)
+        reflector = AsyncReflector(self._client, target, self._codec, selection, options)
+        return AsyncInformer(reflector, indexers=indexers)
 
 
 class AsyncClusterCreatable(AsyncResourceApi[T]):
