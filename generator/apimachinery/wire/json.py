@@ -1,0 +1,224 @@
+"""JSON bodies: decoded fast, and where that fails explained in the words of Go's decoder.
+
+msgspec decodes; only a document it refuses is scanned again, by ``syntax_fault``, which follows the state
+machine of Go's ``encoding/json`` scanner (RFC 8259) to say at which character the document ends to be JSON.
+Invalid UTF-8 becomes U+FFFD, as in Go. Nesting is bounded by the interpreter's recursion limit.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+_decode = msgspec.json.Decoder().decode
+encode = msgspec.json.Encoder().encode
+
+
+class DecodeFault(ValueError):
+    """A body that cannot be read; the text is what kube-apiserver says of it."""
+
+
+def decode(data: bytes) -> Any:
+    """The value of a JSON document. Raises DecodeFault."""
+    try:
+        return _decode(data)
+    except RecursionError:
+        raise DecodeFault("exceeded max depth") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    if fault := syntax_fault(data):
+        raise DecodeFault(fault)
+    try:
+        # What is left is bad text: broken UTF-8, or half of a surrogate pair written as an escape.
+        return _decode(_LONE_SURROGATE.sub(r"\\ufffd", data.decode("utf-8", "replace")))
+    except RecursionError:
+        raise DecodeFault("exceeded max depth") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        raise DecodeFault(str(fault)) from None
+
+
+_LONE_SURROGATE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+_SPACE = re.compile(rb"[ \t\r\n]*")
+_STRING_RUN = re.compile(rb'[^"\\\x00-\x1f]*')
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+MAX_DEPTH = 10_000
+_END = "unexpected end of JSON input"
+
+
+class _Fault(Exception):
+    pass
+
+
+def syntax_fault(data: bytes) -> str:
+    """Why ``data`` is no JSON document, as Go says it; empty where its syntax is good."""
+    try:
+        _Scan(data).document()
+    except _Fault as fault:
+        return str(fault)
+    return ""
+
+
+class _Scan:
+    """One document, read without recursion."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.place = 0
+
+    def document(self) -> None:
+        open_: list[int] = []
+        wants_value = True
+        while True:
+            if wants_value:
+                char = self._next("looking for beginning of value")
+                if char in b"{[":
+                    open_.append(char)
+                    if len(open_) > MAX_DEPTH:
+                        raise _Fault("exceeded max depth")
+                    closing = b"}" if char == ord("{") else b"]"
+                    if self._peek() == closing:
+                        self.place += 1
+                        open_.pop()
+                    elif char == ord("{"):
+                        self._key("looking for beginning of object key string")
+                        continue
+                    else:
+                        continue
+                else:
+                    self._scalar(char)
+                wants_value = False
+            if not open_:
+                if (rest := self._peek()) != b"":
+                    raise self._bad(rest[0], "after top-level value")
+                return
+            in_object = open_[-1] == ord("{")
+            char = self._next("after object key:value pair" if in_object else "after array element")
+            if char == ord(","):
+                if in_object:
+                    self._key("looking for beginning of object key string")
+                wants_value = True
+            elif char == (ord("}") if in_object else ord("]")):
+                open_.pop()
+            else:
+                raise self._bad(char, "after object key:value pair" if in_object else "after array element")
+
+    def _peek(self) -> bytes:
+        found = _SPACE.match(self.data, self.place)
+        self.place = found.end() if found else self.place
+        return self.data[self.place : self.place + 1]
+
+    def _next(self, context: str) -> int:
+        found = self._peek()
+        if not found:
+            raise _Fault(_END)
+        self.place += 1
+        return found[0]
+
+    def _bad(self, char: int, context: str) -> _Fault:
+        return _Fault(f"invalid character {_quoted(char)} {context}")
+
+    def _key(self, context: str) -> None:
+        char = self._next(context)
+        if char != ord('"'):
+            raise self._bad(char, context)
+        self._string()
+        char = self._next("after object key")
+        if char != ord(":"):
+            raise self._bad(char, "after object key")
+
+    def _scalar(self, char: int) -> None:
+        if char == ord('"'):
+            self._string()
+        elif char in b"tfn":
+            word = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}[char]
+            for index, wanted in enumerate(word[1:], 1):
+                if self._one() != wanted:
+                    bad = self.data[self.place - 1]
+                    raise self._bad(bad, f"in literal {word.decode()} (expecting {_quoted(word[index])})")
+        elif char in b"-0123456789":
+            self._number(char)
+        else:
+            raise self._bad(char, "looking for beginning of value")
+
+    def _one(self) -> int:
+        if self.place >= len(self.data):
+            raise _Fault(_END)
+        self.place += 1
+        return self.data[self.place - 1]
+
+    def _string(self) -> None:
+        while True:
+            found = _STRING_RUN.match(self.data, self.place)
+            self.place = found.end() if found else self.place
+            char = self._one()
+            if char == ord('"'):
+                return
+            if char != ord("\\"):
+                raise self._bad(char, "in string literal")
+            char = self._one()
+            if char == ord("u"):
+                for _ in range(4):
+                    if (digit := self._one()) not in _HEX:
+                        raise self._bad(digit, "in \\u hexadecimal character escape")
+            elif char not in b'"\\/bfnrt':
+                raise self._bad(char, "in string escape code")
+
+    def _number(self, char: int) -> None:
+        if char == ord("-"):
+            char = self._one()
+            if char not in b"0123456789":
+                raise self._bad(char, "in numeric literal")
+        if char != ord("0"):
+            self._digits()
+        if self.data[self.place : self.place + 1] == b".":
+            self.place += 1
+            if (char := self._one()) not in b"0123456789":
+                raise self._bad(char, "after decimal point in numeric literal")
+            self._digits()
+        if self.data[self.place : self.place + 1] in (b"e", b"E"):
+            self.place += 1
+            char = self._one()
+            if char in b"+-":
+                char = self._one()
+            if char not in b"0123456789":
+                raise self._bad(char, "in exponent of numeric literal")
+            self._digits()
+
+    def _digits(self) -> None:
+        while self.data[self.place : self.place + 1].isdigit():
+            self.place += 1
+
+
+def _quoted(char: int) -> str:
+    """A character as Go's quoteChar shows it."""
+    if char == ord("'"):
+        return r"'\''"
+    if char == ord('"'):
+        return "'\"'"
+    text = chr(char)
+    if 0x20 <= char < 0x7F:
+        return f"'{text}'" if text != "\\" else r"'\\'"
+    short = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r"}
+    if char in short:
+        return f"'\\{short[char]}'"
+    return (
+        f"'{text}'"
+        if char >= 0xA1 and char != 0xAD
+        else f"'\\x{char:02x}'"
+        if char < 0x80
+        else f"'\\u{char:04x}'"
+    )
+
+
+def type_name(value: Any) -> str:
+    """What Go's decoder calls a JSON value: ``array``, ``bool``, ``number``, ``object``, ``string``."""
+    if isinstance(value, bool):
+        return "bool"
+    for kind, name in ((str, "string"), (list, "array"), (dict, "object")):
+        if isinstance(value, kind):
+            return name
+    return "number"

@@ -1,0 +1,259 @@
+"""YAML bodies, read by the rules of YAML 1.1 as kube-apiserver does, into plain JSON values.
+
+A document is built from parser events, with a stack and no recursion, so depth costs no call stack and an
+alias is expanded under a budget: neither deep nesting nor a bomb of aliases takes memory. Scalars follow
+go-yaml: ``y``, ``n``, ``on``, ``off`` are booleans, ``010`` is eight, a date stays text, ``1:30`` too. Keys that
+are no strings become strings. Only the first document of a stream counts.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from apimachinery.wire.json import DecodeFault
+
+MAX_DEPTH = 500
+MAX_ALIASED_NODES = 100_000
+_PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+_WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
+for _true, _false in (("y", "n"), ("yes", "no"), ("on", "off"), ("true", "false")):
+    for _form in (str.lower, str.capitalize, str.upper):
+        _WORDS[_form(_true)] = True
+        _WORDS[_form(_false)] = False
+_INTEGER = re.compile(r"[-+]?(0[bB][01_]+|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]*|[1-9][0-9_]*)\Z")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z")
+_TAG = "tag:yaml.org,2002:"
+
+
+def decode(data: bytes, duplicates: list[str] | None = None) -> Any:
+    """The first document as JSON values; ``None`` where there is none.
+
+    ``duplicates`` takes a text for each key that stands twice in a mapping (the later one counts). Raises
+    DecodeFault.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DecodeFault("yaml: invalid leading UTF-8 octet") from None
+    loader = _PARSER(text)
+    try:
+        return _Builder(duplicates).build(iter(loader.get_event, None))
+    except yaml.MarkedYAMLError as fault:
+        raise DecodeFault(_words(fault)) from None
+    except yaml.reader.ReaderError:
+        raise DecodeFault("yaml: control characters are not allowed") from None
+    except yaml.YAMLError as fault:
+        raise DecodeFault(f"yaml: {fault}") from None
+    finally:
+        loader.dispose()
+
+
+def _words(fault: yaml.MarkedYAMLError) -> str:
+    mark = fault.problem_mark or fault.context_mark
+    line = mark.line if mark else 0
+    # go-yaml counts from one for faults of its scanner and from zero for those of its parser.
+    if isinstance(fault, yaml.scanner.ScannerError):
+        line += 1
+    where = f"line {line}: " if line else ""
+    return f"yaml: {where}{fault.problem or fault.context}"
+
+
+class _Frame:
+    """A mapping or list that is being filled."""
+
+    __slots__ = ("anchor", "key", "lines", "merges", "size", "value")
+
+    def __init__(self, value: Any, anchor: str | None) -> None:
+        self.value = value
+        self.anchor = anchor
+        self.key: Any = _NO_KEY
+        self.merges: list[Any] = []
+        self.lines: dict[str, int] = {}
+        self.size = 1
+
+
+_NO_KEY = object()
+_MERGE = object()
+
+
+class _Builder:
+    def __init__(self, duplicates: list[str] | None) -> None:
+        self._duplicates = duplicates
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._aliased = 0
+        self._stack: list[_Frame] = []
+        self._root: Any = None
+
+    def build(self, events: Iterator[Any]) -> Any:
+        for event in events:
+            match event:
+                case yaml.ScalarEvent():
+                    value = self._scalar(event)
+                    if event.anchor:
+                        self._anchors[event.anchor] = (value, 1)
+                    self._place(value, 1, event)
+                case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                    if len(self._stack) >= MAX_DEPTH:
+                        raise DecodeFault("yaml: exceeded max depth")
+                    is_map = isinstance(event, yaml.MappingStartEvent)
+                    self._stack.append(_Frame({} if is_map else [], event.anchor))
+                case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                    frame = self._stack.pop()
+                    for merged in frame.merges:
+                        for key, value in merged.items():
+                            frame.value.setdefault(key, _copied(value))
+                    if frame.anchor:
+                        self._anchors[frame.anchor] = (frame.value, frame.size)
+                    self._place(frame.value, frame.size, event)
+                case yaml.AliasEvent():
+                    if event.anchor not in self._anchors:
+                        raise DecodeFault(f"yaml: unknown anchor '{event.anchor}' referenced")
+                    value, size = self._anchors[event.anchor]
+                    self._aliased += size
+                    if self._aliased > MAX_ALIASED_NODES:
+                        raise DecodeFault("yaml: document contains excessive aliasing")
+                    self._place(_copied(value), size, event)
+                case yaml.DocumentEndEvent():
+                    return self._root
+        return self._root
+
+    def _place(self, value: Any, size: int, event: Any) -> None:
+        if not self._stack:
+            self._root = value
+            return
+        frame = self._stack[-1]
+        frame.size += size
+        if isinstance(frame.value, list):
+            frame.value.append(value)
+        elif frame.key is _NO_KEY:
+            plain = isinstance(event, yaml.ScalarEvent) and event.implicit[0]
+            frame.key = _MERGE if value == "<<" and plain else self._key(value)
+            if frame.key is not _MERGE:
+                self._note_duplicate(frame, event)
+        elif frame.key is _MERGE:
+            frame.key = _NO_KEY
+            for merged in value if isinstance(value, list) else [value]:
+                if not isinstance(merged, dict):
+                    raise DecodeFault("yaml: map merge requires map or sequence of maps as the value")
+                frame.merges.append(merged)
+        else:
+            frame.value[frame.key] = value
+            frame.key = _NO_KEY
+
+    def _note_duplicate(self, frame: _Frame, event: Any) -> None:
+        if frame.key in frame.value and self._duplicates is not None:
+            line = event.start_mark.line + 1
+            self._duplicates.append(f'line {line}: key "{frame.key}" already set in map')
+
+    def _key(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        if value is None:
+            return "null"
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, (int, float)):
+            return repr(int(value)) if value == int(value) else repr(value)
+        raise DecodeFault("yaml: invalid map key")
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Any:
+        text, tag = event.value, event.tag
+        if tag is None or tag == "!":
+            return resolve(text) if event.style in (None, "") and tag is None else text
+        name = tag.removeprefix(_TAG)
+        if name == "binary":
+            try:
+                return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
+            except binascii.Error:
+                raise DecodeFault("yaml: !!binary value contains invalid base64 data") from None
+        if name in ("null", "bool", "int", "float"):
+            value = resolve(text)
+            return float(value) if name == "float" and isinstance(value, int) else value
+        return text
+
+
+def resolve(text: str) -> Any:
+    """The value of a plain scalar."""
+    if text in _WORDS:
+        return _WORDS[text]
+    first = text[0]
+    if not (first.isdigit() or first in "+-."):
+        return text
+    if _INTEGER.match(text):
+        return _integer(text)
+    if _FLOAT.match(text):
+        number = float(text)
+        return int(number) if number.is_integer() and abs(number) < 1 << 53 else number
+    if _INFINITE.match(text):
+        raise DecodeFault(f"json: unsupported value: {_infinite(text)}")
+    return text
+
+
+def _integer(text: str) -> Any:
+    digits = text.replace("_", "")
+    sign = -1 if digits.startswith("-") else 1
+    digits = digits.lstrip("+-")
+    if len(digits) > 80:
+        return float(digits) if digits.isdigit() and len(digits) < 300 else text
+    lower = digits.lower()
+    if lower.startswith(("0x", "0b", "0o")):
+        number = int(lower, 0) if len(lower) > 2 else None
+    elif lower.startswith("0") and len(lower) > 1:
+        number = int(lower, 8)
+    else:
+        number = int(lower)
+    if number is None:
+        return text
+    number *= sign
+    return number if -(1 << 63) <= number < 1 << 64 else float(number)
+
+
+def _infinite(text: str) -> str:
+    value = math.nan if "n" in text.lower() and "inf" not in text.lower() else math.inf
+    return "NaN" if math.isnan(value) else "-Inf" if text.startswith("-") else "+Inf"
+
+
+def _copied(value: Any) -> Any:
+    """A copy of its own for each alias: values are changed in place later. Its size was budgeted."""
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copied(item) for item in value]
+    return value
+
+
+class _Dumper(_DUMPER):  # type: ignore[misc]
+    """Block style, no aliases, and quotes for what YAML 1.1 would read as something else than text."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Never an alias: equal values are written out."""
+        return True
+
+
+def _represent_text(dumper: Any, text: str) -> Any:
+    style = "|" if "\n" in text and not text.startswith((" ", "\n")) else None
+    try:
+        if style is None and not isinstance(resolve(text), str):
+            style = '"'
+    except DecodeFault:
+        style = '"'
+    return dumper.represent_scalar(f"{_TAG}str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def encode(value: Any) -> bytes:
+    """A value as a YAML document, keys sorted."""
+    document = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=1 << 20)
+    return str(document).encode()

@@ -1,0 +1,67 @@
+"""JSON bodies: good ones read, bad ones explained as Go's decoder does."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apimachinery.wire.json import DecodeFault, decode, syntax_fault
+
+FAULTS = {
+    b"": "unexpected end of JSON input",
+    b'{"a":{': "unexpected end of JSON input",
+    b'{"a":1}x': "invalid character 'x' after top-level value",
+    b"not json": "invalid character 'o' in literal null (expecting 'u')",
+    b"some": "invalid character 's' looking for beginning of value",
+    b'{"a":tru}': "invalid character '}' in literal true (expecting 'e')",
+    b'["\\q"]': "invalid character 'q' in string escape code",
+    b'{"a" 1}': "invalid character '1' after object key",
+    b"[1,]": "invalid character ']' looking for beginning of value",
+    b"[1 2]": "invalid character '2' after array element",
+    b'{"a":1 "b"': "invalid character '\"' after object key:value pair",
+    b"{a:1}": "invalid character 'a' looking for beginning of object key string",
+    b"[01]": "invalid character '1' after array element",
+    b"[1.]": "invalid character ']' after decimal point in numeric literal",
+    b'["\n"]': "invalid character '\\n' in string literal",
+    b"[" * 20_000: "exceeded max depth",
+}
+
+
+@pytest.mark.parametrize("data", FAULTS)
+def test_fault(data: bytes) -> None:
+    with pytest.raises(DecodeFault) as fault:
+        decode(data)
+    assert str(fault.value) == FAULTS[data]
+
+
+@pytest.mark.parametrize(
+    ("data", "value"), [(b'"\xff"', "�"), (b'"\\ud800x"', "�x"), (b'{"a":1,"a":2}', {"a": 2})]
+)
+def test_lenient(data: bytes, value: object) -> None:
+    assert decode(data) == value
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(VALUES)
+def test_good_documents_have_no_fault(value: object) -> None:
+    data = json.dumps(value).encode("utf-8", "replace")
+    assert syntax_fault(data) == ""
+
+
+@given(VALUES, st.integers(0, 200), st.binary(min_size=1, max_size=2))
+def test_scanner_and_decoder_agree(value: object, place: int, noise: bytes) -> None:
+    data = json.dumps(value, ensure_ascii=True).encode()
+    place %= len(data)
+    data = data[:place] + noise + data[place:]
+    try:
+        decode(data)
+    except DecodeFault:
+        return
+    assert syntax_fault(data) == ""
