@@ -1,0 +1,87 @@
+"""Reaching into JSON values whose shape nobody has checked yet.
+
+Generated rules run on whatever a client sent: where a value is not of the expected shape these functions find
+nothing, and the schema's own check says later what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def struct(value: Json, *keys: str) -> Json | None:
+    """The object under ``keys``, or ``None`` where there is none."""
+    found: Any = value
+    for key in keys:
+        found = found.get(key)
+        if not isinstance(found, dict):
+            return None
+    return found  # type: ignore[no-any-return]
+
+
+def created(value: Json, *keys: str) -> Json | None:
+    """The object under ``keys``; those missing or null on the way are put there, empty. ``None`` if one of them
+    is something else than an object."""
+    found: Any = value
+    for key in keys:
+        inner = found.get(key)
+        if inner is None:
+            inner = found[key] = {}
+        if not isinstance(inner, dict):
+            return None
+        found = inner
+    return found  # type: ignore[no-any-return]
+
+
+def joined(value: Json, *parts: str | tuple[str, ...]) -> str | None:
+    """Strings and, for each tuple of keys, the string found there, joined; ``None`` where one is no string."""
+    words = [part if isinstance(part, str) else lookup(value, *part) for part in parts]
+    return "".join(words) if all(isinstance(word, str) and word for word in words) else None
+
+
+def items(value: Json, key: str) -> Iterator[Json]:
+    """The objects in the list at ``key``."""
+    found = value.get(key)
+    if isinstance(found, list):
+        for item in found:
+            if isinstance(item, dict):
+                yield item
+
+
+def entries(value: Json, key: str) -> Iterator[Json]:
+    """The objects that are values of the map at ``key``."""
+    found = value.get(key)
+    if isinstance(found, dict):
+        for item in found.values():
+            if isinstance(item, dict):
+                yield item
+
+
+def lookup(value: Any, *keys: str) -> Any:
+    """The value under ``keys``, or ``None`` where the way ends before."""
+    for key in keys:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def copied(value: Any) -> Any:
+    """A copy that shares nothing with ``value``."""
+    return deepcopy(value)
+
+
+def default_entries(value: Json, key: str, source: Any) -> None:
+    """Copies the entries of the map ``source`` that the map at ``key`` lacks; the map is made if need be."""
+    if not isinstance(source, dict) or not source:
+        return
+    target = value.get(key)
+    if target is None:
+        target = value[key] = {}
+    if isinstance(target, dict):
+        for name, item in source.items():
+            target.setdefault(name, copied(item))

@@ -1,0 +1,179 @@
+"""The form an object of a built-in kind takes in typed structs: what decoding and encoding it once leaves.
+
+Theory. kube-apiserver decodes built-in kinds into Go structs and writes them out again, so an object comes back in
+a normal form that no schema states: null and zero values of optional fields are gone; fields without
+``omitempty`` are always there (``status: {}``, ``eventTime: null``); a zero that a pointer holds stays
+(``replicas: 0``); times are in UTC and quantities canonical. ``specs/kubernetes/zero_values.yaml`` holds the facts,
+a generated ``zero_values.py`` holds them as ``ZERO_VALUES``, and ``compile_typed_form`` makes a function of them
+and the definitions. Defaults run on an object in this form.
+
+The function changes the object in place and never fails: a value of a wrong type stays as it is, for the decoder to
+refuse. Applying it twice changes nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import re2
+
+from apimachinery.meta.quantity import canonical
+
+Apply = Callable[[Any], Any]
+"""Takes a value, changes it in place where it can, and returns what stands there now."""
+
+ZeroTable = Mapping[str, tuple[Mapping[str, Any], frozenset[str]]]
+"""Definition → (fields always written, with their zero values; scalars kept although zero)."""
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_TIME_OF_DAY = re2.compile(
+    r"^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?(?:([Zz])|([+-])(\d\d):(\d\d))$"
+)
+
+
+def compile_typed_form(
+    definition: str, definitions: Mapping[str, Any], zero_values: ZeroTable
+) -> Callable[[dict[str, Any]], None]:
+    """The function that brings an object of ``definition`` into typed form, in place."""
+    compiler = _Compiler(definitions, zero_values)
+    apply = compiler.definition(definition)
+
+    def to_typed_form(obj: dict[str, Any]) -> None:
+        apply(obj)
+
+    return to_typed_form
+
+
+@dataclass(slots=True)
+class _Struct:
+    """The form of one definition: which fields go when null, which when zero, which are always there."""
+
+    written: Mapping[str, Any]
+    nullable: set[str] = field(default_factory=set)
+    omitted: set[str] = field(default_factory=set)
+    inner: dict[str, Apply] = field(default_factory=dict)
+
+    def __call__(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        empty = [key for key, item in value.items() if not item]
+        for key in empty:
+            if key in self.omitted or (value[key] is None and key in self.nullable):
+                del value[key]
+        for key, zero in self.written.items():
+            if value.get(key) is None:
+                value[key] = {} if zero == {} else zero
+        for key, apply in self.inner.items():
+            item = value.get(key)
+            if item is not None:
+                value[key] = apply(item)
+        return value
+
+
+class _Compiler:
+    def __init__(self, definitions: Mapping[str, Any], zero_values: ZeroTable) -> None:
+        self._definitions = definitions
+        self._zero_values = zero_values
+        self._known: dict[str, Apply] = {
+            _QUANTITY: _quantity,
+            _META + "Time": _seconds,
+            _META + "MicroTime": _microseconds,
+        }
+
+    def definition(self, name: str) -> Apply:
+        """The form of a definition; it is known before its fields are read, so recursive types end."""
+        if name in self._known:
+            return self._known[name]
+        properties = self._definitions.get(name, {}).get("properties")
+        if not properties or name not in self._zero_values:
+            self._known[name] = _unchanged
+            return _unchanged
+        written, kept = self._zero_values[name]
+        form = self._known[name] = _Struct(written)
+        for key, schema in properties.items():
+            if key not in written:
+                form.nullable.add(key)
+                if "$ref" not in schema and "type" in schema and key not in kept:
+                    form.omitted.add(key)
+            apply = self.value(schema)
+            if apply is not _unchanged:
+                form.inner[key] = apply
+        return form
+
+    def value(self, schema: Any) -> Apply:
+        """The form of what stands at one place."""
+        if not isinstance(schema, dict):
+            return _unchanged
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            return self.definition(reference.rpartition("/")[2])
+        if schema.get("type") == "array":
+            inner = self.value(schema.get("items"))
+            return _unchanged if inner is _unchanged else _each_item(inner)
+        if schema.get("type") == "object" and "additionalProperties" in schema:
+            inner = self.value(schema["additionalProperties"])
+            return _unchanged if inner is _unchanged else _each_entry(inner)
+        return _unchanged
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _each_item(apply: Apply) -> Apply:
+    def apply_to_items(value: Any) -> Any:
+        if isinstance(value, list):
+            value[:] = [apply(item) for item in value]
+        return value
+
+    return apply_to_items
+
+
+def _each_entry(apply: Apply) -> Apply:
+    def apply_to_entries(value: Any) -> Any:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                value[key] = apply(item)
+        return value
+
+    return apply_to_entries
+
+
+def _quantity(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return value
+    try:
+        return canonical(value)
+    except ValueError:
+        return value
+
+
+def _seconds(value: Any) -> Any:
+    moment = _moment(value)
+    return value if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+
+
+def _microseconds(value: Any) -> Any:
+    moment = _moment(value)
+    return value if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+def _moment(value: Any) -> datetime | None:
+    """The instant an RFC 3339 text names, in UTC; ``None`` where it names none."""
+    match = _TIME_OF_DAY.match(value) if isinstance(value, str) else None
+    if match is None:
+        return None
+    year, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups()
+    try:
+        moment = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+        moment = moment.replace(microsecond=int((fraction or "0").ljust(6, "0")[:6]))
+        if sign:
+            offset = timedelta(hours=int(hours), minutes=int(minutes))
+            moment = moment - offset if sign == "+" else moment + offset
+    except (ValueError, OverflowError):
+        return None
+    return moment

@@ -1,0 +1,82 @@
+"""Declared rules: what a schema cannot say about an API, as data.
+
+Rule files live in the facts folder of a spec, in ``defaults/``, ``validation/``, ``conversions/`` and
+``strategies/``; ``source/rules.py`` reads them, the emitters of the same names write code from them.
+docs/rules.md describes the language.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kubewright.ir.paths import Path
+from kubewright.ir.types import ABSENT, Absent, Json
+from kubewright.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must hold of the value at ``path``: ``test`` is one of ``TESTS``, ``argument`` its parameter."""
+
+    path: Path
+    test: str
+    argument: Json
+
+
+TESTS: dict[str, str] = {
+    "equals": "the value is this one",
+    "not": "the value is not this one",
+    "in": "the value is one of a list",
+    "not-in": "the value is none of a list",
+    "set": "the value is there (true) or not (false); null and the empty string count as missing",
+    "matches": "the value is a string and the RE2 pattern is found in it",
+    "only": "the object has no fields but these",
+    "any-of": "the object has at least one of these fields",
+    "latest-tag": "the value names an image by the tag latest, or by neither tag nor digest",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultRule:
+    """One line of a defaults file.
+
+    ``action`` is ``default`` (only where the target is missing), ``set`` (always), ``default-entries`` (the
+    missing entries of a map), ``remove`` or ``call`` (a function of ``apimachinery.rules.defaulters`` gets the
+    object at the target). The value is ``value``, a copy of what is at ``copy``, ``text`` with ``{path}`` filled
+    in, or the list of all values at ``collect``. ``create`` makes missing objects on the way; ``zero`` lets 0,
+    false and empty values count as missing.
+    """
+
+    action: str
+    target: Path
+    location: Location = field(compare=False)
+    value: Json | Absent = ABSENT
+    copy: Path | None = None
+    text: str = ""
+    lower: bool = False
+    collect: Path | None = None
+    function: str = ""
+    create: bool = False
+    zero: bool = False
+    when: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeRules:
+    """The default rules of one type of one group-version, in the order in which they apply."""
+
+    group: str
+    version: str
+    type_name: str
+    rules: tuple[DefaultRule, ...]
+    location: Location = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroValues:
+    """How a typed struct of a built-in kind is written: ``written`` fields are there always, with this value
+    where nothing else was said; ``kept`` scalars are written although they are zero."""
+
+    definition: str
+    written: tuple[tuple[str, Json], ...]
+    kept: tuple[str, ...]
