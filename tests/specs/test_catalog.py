@@ -162,15 +162,15 @@ def test_faults_of_a_catalog_are_reported_together(tmp_path: Path) -> None:
     diagnostics = Diagnostics()
     assert read_catalog(tmp_path, "1.36", {}, diagnostics).resources == ()
     assert [str(d).replace(str(tmp_path), "") for d in diagnostics] == [
-        '/resources/x.yaml: error K301: group "x.io" has no place in groups.yaml\n  hint: add it to order',
-        '/resources/x.yaml#/resources/0: error K304: scope "Global" is neither Namespaced nor Cluster',
-        '/resources/x.yaml#/resources/0/versions/v1: error K303: unknown key "until"\n'
+        '/resources/x.yaml: error K501: group "x.io" has no place in groups.yaml\n  hint: add it to order',
+        '/resources/x.yaml#/resources/0: error K504: scope "Global" is neither Namespaced nor Cluster',
+        '/resources/x.yaml#/resources/0/versions/v1: error K503: unknown key "until"\n'
         "  hint: known: deprecated, introduced, removed, replacement, served",
-        "/resources/x.yaml#/resources/1: error K305: "
+        "/resources/x.yaml#/resources/1: error K505: "
         "x.io/v1 Hall is in the catalog of 1.36, but nothing defines it\n"
         "  hint: give the definitions of that release, or correct introduced and removed",
-        '/resources/x.yaml#/resources/2: error K302: resource lacks "plural"',
-        '/resources/x.yaml#/resources/2: error K302: resource lacks "singular"',
+        '/resources/x.yaml#/resources/2: error K502: resource lacks "plural"',
+        '/resources/x.yaml#/resources/2: error K502: resource lacks "singular"',
     ]
 
 

@@ -71,7 +71,7 @@ def read_catalog(
         group = str(document["group"])
         if group not in order:
             diagnostics.error(
-                "K301", f'group "{group}" has no place in groups.yaml', Location(str(path)), "add it to order"
+                "K501", f'group "{group}" has no place in groups.yaml', Location(str(path)), "add it to order"
             )
         for index, entry in enumerate(document["resources"]):
             place = Location(str(path), f"/resources/{index}")
@@ -118,13 +118,13 @@ def _well_formed(entry: Json, place: Location, diagnostics: Diagnostics) -> bool
     parts += [(v, _SUBRESOURCE_KEYS, f"/subresources/{k}") for k, v in entry.get("subresources", {}).items()]
     parts += [(v, _COLUMN_KEYS, f"/columns/{i}") for i, v in enumerate(entry.get("columns", ()))]
     for key in sorted(missing):
-        diagnostics.error("K302", f'resource lacks "{key}"', place)
+        diagnostics.error("K502", f'resource lacks "{key}"', place)
     for mapping, known, below in parts:
         for key in sorted(mapping.keys() - known):
             where = Location(place.file, place.pointer + below)
-            diagnostics.error("K303", f'unknown key "{key}"', where, f"known: {', '.join(sorted(known))}")
+            diagnostics.error("K503", f'unknown key "{key}"', where, f"known: {', '.join(sorted(known))}")
     if entry.get("scope") not in ("Namespaced", "Cluster", None):
-        diagnostics.error("K304", f'scope "{entry["scope"]}" is neither Namespaced nor Cluster', place)
+        diagnostics.error("K504", f'scope "{entry["scope"]}" is neither Namespaced nor Cluster', place)
     return len(diagnostics) == before
 
 
@@ -150,7 +150,7 @@ def _of_release(
         if definition is None:
             name = f"{group}/{version}" if group else version
             diagnostics.error(
-                "K305",
+                "K505",
                 f"{name} {entry['kind']} is in the catalog of {release}, but nothing defines it",
                 place,
                 "give the definitions of that release, or correct introduced and removed",

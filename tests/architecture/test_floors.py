@@ -1,0 +1,188 @@
+"""The floors of the house (floors.yaml), checked over every import statement of the two packages."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PLAN: Any = yaml.safe_load((Path(__file__).parent / "floors.yaml").read_text())
+OURS = ("kubewright", "apimachinery")
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    module: str
+    """Who imports."""
+    target: str
+    """What, as a full name: a module, or a name in one."""
+    place: str
+
+    @property
+    def top(self) -> str:
+        return self.target.partition(".")[0]
+
+
+def imports_in(source: str, module: str, is_package: bool, place: str) -> Iterator[Import]:
+    """Every import of ``source``, those inside functions and under TYPE_CHECKING too."""
+    for node in ast.walk(ast.parse(source)):
+        where = f"{place}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Import):
+            yield from (Import(module, alias.name, where) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = module.split(".") if is_package else module.split(".")[:-1]
+            up = package[: len(package) - node.level + 1] if node.level else []
+            target = ".".join([*up, *([node.module] if node.module else [])])
+            yield from (Import(module, f"{target}.{alias.name}", where) for alias in node.names)
+
+
+@cache
+def imports(root: Path) -> tuple[Import, ...]:
+    found: list[Import] = []
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        module = ".".join(parts[:-1] if is_package else parts)
+        found.extend(imports_in(path.read_text(), module, is_package, str(path.relative_to(ROOT))))
+    return tuple(found)
+
+
+def floor_of(name: str) -> str | None:
+    """The longest floor that holds ``name`` (a module, or a name in a module)."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        candidate = ".".join(parts[:end])
+        # The floor of a whole package does not take in packages below it that nobody listed.
+        if candidate in PLAN["floors"]:
+            return candidate
+    return None
+
+
+def generator_files() -> list[Path]:
+    return sorted((ROOT / "generator").rglob("*.py"))
+
+
+def test_floors_name_modules_that_exist_or_are_announced() -> None:
+    for name, plan in PLAN["floors"].items():
+        for target in plan["may"]:
+            assert target in PLAN["floors"], f"{name} may import {target}, which is no floor"
+
+
+def test_everybody_imports_only_what_lies_below() -> None:
+    wrong = []
+    for found in imports(ROOT / "generator"):
+        if found.top not in OURS:
+            continue
+        own, target = floor_of(found.module), floor_of(found.target)
+        if own != target and target not in PLAN["floors"][own]["may"]:
+            allowed_wholly = own in ("kubewright.tools", "kubewright.testing") and found.top == "apimachinery"
+            if not allowed_wholly:
+                wrong.append(f"{found.place}: {found.module} ({own}) imports {found.target} ({target})")
+    assert wrong == []
+
+
+def test_libraries_are_those_a_floor_declares() -> None:
+    wrong = []
+    for found in imports(ROOT / "generator"):
+        top = found.top
+        if top in OURS or top in sys.stdlib_module_names or top in PLAN["only_in"]:
+            continue
+        own = floor_of(found.module)
+        assert own is not None, found
+        if top not in PLAN["floors"][own].get("libraries", ()):
+            wrong.append(f"{found.place}: {own} does not declare the library {top}")
+    assert wrong == []
+
+
+def test_some_libraries_are_imported_by_one_file_alone() -> None:
+    wrong = [
+        f"{found.place}: only {PLAN['only_in'][found.top]} imports {found.top}"
+        for found in imports(ROOT / "generator")
+        if found.top in PLAN["only_in"] and found.module != PLAN["only_in"][found.top]
+    ]
+    assert wrong == []
+
+
+def test_nothing_imports_what_is_forbidden() -> None:
+    wrong = [
+        f"{found.place}: {found.target}"
+        for found in imports(ROOT / "generator")
+        if found.top in PLAN["forbidden"]
+    ]
+    assert wrong == []
+
+
+def test_generated_packages_stand_on_the_runtime_alone() -> None:
+    wrong = []
+    for found in imports(ROOT / "generated"):
+        own = found.module.partition(".")[0]
+        allowed = {own, *PLAN["generated"]["may"], *PLAN["generated"]["libraries"]}
+        if found.top not in allowed and found.top not in sys.stdlib_module_names:
+            wrong.append(f"{found.place}: {found.target}")
+    assert wrong == []
+
+
+def test_names_say_something() -> None:
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in generator_files()
+        for part in path.relative_to(ROOT / "generator").with_suffix("").parts
+        if part.lower() in PLAN["forbidden_names"]
+    ]
+    assert wrong == []
+
+
+def test_text_never_becomes_code() -> None:
+    """No ``eval``, ``exec``, ``compile`` or ``__import__`` by name anywhere in the two packages."""
+    wrong = []
+    for path in generator_files():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in {"eval", "exec", "compile"}
+            ):
+                wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.func.id}")
+    assert wrong == []
+
+
+def test_files_have_the_size_of_one_idea() -> None:
+    """Long files are printed, very long ones fail."""
+    size = PLAN["size"]
+    lines = {
+        ".".join(path.relative_to(ROOT / "generator").with_suffix("").parts): path.read_text().count("\n")
+        for path in generator_files()
+    }
+    long = {name: count for name, count in lines.items() if count > size["report"]}
+    for name, count in sorted(long.items(), key=lambda item: -item[1]):
+        print(f"{count:5} {name}")
+    assert {name: count for name, count in long.items() if count > size["limit"]} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import a.b", ["a.b"]),
+        ("from . import x", ["kubewright.ir.x"]),
+        ("from .types import Ref", ["kubewright.ir.types.Ref"]),
+        ("from ..source import crd", ["kubewright.source.crd"]),
+        ("def f():\n    from kubewright import emit", ["kubewright.emit"]),
+    ],
+)
+def test_imports_are_found(source: str, expected: list[str]) -> None:
+    found = imports_in(source, "kubewright.ir.api", is_package=False, place="x.py")
+    assert [item.target for item in found] == expected
+
+
+def test_a_higher_floor_is_seen() -> None:
+    assert floor_of("kubewright.ir.api.Resource") == "kubewright.ir"
+    assert floor_of("apimachinery.validation.check") == "apimachinery"
+    assert floor_of("kubewright.emit.models") not in PLAN["floors"]["kubewright.source"]["may"]
