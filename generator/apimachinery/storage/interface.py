@@ -170,6 +170,10 @@ class Storage(Protocol):
     def compacted(self) -> int:
         """The oldest revision that can be read; a watch may start after it."""
 
+    @property
+    def failed(self) -> str:
+        """Why nothing can be written any more; empty while all is well."""
+
     async def get(self, key: str, *, at: int = 0) -> Record | None:
         """The record of ``key`` now, or at a revision. Raises Compacted, FutureRevision."""
 

@@ -38,6 +38,11 @@ class MemoryStorage:
         """The oldest revision that can be read."""
         return self._history.oldest
 
+    @property
+    def failed(self) -> str:
+        """Empty until it is closed."""
+        return "closed" if self._closed else ""
+
     async def get(self, key: str, *, at: int = 0) -> Record | None:
         """See the contract."""
         return self._history.get(key, self._history.check(at))

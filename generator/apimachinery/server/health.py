@@ -1,0 +1,88 @@
+"""/livez, /readyz and /healthz, as kube-apiserver answers them.
+
+Rules. Any method; no credentials. ``?verbose`` lists the checks, ``?exclude=NAME`` leaves one out, ``/livez/NAME`` asks
+one alone. Failing is 500 and lists the checks, without reasons. /livez is forgiving while the server starts;
+/readyz fails from the moment a shutdown is asked for, so that load goes elsewhere before the server ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .http import Request, Response
+
+TEXT = "text/plain; charset=utf-8"
+Probe = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A named check; ``grace`` says that /livez lets it fail during the grace at the start."""
+
+    name: str
+    passes: Probe
+    grace: bool = False
+
+
+class Health:
+    """The state of the process, and the checks that tell it."""
+
+    def __init__(self, grace_seconds: float = 0.0) -> None:
+        self.started = False
+        self.ending = False
+        self._grace_until = time.monotonic() + grace_seconds
+        self._live = [Check("ping", lambda: True), Check("log", lambda: True)]
+        self._ready: list[Check] = []
+        self.add(Check("poststarthook/start-apiserver", lambda: self.started, grace=True))
+
+    def add(self, check: Check) -> None:
+        """A check of all three endpoints."""
+        self._live.append(check)
+
+    def answer(self, request: Request) -> Response | None:
+        """The answer to a health path, None where the path is none."""
+        head, _, name = request.path[1:].partition("/")
+        if head not in ("livez", "readyz", "healthz") or (not name and request.path.endswith("/")):
+            return None
+        checks = self._checks(head)
+        if name:
+            chosen = [check for check in checks if check.name == name]
+            if not chosen:
+                return Response(404, b"404 page not found\n", TEXT)
+            if chosen[0].passes():
+                return Response(200, b"ok", TEXT)
+            return Response(500, f"internal server error: {name} failed: reason withheld\n".encode(), TEXT)
+        return self._all(head, checks, request)
+
+    def _checks(self, head: str) -> list[Check]:
+        checks = [*self._live]
+        if head == "readyz":
+            checks.append(Check("shutdown", lambda: not self.ending))
+        if head == "livez" and time.monotonic() < self._grace_until:
+            checks = [Check(c.name, lambda: True) if c.grace else c for c in checks]
+        return checks
+
+    def _all(self, head: str, checks: list[Check], request: Request) -> Response:
+        excluded = set(request.query.get("exclude", ()))
+        lines, failed = [], False
+        for check in checks:
+            if check.name in excluded:
+                excluded.discard(check.name)
+                lines.append(f"[+]{check.name} excluded: ok")
+            elif check.passes():
+                lines.append(f"[+]{check.name} ok")
+            else:
+                failed = True
+                lines.append(f"[-]{check.name} failed: reason withheld")
+        if excluded:
+            names = ", ".join(f'"{name}"' for name in sorted(excluded))
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
+        if failed:
+            lines.append(f"{head} check failed")
+            return Response(500, ("\n".join(lines) + "\n").encode(), TEXT)
+        if "verbose" not in request.query:
+            return Response(200, b"ok", TEXT)
+        lines.append(f"{head} check passed")
+        return Response(200, ("\n".join(lines) + "\n").encode(), TEXT)

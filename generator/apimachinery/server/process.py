@@ -1,0 +1,160 @@
+"""A running server: storage, cache, API, socket, and their orderly start and end.
+
+Start: open the storage, read its state, let the API prepare, listen, then be ready. End (``stop``): say "not
+ready", go on answering for the shutdown delay so that load balancers notice, stop accepting, end the watches,
+let requests under way finish, stop the controllers, close the storage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..storage.compaction import PERIOD_SECONDS, compact_for_ever
+from ..storage.interface import Storage
+from ..storage.url import open_storage
+from ..storage.watch_cache import WatchCache
+from .app import App
+from .authentication import Authenticator
+from .health import Check, Health
+from .http import Request, Response, StreamResponse
+from .listing import JoinedBodies
+from .metrics import Metrics
+from .protocol import ConnectionLimits, Connections
+from .watch import Watches
+
+log = logging.getLogger("kubewright.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What the API stands on."""
+
+    storage: Storage
+    cache: WatchCache
+    watches: Watches
+    bodies: JoinedBodies
+    health: Health
+    metrics: Metrics
+
+
+class Api(Protocol):
+    """The API: handlers, and the controllers that run beside them."""
+
+    async def handle(self, request: Request) -> Response | StreamResponse:
+        """Answers an authenticated request. Raises ApiError."""
+
+    async def start(self) -> None:
+        """Prepares what must stand before the first request (the default namespaces), starts controllers."""
+
+    async def stop(self) -> None:
+        """Stops controllers."""
+
+
+BuildApi = Callable[[Backend], Api]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How to serve. ``port`` 0 takes a free one."""
+
+    storage: str = "memory://"
+    host: str = "127.0.0.1"
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+    limits: ConnectionLimits | None = None
+    livez_grace_seconds: float = 0.0
+    shutdown_delay_seconds: float = 0.0
+    shutdown_seconds: float = 10.0
+    history_seconds: float = PERIOD_SECONDS
+
+
+class Server:
+    """One server. ``start`` it on the event loop that is to run it, and ``stop`` it there."""
+
+    def __init__(self, options: ServerOptions, authenticator: Authenticator, build: BuildApi) -> None:
+        self._options = options
+        self._authenticator = authenticator
+        self._build = build
+        self._stops: list[Callable[[], Awaitable[None]]] = []
+        self._ended = False
+        self.health = Health(options.livez_grace_seconds)
+        self.port = options.port
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        host = self._options.host
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+        return f"{'https' if self._options.tls else 'http'}://{host}:{self.port}"
+
+    async def start(self) -> None:
+        """Serves when it returns. Raises what the storage and the socket raise, with nothing left open."""
+        try:
+            await self._start()
+        except BaseException:
+            await self._unwind()
+            raise
+
+    async def _start(self) -> None:
+        options = self._options
+        storage = await open_storage(options.storage)
+        self._stops.append(storage.close)
+        cache = await WatchCache.open(storage)
+        watches, metrics = Watches(), Metrics()
+        backend = Backend(storage, cache, watches, JoinedBodies(), self.health, metrics)
+        api = self._build(backend)
+        self._stops.append(api.stop)
+        self.health.add(Check("etcd", lambda: not storage.failed))
+        metrics.gauge("kubewright_storage_revision", "Newest revision.", lambda: storage.revision)
+        await api.start()
+        app = App(api.handle, self._authenticator, self.health, metrics)
+        connections = Connections(app, options.limits)
+        listener = await asyncio.get_running_loop().create_server(
+            connections, options.host, options.port, ssl=options.tls, backlog=1024
+        )
+        self.port = listener.sockets[0].getsockname()[1]
+        compaction = asyncio.create_task(compact_for_ever(storage, options.history_seconds))
+        sweeping = asyncio.create_task(_sweep(connections))
+
+        async def end_serving() -> None:
+            compaction.cancel()
+            await asyncio.gather(compaction, return_exceptions=True)
+            listener.close()
+            watches.end()
+            await connections.end(options.shutdown_seconds)
+            sweeping.cancel()
+            await asyncio.gather(sweeping, return_exceptions=True)
+            await listener.wait_closed()
+
+        self._stops.append(end_serving)
+        self.health.started = True
+        log.info("serving", extra={"url": self.url, "storage": options.storage})
+
+    async def stop(self) -> None:
+        """Ends in order; harmless when repeated."""
+        if self._ended:
+            return
+        self._ended = True
+        self.health.ending = True
+        if self._options.shutdown_delay_seconds:
+            await asyncio.sleep(self._options.shutdown_delay_seconds)
+        await self._unwind()
+        log.info("ended")
+
+    async def _unwind(self) -> None:
+        while self._stops:
+            try:
+                await self._stops.pop()()
+            except Exception:
+                log.exception("a part did not end cleanly")
+
+
+async def _sweep(connections: Connections) -> None:
+    while True:
+        await asyncio.sleep(1.0)
+        connections.sweep()

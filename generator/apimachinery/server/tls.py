@@ -1,0 +1,106 @@
+"""The server's certificate: given files, or one it makes itself and keeps beside its data.
+
+A made certificate is its own authority (the kubeconfig carries it), names localhost, the loopback addresses and
+the bound host, lasts a year, and is made anew when less than a week of it is left or the host changed.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import os
+import ssl
+from pathlib import Path
+
+LASTS = datetime.timedelta(days=365)
+RENEWED_BEFORE = datetime.timedelta(days=7)
+
+
+class TlsError(ValueError):
+    """A certificate that cannot be used; the text names the file."""
+
+
+def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """A context that serves with a certificate. Raises TlsError."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as fault:
+        raise TlsError(f"cannot load the certificate {certificate} with the key {key}: {fault}") from None
+    return context
+
+
+def ensure_certificate(folder: Path, host: str) -> tuple[Path, Path]:
+    """The paths of a usable certificate and key in ``folder``, made where there is none. Raises TlsError, OSError."""
+    certificate, key = folder / "apiserver.crt", folder / "apiserver.key"
+    if not (key.exists() and _usable(certificate, host)):
+        folder.mkdir(parents=True, exist_ok=True)
+        _make(certificate, key, host)
+    return certificate, key
+
+
+def _names(host: str) -> list[str]:
+    names = ["localhost", "127.0.0.1", "::1"]
+    return names if host in names or host in ("0.0.0.0", "::") else [*names, host]
+
+
+def _usable(certificate: Path, host: str) -> bool:
+    from cryptography import x509
+
+    try:
+        found = x509.load_pem_x509_certificate(certificate.read_bytes())
+        alternatives = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (OSError, ValueError, x509.ExtensionNotFound):
+        return False
+    now = datetime.datetime.now(datetime.UTC)
+    named = {str(name.value) for name in alternatives}
+    return found.not_valid_after_utc - now > RENEWED_BEFORE and set(_names(host)) <= named
+
+
+def _make(certificate: Path, key: Path, host: str) -> None:
+    try:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.x509.oid import NameOID
+    except ImportError:
+        raise TlsError(
+            "--tls auto needs the cryptography package: install kubewright[server], or give CERT,KEY"
+        ) from None
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubewright")])
+    now = datetime.datetime.now(datetime.UTC)
+    alternatives: list[x509.GeneralName] = []
+    for entry in _names(host):
+        try:
+            alternatives.append(x509.IPAddress(ipaddress.ip_address(entry)))
+        except ValueError:
+            alternatives.append(x509.DNSName(entry))
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(minutes=5))
+        .not_valid_after(now + LASTS)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(private.public_key()), critical=False)
+        .sign(private, hashes.SHA256())
+    )
+    pem = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    _write(key, pem, 0o600)
+    _write(certificate, made.public_bytes(serialization.Encoding.PEM), 0o644)
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    part = path.with_suffix(f".{os.getpid()}.part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    part.replace(path)

@@ -1,0 +1,28 @@
+"""Automatic compaction: what the state needed longer ago than the kept time is forgotten.
+
+Rule (etcd's, as kube-apiserver drives it): every period the revision that was newest one period ago is
+compacted. So a client may rely on one period of history, and finds two at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from .interface import Storage, StorageError
+
+log = logging.getLogger("kubewright.storage")
+
+PERIOD_SECONDS = 300.0
+
+
+async def compact_for_ever(storage: Storage, period_seconds: float = PERIOD_SECONDS) -> None:
+    """Compacts until cancelled."""
+    last = storage.revision
+    while True:
+        await asyncio.sleep(period_seconds)
+        try:
+            await storage.compact(last)
+        except (StorageError, OSError):
+            log.exception("compaction failed; it is tried again in the next period")
+        last = storage.revision

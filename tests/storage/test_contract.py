@@ -1,0 +1,351 @@
+"""One suite over all drivers: what ``storage.interface`` promises, by the checklist of apiserver's storage tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from apimachinery.storage.interface import (
+    REVISION_MARK,
+    Compacted,
+    Event,
+    FutureRevision,
+    KeyExists,
+    KeyNotFound,
+    RevisionConflict,
+    Storage,
+    StorageClosed,
+    Value,
+)
+from apimachinery.storage.memory import MemoryStorage
+from apimachinery.storage.sqlite import SqliteStorage
+
+Story = Callable[[Storage], Awaitable[None]]
+A, B, C = "/core/pods/ns/a", "/core/pods/ns/b", "/core/pods/ns/c"
+
+
+def value(text: str = "x") -> Value:
+    return Value.cut(f'{{"rv":"{REVISION_MARK}","v":"{text}"}}'.encode())
+
+
+def stored(revision: int, text: str = "x") -> bytes:
+    return b'{"rv":"%d","v":"%b"}' % (revision, text.encode())
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Story], None]:
+    """Runs a story on a fresh storage."""
+
+    async def run(story: Story) -> None:
+        storage: Storage = (
+            MemoryStorage() if request.param == "memory" else await SqliteStorage.open(tmp_path / "log.db")
+        )
+        try:
+            await story(storage)
+        finally:
+            await storage.close()
+
+    return lambda story: asyncio.run(run(story))
+
+
+def names(events: list[Event]) -> list[tuple[str, str, int]]:
+    return [
+        ("DELETED" if e.deleted else "MODIFIED" if e.previous else "ADDED", e.record.key[-1], e.revision)
+        for e in events
+    ]
+
+
+def test_a_new_store_is_at_revision_one_and_empty(tell):
+    async def story(s: Storage) -> None:
+        assert (s.revision, s.compacted) == (1, 1)
+        page = await s.list("")
+        assert (list(page.records), page.revision, page.remaining) == ([], 1, 0)
+
+    tell(story)
+
+
+def test_create_takes_the_next_revision_and_puts_it_into_the_bytes(tell):
+    async def story(s: Storage) -> None:
+        record = await s.create(A, value())
+        assert (record.key, record.revision, record.created) == (A, 2, 2)
+        assert record.value == stored(2)
+        assert await s.get(A) == record
+        assert s.revision == 2
+
+    tell(story)
+
+
+def test_create_of_a_living_key_is_refused(tell):
+    async def story(s: Storage) -> None:
+        await s.create(A, value())
+        with pytest.raises(KeyExists):
+            await s.create(A, value("y"))
+        assert s.revision == 2
+
+    tell(story)
+
+
+def test_update_needs_the_newest_revision(tell):
+    async def story(s: Storage) -> None:
+        first = await s.create(A, value())
+        second = await s.update(A, first.revision, value("y"))
+        assert (second.revision, second.created, second.value) == (3, 2, stored(3, "y"))
+        with pytest.raises(RevisionConflict) as conflict:
+            await s.update(A, first.revision, value("z"))
+        assert conflict.value.current == second
+        with pytest.raises(KeyNotFound):
+            await s.update(B, 1, value())
+
+    tell(story)
+
+
+def test_delete_needs_the_newest_revision_and_shows_the_last_content_at_its_own(tell):
+    async def story(s: Storage) -> None:
+        seen: list[Event] = []
+        s.watch("", 1, seen.extend)
+        first = await s.create(A, value())
+        second = await s.update(A, first.revision, value("y"))
+        with pytest.raises(RevisionConflict):
+            await s.delete(A, first.revision, value("y"))
+        gone = await s.delete(A, second.revision, value("last"))
+        assert (gone.revision, gone.value) == (4, stored(4, "last"))
+        assert seen[-1].deleted and seen[-1].record == gone and seen[-1].previous == second
+        assert await s.get(A) is None
+        with pytest.raises(KeyNotFound):
+            await s.delete(A, second.revision, value())
+
+    tell(story)
+
+
+def test_a_key_can_come_back_with_a_new_creation(tell):
+    async def story(s: Storage) -> None:
+        first = await s.create(A, value())
+        await s.delete(A, first.revision, value())
+        again = await s.create(A, value("again"))
+        assert (again.revision, again.created) == (4, 4)
+        assert (await s.get(A, at=2)) == first
+        assert await s.get(A, at=3) is None
+
+    tell(story)
+
+
+def test_get_at_a_revision(tell):
+    async def story(s: Storage) -> None:
+        first = await s.create(A, value())
+        second = await s.update(A, 2, value("y"))
+        await s.create(B, value())
+        assert await s.get(A, at=2) == first
+        assert await s.get(A, at=3) == second
+        assert await s.get(A, at=4) == second
+        assert await s.get(B, at=3) is None
+        with pytest.raises(FutureRevision):
+            await s.get(A, at=5)
+
+    tell(story)
+
+
+def test_lists_are_by_key_and_prefixes_are_exact(tell):
+    async def story(s: Storage) -> None:
+        for key in (B, A, "/core/pods/ns-2/a", "/core/podsets/ns/a", "/core/pods/ns/ab", "/core/pods/ns/A"):
+            await s.create(key, value())
+        page = await s.list("/core/pods/ns/")
+        assert [r.key for r in page.records] == ["/core/pods/ns/A", A, "/core/pods/ns/ab", B]
+        page = await s.list("/core/pods/")
+        assert [r.key for r in page.records][:2] == ["/core/pods/ns-2/a", "/core/pods/ns/A"]
+        assert len((await s.list("")).records) == 6
+
+    tell(story)
+
+
+def test_pages_of_one_snapshot_ignore_later_writes(tell):
+    async def story(s: Storage) -> None:
+        for key in (A, B, C):
+            await s.create(key, value())
+        first = await s.list("/core/pods/", limit=1)
+        assert ([r.key for r in first.records], first.revision, first.remaining) == ([A], 4, 2)
+        await s.delete(C, 4, value())
+        await s.update(B, 3, value("new"))
+        await s.create("/core/pods/ns/bb", value())
+        second = await s.list("/core/pods/", at=first.revision, after=A, limit=1)
+        assert [(r.key, r.value) for r in second.records] == [(B, stored(3))]
+        assert second.remaining == 1
+        third = await s.list("/core/pods/", at=first.revision, after=B, limit=1)
+        assert ([r.key for r in third.records], third.remaining) == ([C], 0)
+
+    tell(story)
+
+
+def test_an_inconsistent_continuation_reads_the_state_of_now(tell):
+    async def story(s: Storage) -> None:
+        for key in (A, B, C):
+            await s.create(key, value())
+        await s.delete(B, 3, value())
+        await s.compact(5)
+        with pytest.raises(Compacted):
+            await s.list("/core/pods/", at=4, after=A, limit=1)
+        page = await s.list("/core/pods/", after=A, limit=1)
+        assert ([r.key for r in page.records], page.remaining) == ([C], 0)
+
+    tell(story)
+
+
+def test_list_in_the_future_is_refused(tell):
+    async def story(s: Storage) -> None:
+        with pytest.raises(FutureRevision):
+            await s.list("", at=2)
+
+    tell(story)
+
+
+def test_watch_from_a_revision_replays_then_follows_without_gap_or_double(tell):
+    async def story(s: Storage) -> None:
+        await s.create(A, value())
+        await s.update(A, 2, value("y"))
+        seen: list[Event] = []
+        s.watch("/core/pods/", 2, seen.extend)
+        assert names(seen) == [("MODIFIED", "a", 3)]
+        await s.create(B, value())
+        await s.delete(A, 3, value())
+        assert names(seen) == [("MODIFIED", "a", 3), ("ADDED", "b", 4), ("DELETED", "a", 5)]
+        assert seen[0].previous is not None and seen[0].previous.value == stored(2)
+
+    tell(story)
+
+
+def test_the_first_object_of_a_new_prefix_is_watched(tell):
+    async def story(s: Storage) -> None:
+        seen: list[Event] = []
+        s.watch("/example.com/widgets/", s.revision, seen.extend)
+        await s.create("/core/pods/ns/x", value())
+        await s.create("/example.com/widgets/ns/a", value())
+        assert names(seen) == [("ADDED", "a", 3)]
+
+    tell(story)
+
+
+def test_a_watch_of_the_future_leaves_out_what_comes_before(tell):
+    async def story(s: Storage) -> None:
+        seen: list[Event] = []
+        s.watch("", 3, seen.extend)
+        for key in (A, B, C):
+            await s.create(key, value())
+        assert names(seen) == [("ADDED", "c", 4)]
+
+    tell(story)
+
+
+def test_a_closed_watch_is_silent_and_others_go_on(tell):
+    async def story(s: Storage) -> None:
+        one: list[Event] = []
+        two: list[Event] = []
+        watch = s.watch("", 1, one.extend)
+        s.watch("", 1, two.extend)
+        await s.create(A, value())
+        watch.close()
+        watch.close()
+        await s.create(B, value())
+        assert (len(one), len(two)) == (1, 2)
+
+    tell(story)
+
+
+def test_a_write_returns_after_its_event_was_handed_over(tell):
+    async def story(s: Storage) -> None:
+        seen: list[Event] = []
+        s.watch("", 1, seen.extend)
+
+        async def write(number: int) -> None:
+            record = await s.create(f"/core/pods/ns/{number:03}", value())
+            assert any(event.record is record or event.record == record for event in seen)
+            assert s.revision >= record.revision
+
+        await asyncio.gather(*(write(number) for number in range(50)))
+        assert [event.revision for event in seen] == list(range(2, 52))
+
+    tell(story)
+
+
+def test_writers_of_one_key_win_once_per_revision(tell):
+    async def story(s: Storage) -> None:
+        await s.create(A, value("0"))
+        won: list[int] = []
+
+        async def add_one() -> None:
+            while True:
+                current = await s.get(A)
+                assert current is not None
+                count = int(current.value.rpartition(b'"v":"')[2].rstrip(b'"}'))
+                try:
+                    await s.update(A, current.revision, value(str(count + 1)))
+                except RevisionConflict:
+                    continue
+                won.append(count)
+                return
+
+        await asyncio.gather(*(add_one() for _ in range(20)))
+        assert won == list(range(20))
+        assert (await s.get(A)).value == stored(22, "20")
+
+    tell(story)
+
+
+def test_racing_creates_of_one_key_make_one(tell):
+    async def story(s: Storage) -> None:
+        results = await asyncio.gather(*(s.create(A, value(str(n))) for n in range(10)), return_exceptions=True)
+        assert sum(not isinstance(r, Exception) for r in results) == 1
+        assert sum(isinstance(r, KeyExists) for r in results) == 9
+
+    tell(story)
+
+
+def test_compaction_keeps_the_living_and_forgets_the_rest(tell):
+    async def story(s: Storage) -> None:
+        await s.create(A, value("1"))  # 2
+        await s.update(A, 2, value("2"))  # 3
+        await s.create(B, value())  # 4
+        await s.delete(B, 4, value())  # 5
+        await s.update(A, 3, value("3"))  # 6
+        await s.create(C, value())  # 7
+        await s.compact(5)
+        assert s.compacted == 5
+        assert (await s.get(A, at=5)).value == stored(3, "2")
+        assert (await s.get(A)).value == stored(6, "3")
+        assert [r.key for r in (await s.list("", at=5)).records] == [A]
+        for revision in (1, 4):
+            with pytest.raises(Compacted) as refused:
+                await s.get(A, at=revision)
+            assert refused.value.oldest == 5
+        with pytest.raises(Compacted):
+            s.watch("", 4, lambda events: None)
+        seen: list[Event] = []
+        s.watch("", 5, seen.extend)
+        assert names(seen) == [("MODIFIED", "a", 6), ("ADDED", "c", 7)]
+        assert seen[0].previous.value == stored(3, "2")
+        with pytest.raises(FutureRevision):
+            await s.compact(8)
+        await s.compact(3)
+        assert s.compacted == 5
+        await s.compact(7)
+        assert [r.key for r in (await s.list("", at=7)).records] == [A, C]
+
+    tell(story)
+
+
+def test_nothing_is_written_after_close(tell):
+    async def story(s: Storage) -> None:
+        await s.create(A, value())
+        await s.close()
+        await s.close()
+        assert s.failed
+        with pytest.raises(StorageClosed):
+            await s.create(B, value())
+
+    tell(story)
+
+
+def test_a_value_without_a_mark_is_no_value():
+    with pytest.raises(ValueError, match="no revision mark"):
+        Value.cut(b"{}")
