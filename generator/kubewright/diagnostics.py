@@ -43,6 +43,10 @@ class Diagnostics:
 
     _items: dict[Diagnostic, None] = field(default_factory=dict)
 
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Adds one that was made elsewhere."""
+        self._items[diagnostic] = None
+
     def error(self, code: str, message: str, location: Location, hint: str = "") -> None:
         """Adds an error."""
         self._items[Diagnostic(code, Severity.ERROR, message, location, hint)] = None

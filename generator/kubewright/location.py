@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -26,3 +28,37 @@ class Location:
 
 
 NOWHERE = Location("<none>")
+
+
+def escape_pointer(token: str) -> str:
+    """One reference token of a JSON pointer (RFC 6901, section 3)."""
+    return token.replace("~", "~0").replace("/", "~1")
+
+
+Positions = Mapping[str, tuple[int, int]]
+
+
+@dataclass(slots=True)
+class Document:
+    """One parsed document: plain JSON, and where each of its values stands.
+
+    ``find_positions`` gives line and column by JSON pointer; it is called when the first position is asked
+    for, so that an input without faults pays for no table.
+    """
+
+    file: str
+    value: Any
+    find_positions: Callable[[], Positions] | None = None
+    _positions: Positions | None = field(default=None, repr=False)
+
+    def at(self, pointer: str) -> Location:
+        """The place of ``pointer``; the nearest enclosing place with a known line where it has none."""
+        if self._positions is None:
+            if self.find_positions is None:
+                return Location(self.file, pointer)
+            self._positions = self.find_positions()
+        nearest = pointer
+        while nearest and nearest not in self._positions:
+            nearest = nearest.rpartition("/")[0]
+        line, column = self._positions.get(nearest, (0, 0))
+        return Location(self.file, pointer, line, column)

@@ -12,8 +12,8 @@ from typing import ClassVar
 import msgspec
 
 
-class Part(msgspec.Struct, kw_only=True):
-    """A part of an object. Subclasses name fields in snake case and their JSON keys by rename."""
+class Part(msgspec.Struct, kw_only=True, omit_defaults=True, rename="camel"):
+    """A part of an object. Fields are snake case, their JSON keys camel case; what is unset is not written."""
 
 
 class Object(Part, kw_only=True, weakref=True):

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.types import Definition, Json
-from kubewright.location import Location
+from kubewright.location import Document, Location
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,18 +96,24 @@ class Fragment:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
     """Everything of a run, linked and checked: every ``Ref`` resolves, names are unique, order is fixed
-    (definitions by group, version, name; resources by group, version, plural)."""
+    (definitions by group, version, name; resources by group, version, plural). ``facts`` are the declared
+    rules no schema holds (defaults, conversions, …), one entry a file of the facts folder, by its stem."""
 
     name: str
     definitions: tuple[Definition, ...]
     resources: tuple[Resource, ...]
     groups: tuple[Group, ...] = ()
+    facts: tuple[tuple[str, Json], ...] = ()
+
+    def fact(self, name: str) -> Json:
+        """The declared facts of that name (a file of the facts folder, such as ``defaults``), or ``None``."""
+        return dict(self.facts).get(name)
 
 
 class Source(Protocol):
     """Reads one kind of spec. One file each, in ``source/``."""
 
-    def read(self, document: Json, location: Location, diagnostics: Diagnostics) -> Fragment:
+    def read(self, document: Document, diagnostics: Diagnostics) -> Fragment:
         """Turns a parsed document into a fragment; every problem goes into ``diagnostics``."""
 
 

@@ -177,10 +177,10 @@ NO_CONSTRAINTS: Final = Constraints()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
     """What stands at one place. ``extensions`` keeps every ``x-*`` key this IR has no node for, sorted
-    by key: nothing a spec says is dropped."""
+    by key: nothing a spec says is dropped. Two values are equal where they say the same, wherever they stand."""
 
     type: Type
-    location: Location
+    location: Location = field(compare=False)
     nullable: bool = False
     default: Json | Absent = ABSENT
     doc: str = ""

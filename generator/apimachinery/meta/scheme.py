@@ -1,0 +1,91 @@
+"""Which class is which kind: lookup both ways, decoding of bytes to typed objects and back.
+
+A ``Scheme`` is made by a generated ``scheme.py`` from a table ``apiVersion → kind → "module.Class"``; a model
+module is imported when the first of its classes is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from apimachinery.meta.object import Object
+
+
+class UnknownKindError(LookupError):
+    """No class is registered for an apiVersion and kind."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        super().__init__(f'no kind "{kind}" is registered for version "{api_version}"')
+        self.api_version = api_version
+        self.kind = kind
+
+
+class _TypeMeta(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+
+
+_TYPE_META = msgspec.json.Decoder(_TypeMeta)
+
+
+class Scheme:
+    """The kinds of one generated package."""
+
+    def __init__(self, package: str, kinds: Mapping[str, Mapping[str, str]]) -> None:
+        self._package = package
+        self._kinds = kinds
+        self._classes: dict[tuple[str, str], type[Object]] = {}
+        self._decoders: dict[type[Object], msgspec.json.Decoder[Object]] = {}
+
+    def __contains__(self, gvk: tuple[str, str]) -> bool:
+        """Whether (apiVersion, kind) is registered."""
+        return gvk[1] in self._kinds.get(gvk[0], {})
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """All (apiVersion, kind), sorted as the table is."""
+        for api_version, kinds in self._kinds.items():
+            for kind in kinds:
+                yield api_version, kind
+
+    def class_for(self, api_version: str, kind: str) -> type[Object]:
+        """The model class of a kind. Raises ``UnknownKindError``."""
+        found = self._classes.get((api_version, kind))
+        if found is None:
+            place = self._kinds.get(api_version, {}).get(kind)
+            if place is None:
+                raise UnknownKindError(api_version, kind)
+            module, _, name = place.partition(".")
+            found = getattr(import_module(f"{self._package}.{module}.models"), name)
+            assert isinstance(found, type)
+            self._classes[api_version, kind] = found
+        return found
+
+    def decode(self, content: bytes | str) -> Object:
+        """The typed object in JSON ``content``, by its own apiVersion and kind.
+
+        Raises ``UnknownKindError``, or ``msgspec.DecodeError`` where the JSON is broken or does not fit.
+        """
+        meta = _TYPE_META.decode(content)
+        cls = self.class_for(meta.api_version, meta.kind)
+        decoder = self._decoders.get(cls)
+        if decoder is None:
+            decoder = self._decoders[cls] = msgspec.json.Decoder(cls)
+        return decoder.decode(content)
+
+    def from_dict(self, value: Mapping[str, Any]) -> Object:
+        """The typed object of plain JSON ``value``. Raises as ``decode`` does."""
+        cls = self.class_for(str(value.get("apiVersion", "")), str(value.get("kind", "")))
+        return msgspec.convert(value, cls)
+
+    def encode(self, item: Object) -> bytes:
+        """``item`` as JSON. apiVersion and kind are always written."""
+        return msgspec.json.encode(item)
+
+    def to_dict(self, item: Object) -> dict[str, Any]:
+        """``item`` as plain JSON values."""
+        plain: dict[str, Any] = msgspec.to_builtins(item)
+        return plain

@@ -1,0 +1,7 @@
+"""``python -m kubewright``."""
+
+import sys
+
+from kubewright.cli import main
+
+sys.exit(main())

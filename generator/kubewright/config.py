@@ -1,0 +1,209 @@
+"""What a run of ``generate`` is to make: read from ``kubewright.yaml``, or from paths on the command line.
+
+The file stands beside the specs (``kubewright.yaml`` in the current folder, else ``specs/kubewright.yaml``);
+paths in it are relative to it. It was chosen over pyproject.toml because specs travel without the Python
+project around them. A configuration that cannot be understood is a list of diagnostics, never an exception::
+
+    output: ../generated
+    packages:
+      kubernetes_api:
+        sources:
+          - kubernetes: "1.37"      # definitions of that release, with the catalog of resources
+        facts: kubernetes           # folder of declared rules: defaults, conversions, …
+      library_api:
+        documentation: true
+        sources: [examples/library] # OpenAPI v2/v3 documents, CRD manifests, folders of them
+"""
+
+from __future__ import annotations
+
+import keyword
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.location import Document, Location
+
+FILE_NAME = "kubewright.yaml"
+FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
+_PACKAGE_KEYS = {"sources", "documentation", "models", "facts", "only"}
+DEFAULT_RELEASE = "1.37"
+
+
+@dataclass(frozen=True, slots=True)
+class PathSource:
+    """A file or folder of specs; what it holds is found out by reading it."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesSource:
+    """The built-in definitions of a Kubernetes release."""
+
+    release: str
+
+
+Source = PathSource | KubernetesSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """One generated package. ``only`` limits the emitters, empty means all."""
+
+    name: str
+    sources: tuple[Source, ...]
+    documentation: bool = False
+    models: str = "msgspec"
+    facts: Path | None = None
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything a run makes, and the folder it goes to."""
+
+    output: Path
+    packages: tuple[Package, ...]
+    origin: str = ""
+
+    def override(self, **changes: Any) -> Config:
+        """Every package with the given fields replaced; ``None`` leaves a field alone."""
+        given = {key: value for key, value in changes.items() if value is not None}
+        return replace(self, packages=tuple(replace(package, **given) for package in self.packages))
+
+    def with_release(self, release: str) -> Config:
+        """Every built-in source at another release."""
+        return replace(
+            self,
+            packages=tuple(
+                replace(
+                    package,
+                    sources=tuple(
+                        KubernetesSource(release) if isinstance(source, KubernetesSource) else source
+                        for source in package.sources
+                    ),
+                )
+                for package in self.packages
+            ),
+        )
+
+
+def specs_folder() -> Path:
+    """The project's own specs: inside an installed wheel, or beside ``generator/`` in a checkout."""
+    here = Path(__file__).resolve()
+    installed = here.parent / "specs"
+    return installed if installed.is_dir() else here.parents[2] / "specs"
+
+
+def find_config(folder: Path) -> Path | None:
+    """The configuration that applies in ``folder``."""
+    for candidate in (folder / FILE_NAME, folder / "specs" / FILE_NAME):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def default_config(output: Path) -> Config:
+    """What is made where there is no configuration: the built-in groups of the newest release."""
+    specs = specs_folder()
+    package = Package(
+        name="kubernetes_api",
+        sources=(KubernetesSource(DEFAULT_RELEASE),),
+        facts=specs / "kubernetes",
+    )
+    return Config(output=output, packages=(package,))
+
+
+def read_config(document: Document, folder: Path, diagnostics: Diagnostics) -> Config | None:
+    """The configuration in ``document``, paths relative to ``folder``; ``None`` after faults."""
+    return _Reader(document, folder, diagnostics).read()
+
+
+def is_package_name(name: str) -> bool:
+    """Whether ``name`` can be imported (dots allowed)."""
+    return all(part.isidentifier() and part.isascii() and not keyword.iskeyword(part) for part in name.split("."))
+
+
+@dataclass(slots=True)
+class _Reader:
+    document: Document
+    folder: Path
+    diagnostics: Diagnostics
+    faults: int = field(default=0)
+
+    def fault(self, message: str, pointer: str, hint: str = "") -> None:
+        self.faults += 1
+        self.diagnostics.error("K401", message, self.document.at(pointer), hint)
+
+    def read(self) -> Config | None:
+        value = self.document.value
+        if not isinstance(value, dict):
+            self.fault("a configuration must be a mapping", "", "it has the keys `output` and `packages`")
+            return None
+        for key in sorted(value.keys() - {"output", "packages"}, key=str):
+            self.fault(f"unknown key {key!r}", f"/{key}", "known: output, packages")
+        output = value.get("output", "generated")
+        if not isinstance(output, str):
+            self.fault("`output` must be the path of a folder", "/output")
+            output = "generated"
+        packages = value.get("packages")
+        if not isinstance(packages, dict) or not packages:
+            self.fault("`packages` must name at least one package", "/packages")
+            packages = {}
+        read = tuple(self._package(name, body) for name, body in packages.items())
+        if self.faults:
+            return None
+        return Config(output=(self.folder / output).resolve(), packages=read, origin=self.document.file)
+
+    def _package(self, name: Any, body: Any) -> Package:
+        place = f"/packages/{name}"
+        if not isinstance(name, str) or not is_package_name(name):
+            self.fault(f"{name!r} is no name of a Python package", place)
+        if not isinstance(body, dict):
+            self.fault(f"package {name} must be a mapping with `sources`", place)
+            body = {}
+        for key in sorted(body.keys() - _PACKAGE_KEYS, key=str):
+            self.fault(f"unknown key {key!r}", f"{place}/{key}", f"known: {', '.join(sorted(_PACKAGE_KEYS))}")
+        models = body.get("models", "msgspec")
+        if models not in FLAVOURS:
+            self.fault(f"unknown models {models!r}", f"{place}/models", f"one of: {', '.join(FLAVOURS)}")
+        documentation = body.get("documentation", False)
+        if not isinstance(documentation, bool):
+            self.fault("`documentation` must be true or false", f"{place}/documentation")
+        facts = body.get("facts")
+        if facts is not None and not isinstance(facts, str):
+            self.fault("`facts` must be the path of a folder", f"{place}/facts")
+            facts = None
+        only = body.get("only", [])
+        if not isinstance(only, list) or not all(isinstance(item, str) for item in only):
+            self.fault("`only` must be a list of emitters", f"{place}/only")
+            only = []
+        sources = body.get("sources")
+        if not isinstance(sources, list) or not sources:
+            self.fault(f"package {name} needs `sources`", f"{place}/sources", "a list of paths")
+            sources = []
+        return Package(
+            name=str(name),
+            sources=tuple(
+                source
+                for index, item in enumerate(sources)
+                if (source := self._source(item, f"{place}/sources/{index}"))
+            ),
+            documentation=bool(documentation),
+            models=str(models),
+            facts=self.folder / facts if facts else None,
+            only=tuple(only),
+        )
+
+    def _source(self, item: Any, place: str) -> Source | None:
+        if isinstance(item, str):
+            return PathSource(self.folder / item)
+        if isinstance(item, dict) and list(item) == ["kubernetes"] and isinstance(item["kubernetes"], str):
+            return KubernetesSource(item["kubernetes"])
+        self.fault("a source is a path, or `kubernetes: \"1.37\"` (quoted)", place)
+        return None
+
+
+NO_CONFIG = Location("<command line>")

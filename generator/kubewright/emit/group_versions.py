@@ -1,0 +1,43 @@
+"""The sub-package of each group-version: ``registry.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kubewright.emit import names
+from kubewright.emit.registry import Options
+from kubewright.emit.render import docstring, expression, header, module, render
+from kubewright.ir.api import Api, Emitter, File
+
+
+def emitter(options: Options) -> Emitter:
+    """The emitter of ``registry.py``."""
+    return GroupVersions(options)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupVersions:
+    """apiVersion → sub-package, for those that serve resources or define kinds."""
+
+    options: Options
+    name: str = "registry"
+
+    def emit(self, api: Api) -> Iterable[File]:
+        """``registry.py``."""
+        pairs = {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
+        table = {
+            (f"{group}/{version}" if group else version): module_name
+            for (group, version), module_name in names.module_names(pairs).items()
+        }
+        yield File(
+            "registry.py",
+            module(
+                render(
+                    "group_versions",
+                    header=header(self.options.origins),
+                    docstring=docstring("Where the models, tables and functions of each group-version stand."),
+                    table=expression(dict(sorted(table.items())), 0, 34),
+                )
+            ),
+        )

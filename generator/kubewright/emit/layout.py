@@ -1,0 +1,384 @@
+"""Which class stands in which module, in which order, and how its fields are annotated.
+
+One module per group-version. Objects that a schema declares inline are hoisted to classes of their own whose
+name says where they belong: the items of ``spec.rules`` of HTTPRoute are ``HTTPRouteSpecRules``. Order is
+that of a newspaper: each kind, its spec, its status, their parts as they are met, what no kind reaches,
+lists, then names for types that are no objects. Other modules are imported whole under their own name
+(``core_v1.PodSpec``), so that no two classes of one name ever meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kubewright.emit import names
+from kubewright.ir.api import Api
+from kubewright.ir.check import resolve
+from kubewright.ir.types import (
+    ABSENT,
+    Definition,
+    Duration,
+    EmbeddedObject,
+    IntOrString,
+    ListOf,
+    MapOf,
+    MicroTime,
+    Primitive,
+    Quantity,
+    RawJson,
+    Ref,
+    Scalar,
+    Struct,
+    Time,
+    Type,
+    Value,
+)
+from kubewright.ir.walk import referenced
+
+SCALARS = {
+    Primitive.STRING: "str",
+    Primitive.INTEGER: "int",
+    Primitive.NUMBER: "float",
+    Primitive.BOOLEAN: "bool",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldPlan:
+    """One attribute. ``annotation`` is that of a value that is present; ``optional`` and ``nullable`` are
+    left to the flavour of model. ``value`` is the IR's, for emitters that need more."""
+
+    attribute: str
+    wire_name: str
+    annotation: str
+    required: bool
+    nullable: bool
+    value: Value
+
+    @property
+    def renamed(self) -> bool:
+        """Whether the camel-case rule does not give the wire name."""
+        return names.camel(self.attribute) != self.wire_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassPlan:
+    """One class. ``kind`` is its GVK where it is a Kind; ``path`` says which part of the definition it is."""
+
+    name: str
+    definition: Definition
+    path: str
+    doc: str
+    fields: tuple[FieldPlan, ...]
+    kind: tuple[str, str, str] | None = None
+    is_list: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasPlan:
+    """A name for a definition that is no object."""
+
+    name: str
+    definition: Definition
+    annotation: str
+
+
+@dataclass(slots=True, kw_only=True)
+class ModulePlan:
+    """One group-version. ``imports`` are the sub-packages whose models it names."""
+
+    group: str
+    version: str
+    name: str
+    classes: list[ClassPlan] = field(default_factory=list)
+    aliases: list[AliasPlan] = field(default_factory=list)
+    imports: set[str] = field(default_factory=set)
+
+    @property
+    def api_version(self) -> str:
+        """``group/version``, or the version alone for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+@dataclass(slots=True)
+class Layout:
+    """The whole package. ``place`` gives module and class (or alias) name of each definition."""
+
+    modules: list[ModulePlan]
+    place: dict[str, tuple[str, str]]
+
+
+def lay_out(api: Api) -> Layout:
+    """The layout of ``api``. Equal inputs give equal layouts."""
+    return _Planner(api).plan()
+
+
+def definition_class_names(api: Api) -> dict[str, str]:
+    """Definition name → class name; unique within a group-version.
+
+    The last component of the definition's name; where two of one group-version share it, the later in order
+    gets what tells it apart put before (``PkgApisFooBar``), or a number where nothing does.
+    """
+    chosen: dict[str, str] = {}
+    used: dict[tuple[str, str], set[str]] = {}
+    for definition in api.definitions:
+        taken = used.setdefault((definition.group, definition.version), set())
+        parts = definition.name.split(".")
+        name = plain = names.class_name(parts[-1])
+        for start in range(len(parts) - 2, -1, -1):
+            if name not in taken:
+                break
+            name = names.class_name(".".join(parts[start:]))
+        count = 2
+        while name in taken:
+            name = f"{plain}{count}"
+            count += 1
+        taken.add(name)
+        chosen[definition.name] = name
+    return chosen
+
+
+class _Planner:
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.table = {definition.name: definition for definition in api.definitions}
+        self.class_names = definition_class_names(api)
+        pairs = {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
+        self.module_names = names.module_names(pairs)
+        self.modules = {
+            pair: ModulePlan(group=pair[0], version=pair[1], name=self.module_names[pair])
+            for pair in sorted(pairs)
+        }
+        self.used: dict[tuple[str, str], set[str]] = {pair: set() for pair in pairs}
+        for definition in api.definitions:
+            self.used[definition.group, definition.version].add(self.class_names[definition.name])
+
+    def plan(self) -> Layout:
+        for pair, module in self.modules.items():
+            own = [d for d in self.api.definitions if (d.group, d.version) == pair]
+            self._plan_module(module, own)
+        place = {
+            d.name: (self.module_names[d.group, d.version], self.class_names[d.name])
+            for d in self.api.definitions
+        }
+        return Layout(sorted(self.modules.values(), key=lambda m: m.name), place)
+
+    def _plan_module(self, module: ModulePlan, definitions: list[Definition]) -> None:
+        for definition in _newspaper_order(definitions):
+            if _is_class(definition.value.type):
+                module.classes.extend(self._plan_definition(module, definition))
+        aliases = {
+            d.name: AliasPlan(
+                name=self.class_names[d.name],
+                definition=d,
+                annotation=self._annotate_alias(module, d),
+            )
+            for d in definitions
+            if not _is_class(d.value.type)
+        }
+        module.aliases.extend(_aliases_in_order(aliases))
+
+    def _plan_definition(self, module: ModulePlan, definition: Definition) -> Iterator[ClassPlan]:
+        kind = _kind_of(definition)
+        pending: list[tuple[str, str, Value]] = [(self.class_names[definition.name], "", definition.value)]
+        while pending:
+            name, path, value = pending.pop(0)
+            found: list[tuple[str, str, Value]] = []
+            fields = self._plan_fields(module, definition, name, path, value, found)
+            yield ClassPlan(
+                name=name,
+                definition=definition,
+                path=path,
+                doc=value.doc,
+                fields=fields,
+                kind=None if path else kind,
+                is_list=not path and _is_list(definition),
+            )
+            pending = found + pending
+
+    def _plan_fields(
+        self,
+        module: ModulePlan,
+        definition: Definition,
+        owner: str,
+        path: str,
+        value: Value,
+        found: list[tuple[str, str, Value]],
+    ) -> tuple[FieldPlan, ...]:
+        struct = value.type.body if isinstance(value.type, EmbeddedObject) else value.type
+        assert isinstance(struct, Struct)
+        attributes = names.attribute_names(member.wire_name for member in struct.fields)
+
+        def annotate(inner: Value, suggestion: str, place: str) -> str:
+            node = inner.type
+            if isinstance(node, ListOf):
+                return f"list[{maybe_null(node.items, suggestion, place + '[]')}]"
+            if isinstance(node, MapOf):
+                return f"dict[str, {maybe_null(node.values, suggestion, place + '{}')}]"
+            if isinstance(node, Struct | EmbeddedObject) and _is_class(node):
+                taken = self.used[module.group, module.version]
+                name, count = suggestion, 2
+                while name in taken:
+                    name = f"{suggestion}{count}"
+                    count += 1
+                taken.add(name)
+                found.append((name, place, inner))
+                return name
+            return self._annotate(module, node)
+
+        def maybe_null(inner: Value, suggestion: str, place: str) -> str:
+            text = annotate(inner, suggestion, place)
+            return f"{text} | None" if inner.nullable and text != "Any" else text
+
+        return tuple(
+            FieldPlan(
+                attribute=attributes[member.wire_name],
+                wire_name=member.wire_name,
+                annotation=annotate(
+                    member.value,
+                    owner.rstrip("_") + _suffix(member.wire_name),
+                    f"{path}.{member.wire_name}",
+                ),
+                required=member.required,
+                nullable=member.value.nullable,
+                value=member.value,
+            )
+            for member in struct.fields
+        )
+
+    def _annotate(self, module: ModulePlan, node: Type) -> str:
+        """The annotation of a type that holds no inline class."""
+        if isinstance(node, Ref):
+            return self._annotate_ref(module, node)
+        if isinstance(node, Scalar):
+            return SCALARS[node.primitive]
+        if isinstance(node, IntOrString):
+            return "int | str"
+        if isinstance(node, Quantity):
+            return "str | int | float"
+        if isinstance(node, Time):
+            return "datetime"
+        if isinstance(node, MicroTime | Duration):
+            return "str"
+        if isinstance(node, ListOf):
+            return f"list[{self._annotate(module, node.items.type)}]"
+        if isinstance(node, MapOf):
+            return f"dict[str, {self._annotate(module, node.values.type)}]"
+        if isinstance(node, RawJson) and not node.object_only:
+            return "Any"
+        return "dict[str, Any]"
+
+    def _annotate_ref(self, module: ModulePlan, node: Ref) -> str:
+        target = self.table.get(node.name)
+        if target is None:
+            return "Any"
+        meaning = resolve(node, self.table)
+        if isinstance(meaning, IntOrString):
+            return "int | str"
+        if isinstance(meaning, RawJson):
+            return self._annotate(module, meaning)
+        home = self.module_names[target.group, target.version]
+        if home == module.name:
+            return self.class_names[target.name]
+        module.imports.add(home)
+        return f"{home}.{self.class_names[target.name]}"
+
+    def _annotate_alias(self, module: ModulePlan, definition: Definition) -> str:
+        if definition.name in _reached_through_aliases(definition, self.table):
+            return "Any"
+        return self._annotate(module, definition.value.type)
+
+
+def _is_class(node: Type) -> bool:
+    """Whether a type becomes a class: an object with fields. Objects without are plain dicts."""
+    body = node.body if isinstance(node, EmbeddedObject) else node
+    return isinstance(body, Struct) and bool(body.fields)
+
+
+def _kind_of(definition: Definition) -> tuple[str, str, str] | None:
+    node = definition.value.type
+    if len(definition.kinds) != 1 or not isinstance(node, Struct):
+        return None
+    wire_names = {member.wire_name for member in node.fields}
+    return definition.kinds[0] if {"apiVersion", "kind"} <= wire_names else None
+
+
+def _is_list(definition: Definition) -> bool:
+    node = definition.value.type
+    return (
+        _kind_of(definition) is not None
+        and isinstance(node, Struct)
+        and definition.kinds[0][2].endswith("List")
+        and any(m.wire_name == "items" and isinstance(m.value.type, ListOf) for m in node.fields)
+    )
+
+
+def _newspaper_order(definitions: list[Definition]) -> list[Definition]:
+    table = {definition.name: definition for definition in definitions}
+    ordered: dict[str, Definition] = {}
+
+    def add(definition: Definition) -> None:
+        """``definition``, then what it names: direct parts first, as a reader meets them."""
+        if definition.name in ordered:
+            return
+        queue = [definition]
+        ordered[definition.name] = definition
+        while queue:
+            current = queue.pop(0)
+            for name in referenced(current.value):
+                part = table.get(name)
+                if part is not None and name not in ordered and _kind_of(part) is None:
+                    ordered[name] = part
+                    queue.append(part)
+
+    in_order = sorted(definitions, key=lambda d: d.name)
+    lists = [definition for definition in in_order if _is_list(definition)]
+    for definition in in_order:
+        if _kind_of(definition) is not None and definition not in lists:
+            add(definition)
+    for definition in in_order:
+        if definition not in lists:
+            add(definition)
+    for definition in lists:
+        ordered.setdefault(definition.name, definition)
+    return list(ordered.values())
+
+
+def _aliases_in_order(aliases: dict[str, AliasPlan]) -> list[AliasPlan]:
+    """Those that others are made of first, then by name."""
+    ordered: dict[str, AliasPlan] = {}
+
+    def add(name: str) -> None:
+        if name in ordered or name not in aliases:
+            return
+        for used in referenced(aliases[name].definition.value):
+            if used != name and used in aliases and aliases[name].annotation != "Any":
+                add(used)
+        ordered[name] = aliases[name]
+
+    for name in sorted(aliases):
+        add(name)
+    return list(ordered.values())
+
+
+def _reached_through_aliases(definition: Definition, table: dict[str, Definition]) -> set[str]:
+    """What a definition that is no class reaches without passing a class."""
+    reached: set[str] = set()
+    pending = [definition]
+    while pending:
+        for name in referenced(pending.pop().value):
+            target = table.get(name)
+            if target is not None and name not in reached and not _is_class(target.value.type):
+                reached.add(name)
+                pending.append(target)
+    return reached
+
+
+def _suffix(wire_name: str) -> str:
+    return names.class_name(wire_name).rstrip("_")
+
+
+def has_default(value: Value) -> bool:
+    """Whether the spec gives a default at this place (``None`` is one too)."""
+    return value.default is not ABSENT

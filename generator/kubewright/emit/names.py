@@ -1,0 +1,164 @@
+"""Every Python name that generated code uses, decided once.
+
+Attributes are snake case. Acronyms stay together: ``podIP`` is ``pod_ip``, ``clusterIPs`` is ``cluster_ips``,
+``HTTPRoute`` is ``http_route``. A name Python reserves, or that would hide a name used in annotations inside the
+class body, gets a trailing underscore. msgspec's own camel-case rename recovers most wire names; where it does
+not (``camel(attribute) != wire name``) the emitter writes the wire name out.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.api import Api
+from kubewright.ir.types import EmbeddedObject, Struct
+from kubewright.ir.walk import values
+
+_WORD_ENDS = re.compile(
+    r"(?<=[a-z0-9])(?=[A-Z])"  # pod|IP
+    r"|(?<=[A-Z])(?=[A-Z][a-z])"  # HTTP|Route
+    r"|(?<=[A-Z])(?=V[0-9])"  # API|V3
+)
+_PLURAL_ACRONYM = re.compile(r"([A-Z]{2,})s(?=[A-Z]|$)")
+_MODULE_NAME = re.compile(r"_v\d+((alpha|beta)\d+)?$")
+_NOT_NAME = re.compile(r"[^A-Za-z0-9_]+")
+
+RESERVED_ATTRIBUTES = frozenset(keyword.kwlist) | {
+    # used in annotations and defaults inside class bodies
+    "bool",
+    "bytes",
+    "dict",
+    "field",
+    "float",
+    "int",
+    "list",
+    "str",
+    "datetime",
+    "property",
+    # what instances already have
+    "mro",
+    "self",
+}
+RESERVED_CLASSES = frozenset(keyword.kwlist) | {
+    "Any",
+    "ClassVar",
+    "Object",
+    "Part",
+    "TypeAlias",
+    "UNSET",
+    "UnsetType",
+    "datetime",
+    "field",
+    *(name for name in dir(__import__("builtins")) if name[0].isupper()),
+}
+
+
+@cache
+def attribute_name(wire_name: str) -> str:
+    """The Python attribute of a JSON key, by itself; ``attribute_names`` settles clashes."""
+    plain = _PLURAL_ACRONYM.sub(lambda m: m.group(1).capitalize() + "s", wire_name)
+    words = _WORD_ENDS.sub("_", plain)
+    name = _NOT_NAME.sub("_", words).strip("_").lower()
+    name = re.sub(r"__+", "_", name)
+    if not name or not name[0].isalpha():
+        name = f"field_{name}" if name else "field_"
+    return name + "_" if name in RESERVED_ATTRIBUTES or _MODULE_NAME.search(name) else name
+
+
+def attribute_names(wire_names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Wire name → attribute, unique within one class and apart from ``taken``.
+
+    Where two keys give the same name, those that come later in order of their wire names get ``_2``, ``_3``, ….
+    """
+    used = set(taken)
+    names = {}
+    for wire_name in sorted(wire_names):
+        name = plain = attribute_name(wire_name)
+        count = 2
+        while name in used:
+            name = f"{plain}_{count}"
+            count += 1
+        used.add(name)
+        names[wire_name] = name
+    return names
+
+
+@cache
+def camel(attribute: str) -> str:
+    """What msgspec's ``rename="camel"`` makes of an attribute."""
+    head, *rest = attribute.strip("_").split("_")
+    return head + "".join(part.title() for part in rest)
+
+
+def class_name(text: str) -> str:
+    """``text`` (a kind, a definition's last component, a property name) as the name of a class."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    parts = [part for part in re.split(r"[^A-Za-z0-9]+", ascii_text) if part]
+    name = "".join(part[0].upper() + part[1:] for part in parts)
+    if not name or not name[0].isalpha():
+        name = f"Type{name}"
+    return name + "_" if name in RESERVED_CLASSES else name
+
+
+def module_names(group_versions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """(group, version) → the sub-package it is emitted in: ``core_v1``, ``apps_v1``, ``rbac_v1``.
+
+    The first label of the group stands for it. Where two groups share one, Kubernetes' own (``*.k8s.io`` or
+    without a dot) keeps it and the others are written in full.
+    """
+    pairs = sorted(set(group_versions))
+    labels: dict[str, list[str]] = {}
+    for group in sorted({group for group, _ in pairs}):
+        labels.setdefault(_label(group), []).append(group)
+    names = {}
+    for group, version in pairs:
+        rivals = labels[_label(group)]
+        own = [rival for rival in rivals if "." not in rival or rival.endswith(".k8s.io")]
+        short = len(rivals) == 1 or own[:1] == [group]
+        stem = _label(group) if short else _module_word(group)
+        names[group, version] = f"{stem}_{_module_word(version)}" if version else stem
+    return names
+
+
+def _label(group: str) -> str:
+    return _module_word(group.partition(".")[0]) if group else "core"
+
+
+def _module_word(text: str) -> str:
+    word = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+    return word if word and not word[0].isdigit() else f"g{word}"
+
+
+def find_clashes(wire_names: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of wire names that would have had the same attribute."""
+    first: dict[str, str] = {}
+    clashes = []
+    for wire_name in sorted(wire_names):
+        plain = attribute_name(wire_name)
+        if plain in first:
+            clashes.append((first[plain], wire_name))
+        first.setdefault(plain, wire_name)
+    return clashes
+
+
+def check_names(api: Api, diagnostics: Diagnostics) -> None:
+    """Warns of names that meet when turned into Python; the emitters then number them."""
+    for definition in api.definitions:
+        for value in values(definition.value):
+            body = value.type.body if isinstance(value.type, EmbeddedObject) else value.type
+            if not isinstance(body, Struct):
+                continue
+            for first, second in find_clashes(member.wire_name for member in body.fields):
+                place = next(m.value.location for m in body.fields if m.wire_name == second)
+                name = attribute_name(second)
+                diagnostics.warning(
+                    "K501",
+                    f"fields {first!r} and {second!r} both become the attribute {name!r}",
+                    place,
+                    f"{second!r} becomes {attribute_names([first, second])[second]!r}; rename one of the two",
+                )

@@ -1,0 +1,40 @@
+"""The emitters, by the name that ``--only`` calls them. To add one: write ``emit/<name>.py`` with
+``def emitter(options: Options) -> Emitter`` and add its line here.
+
+Emitters are imported when they run. Each gets the linked ``Api`` and gives ``File``s whose paths are relative
+to the package's folder; it reads nothing else, writes nothing, and no two give the same path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from kubewright.ir.api import Emitter
+
+EMITTERS = {
+    "models": "kubewright.emit.models",
+    "resources": "kubewright.emit.resources",
+    "scheme": "kubewright.emit.scheme",
+    "registry": "kubewright.emit.group_versions",
+    "definitions": "kubewright.emit.definitions",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What an emitter may depend on beside the API. ``package`` is the import name of the package made;
+    ``origins`` are its sources as headers name them; ``models`` is the flavour of the typed models."""
+
+    package: str
+    origins: tuple[str, ...] = ()
+    documentation: bool = False
+    models: str = "msgspec"
+
+
+def load_emitter(name: str, options: Options) -> Emitter:
+    """The emitter called ``name``. Raises ``KeyError`` for an unknown name."""
+    factory = cast(Callable[[Options], Emitter], import_module(EMITTERS[name]).emitter)
+    return factory(options)

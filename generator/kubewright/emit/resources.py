@@ -1,0 +1,75 @@
+"""The resource table of each group-version, as a literal: ``<group_version>/resources.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from kubewright.emit import names
+from kubewright.emit.registry import Options
+from kubewright.emit.render import Call, docstring, expression, header, module, render
+from kubewright.ir.api import Api, Emitter, File, PrinterColumn, Resource, Subresource
+
+
+def emitter(options: Options) -> Emitter:
+    """The emitter of ``resources.py``."""
+    return Resources(options)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """One ``RESOURCES`` tuple per group-version; what is not served at all is left out."""
+
+    options: Options
+    name: str = "resources"
+
+    def emit(self, api: Api) -> Iterable[File]:
+        """``resources.py`` of each group-version that serves something."""
+        pairs = {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
+        modules = names.module_names(pairs)
+        tables: dict[tuple[str, str], list[Resource]] = {}
+        for resource in api.resources:
+            tables.setdefault((resource.group, resource.version), []).append(resource)
+        for (group, version), table in sorted(tables.items()):
+            calls = tuple(self._resource(resource) for resource in table)
+            used = {"Resource"}
+            used.update("Subresource" for r in table if r.subresources)
+            used.update("PrinterColumn" for r in table if r.printer_columns)
+            api_version = f"{group}/{version}" if group else version
+            yield File(
+                f"{modules[group, version]}/resources.py",
+                module(
+                    render(
+                        "resources",
+                        header=header(self.options.origins),
+                        docstring=docstring(f"Resources of {api_version}."),
+                        imports=sorted(used),
+                        resources=expression(calls, 0, 34),
+                    )
+                ),
+            )
+
+    def _resource(self, resource: Resource) -> Call:
+        return _call("Resource", resource, self.options.documentation)
+
+
+_CALLS = {Subresource: "Subresource", PrinterColumn: "PrinterColumn"}
+
+
+def _call(name: str, node: Any, documentation: bool) -> Call:
+    """The constructor call of ``node``; what equals the default is left out, places and prose too."""
+    arguments: list[tuple[str, Any]] = []
+    for item in fields(node):
+        value = getattr(node, item.name)
+        if item.name in ("location", "served") or (item.default is not MISSING and value == item.default):
+            continue
+        if item.name == "description" and not documentation:
+            continue
+        if isinstance(value, tuple):
+            value = tuple(
+                _call(_CALLS[type(part)], part, documentation) if type(part) in _CALLS else part
+                for part in value
+            )
+        arguments.append((item.name, value))
+    return Call(name, tuple(arguments))

@@ -1,0 +1,47 @@
+"""GVK ↔ model class: ``scheme.py``. Model modules are imported when a class of theirs is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kubewright.emit.layout import lay_out
+from kubewright.emit.registry import Options
+from kubewright.emit.render import docstring, expression, header, module, render
+from kubewright.ir.api import Api, Emitter, File
+
+
+def emitter(options: Options) -> Emitter:
+    """The emitter of ``scheme.py``."""
+    return SchemeTable(options)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeTable:
+    """One table for the package: apiVersion → kind → ``module.Class``."""
+
+    options: Options
+    name: str = "scheme"
+
+    def emit(self, api: Api) -> Iterable[File]:
+        """``scheme.py``."""
+        table: dict[str, dict[str, str]] = {}
+        for plan in lay_out(api).modules:
+            for item in plan.classes:
+                if item.kind:
+                    group, version, kind = item.kind
+                    api_version = f"{group}/{version}" if group else version
+                    table.setdefault(api_version, {})[kind] = f"{plan.name}.{item.name}"
+        ordered = {key: dict(sorted(table[key].items())) for key in sorted(table)}
+        yield File(
+            "scheme.py",
+            module(
+                render(
+                    "scheme",
+                    header=header(self.options.origins),
+                    docstring=docstring("Which class is which kind."),
+                    package=self.options.package,
+                    table=expression(ordered, 4, 1),
+                )
+            ),
+        )

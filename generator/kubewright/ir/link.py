@@ -1,0 +1,180 @@
+"""Joins fragments like object files: one table of definitions, every reference resolved, order fixed.
+
+- A definition that several fragments bring counts once if they agree (places aside); their GVKs are united.
+  Where they disagree it is an error: a model cannot be two types.
+- References that no fragment defines are looked up in the library fragments, as a linker does in an
+  archive: only the members that are reached come in. That is how CRDs get ``ObjectMeta``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.api import Api, Fragment, Resource
+from kubewright.ir.types import Definition, Json, Ref
+from kubewright.ir.walk import referenced, values
+from kubewright.location import Location
+
+Library = Callable[[], Fragment | None]
+"""Loaded only when a reference is left open."""
+
+
+def link(
+    name: str,
+    fragments: Iterable[Fragment],
+    diagnostics: Diagnostics,
+    *,
+    library: Library | None = None,
+    facts: tuple[tuple[str, Json], ...] = (),
+) -> Api:
+    """The linked API. Problems go into ``diagnostics``; the result is sound only if there are none."""
+    table: dict[str, Definition] = {}
+    resources: dict[tuple[str, str, str], Resource] = {}
+    for fragment in fragments:
+        for definition in fragment.definitions:
+            _add_definition(table, definition, diagnostics)
+        for resource in fragment.resources:
+            _add_resource(resources, resource, diagnostics)
+    _resolve(table, resources.values(), library, diagnostics)
+    _refuse_alias_cycles(table, diagnostics)
+    _refuse_shared_kinds(table, diagnostics)
+    return Api(
+        name=name,
+        definitions=tuple(sorted(table.values(), key=lambda d: (d.group, d.version, d.name))),
+        resources=tuple(resources[key] for key in sorted(resources)),
+        facts=facts,
+    )
+
+
+def _add_definition(table: dict[str, Definition], new: Definition, diagnostics: Diagnostics) -> None:
+    old = table.get(new.name)
+    if old is None:
+        table[new.name] = new
+        return
+    if old.value != new.value:
+        diagnostics.error(
+            "K204",
+            f"{new.name} is described differently at {old.value.location}: {_difference(old, new)}",
+            new.value.location,
+            "read each type from one source, or make the sources agree",
+        )
+        return
+    kinds = tuple(sorted({*old.kinds, *new.kinds}))
+    if kinds != old.kinds:
+        table[new.name] = replace(old, kinds=kinds)
+
+
+def _difference(old: Definition, new: Definition) -> str:
+    """The first place where two descriptions differ, in words."""
+    for left, right in zip(values(old.value), values(new.value), strict=False):
+        if type(left.type) is not type(right.type):
+            return f"{type(left.type).__name__} there, {type(right.type).__name__} here" + _where(right.location)
+        if left.default != right.default:
+            return f"the default is {left.default!r} there, {right.default!r} here" + _where(right.location)
+        if left.merge != right.merge:
+            return "the merge markers differ" + _where(right.location)
+        if left.constraints != right.constraints:
+            return "the validations differ" + _where(right.location)
+        if (left.doc, left.nullable, left.extensions) != (right.doc, right.nullable, right.extensions):
+            return "the words beside the type differ" + _where(right.location)
+    return "one has more fields than the other"
+
+
+def _where(location: Location) -> str:
+    return f" (at {location.pointer})" if location.pointer else ""
+
+
+def _add_resource(
+    resources: dict[tuple[str, str, str], Resource], new: Resource, diagnostics: Diagnostics
+) -> None:
+    key = (new.group, new.version, new.plural)
+    old = resources.get(key)
+    if old is None:
+        resources[key] = new
+    elif replace(old, location=new.location) != new:
+        group_version = f"{new.group}/{new.version}".lstrip("/")
+        diagnostics.error(
+            "K205",
+            f"resource {new.plural} of {group_version} is already defined at {old.location}",
+            new.location,
+            "keep one of the two",
+        )
+
+
+def _resolve(
+    table: dict[str, Definition],
+    resources: Iterable[Resource],
+    library: Library | None,
+    diagnostics: Diagnostics,
+) -> None:
+    archive: dict[str, Definition] | None = None
+    pending = list(table.values())
+    wanted = {r.definition: r.location for r in resources if r.definition not in table}
+    while pending or wanted:
+        for definition in pending:
+            for name in referenced(definition.value):
+                if name not in table:
+                    wanted.setdefault(name, _place_of(definition, name))
+        pending = []
+        if wanted and archive is None:
+            fragment = library() if library else None
+            archive = {d.name: d for d in fragment.definitions} if fragment else {}
+        for name, location in wanted.items():
+            member = (archive or {}).get(name)
+            if member is None:
+                diagnostics.error(
+                    "K201",
+                    f"cannot resolve the type {name!r}",
+                    location,
+                    "add the document that defines it to the sources",
+                )
+            else:
+                table[name] = member
+                pending.append(member)
+        wanted = {}
+
+
+def _place_of(definition: Definition, name: str) -> Location:
+    for value in values(definition.value):
+        if isinstance(value.type, Ref) and value.type.name == name:
+            return value.location
+    return definition.value.location
+
+
+def _refuse_alias_cycles(table: dict[str, Definition], diagnostics: Diagnostics) -> None:
+    """A chain of definitions that are nothing but references must end somewhere."""
+    for name in sorted(table):
+        seen = [name]
+        node = table[name].value.type
+        while isinstance(node, Ref) and node.name in table:
+            if node.name in seen:
+                if node.name == name and name == min(seen):
+                    diagnostics.error(
+                        "K202",
+                        f"$ref cycle without a type: {' → '.join([*seen, name])}",
+                        table[name].value.location,
+                        "one of them must be an object, a list or a scalar",
+                    )
+                break
+            seen.append(node.name)
+            node = table[node.name].value.type
+
+
+def _refuse_shared_kinds(table: dict[str, Definition], diagnostics: Diagnostics) -> None:
+    """A GVK names one type. Types of meta/v1 are registered for many groups: they have several, and yield."""
+    owner: dict[tuple[str, str, str], Definition] = {}
+    for definition in sorted(table.values(), key=lambda d: d.name):
+        if len(definition.kinds) != 1:
+            continue
+        kind = definition.kinds[0]
+        if kind in owner:
+            group_version = f"{kind[0]}/{kind[1]}".lstrip("/")
+            diagnostics.error(
+                "K203",
+                f"{kind[2]} of {group_version} is claimed by {owner[kind].name} and by {definition.name}",
+                definition.value.location,
+                "a group, version and kind name one type",
+            )
+        owner.setdefault(kind, definition)

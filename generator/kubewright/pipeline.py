@@ -1,0 +1,215 @@
+"""The main path: read → fix → link → check → emit → write.
+
+``build`` makes one package in memory; ``generate`` makes all of a configuration, several at a time, and puts them
+on disk. A run whose inputs, compiler and outputs are what they were at the last one stops after hashing them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kubewright import output
+from kubewright.config import Config, KubernetesSource, Package, specs_folder
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.api import Api
+
+Progress = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Built:
+    """One package in memory, and what is to be said about it."""
+
+    package: Package
+    tree: output.Tree
+    diagnostics: Diagnostics
+    definitions: int = 0
+    types: int = 0
+    skipped: tuple[tuple[str, str], ...] = ()
+    fresh: bool = False
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run did. ``drift`` is the diff where it was only to check."""
+
+    built: list[Built] = field(default_factory=list)
+    changes: dict[str, output.Changes] = field(default_factory=dict)
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    drift: str = ""
+
+
+def read_api(package: Package, diagnostics: Diagnostics) -> Api:
+    """The linked and checked API of a package's sources."""
+    from kubewright.ir.check import check
+    from kubewright.ir.link import link
+    from kubewright.source import reading
+
+    fragments = []
+    for source in package.sources:
+        if isinstance(source, KubernetesSource):
+            fragment = reading.read_kubernetes(source.release, diagnostics)
+            fragments += [fragment] if fragment else []
+    api = link(
+        package.name,
+        fragments,
+        diagnostics,
+        library=lambda: reading.read_library(diagnostics),
+        facts=reading.read_facts(package.facts, diagnostics),
+    )
+    check(api, diagnostics)
+    return api
+
+
+def build(package: Package, folder: Path, progress: Progress = lambda text: None) -> Built:
+    """All files of one package, in memory."""
+    from kubewright.emit.names import check_names
+    from kubewright.emit.registry import EMITTERS, Options, load_emitter
+
+    built = Built(package, output.Tree(folder), Diagnostics())
+    progress(f"{package.name}: reading")
+    api = read_api(package, built.diagnostics)
+    check_names(api, built.diagnostics)
+    built.definitions = built.types = len(api.definitions)
+    if built.diagnostics.has_errors:
+        return built
+    options = Options(
+        package=package.name,
+        origins=origins(package),
+        documentation=package.documentation,
+        models=package.models,
+    )
+    chosen = [name for name in EMITTERS if not package.only or name in package.only]
+    for count, name in enumerate(chosen, 1):
+        progress(f"{package.name}: emitting {name} ({count}/{len(chosen)})")
+        built.tree.add(load_emitter(name, options).emit(api), built.diagnostics, name)
+    return built
+
+
+def generate(
+    config: Config, *, check: bool = False, jobs: int = 1, force: bool = False, progress: Progress = lambda text: None
+) -> Outcome:
+    """Makes every package of ``config``. With ``check`` nothing is written, and the differences are shown."""
+    outcome = Outcome()
+    stale: list[tuple[Package, str]] = []
+    for package in config.packages:
+        folder = _folder(config, package)
+        output.recover(folder)
+        stamp = fingerprint(package)
+        if not force and _read_stamp(config, package) == stamp and output.is_intact(folder):
+            outcome.built.append(Built(package, output.Tree(folder), Diagnostics(), fresh=True))
+        else:
+            stale.append((package, stamp))
+    for built in _build_all(config, [package for package, _ in stale], jobs, progress):
+        outcome.built.append(built)
+        for item in built.diagnostics:
+            outcome.diagnostics.add(item)
+    outcome.built.sort(key=lambda built: built.package.name)
+    if outcome.diagnostics.has_errors:
+        return outcome
+    for built in outcome.built:
+        if built.fresh:
+            outcome.changes[built.package.name] = output.Changes()
+            continue
+        if built.package.only:
+            built.tree.keep_others()
+        changes = built.tree.compare(outcome.diagnostics)
+        outcome.changes[built.package.name] = changes
+        if check:
+            outcome.drift += built.tree.diff(changes)
+    if check or outcome.diagnostics.has_errors:
+        return outcome
+    stamps = {package.name: stamp for package, stamp in stale}
+    for built in outcome.built:
+        if built.fresh:
+            continue
+        if outcome.changes[built.package.name]:
+            progress(f"{built.package.name}: writing")
+            built.tree.write(outcome.changes[built.package.name])
+        if not built.package.only:
+            _write_stamp(config, built.package, stamps[built.package.name])
+    return outcome
+
+
+def origins(package: Package) -> tuple[str, ...]:
+    """The sources of a package as generated headers name them: without the path of anyone's machine."""
+    return tuple(
+        f"Kubernetes {source.release}" if isinstance(source, KubernetesSource) else source.path.name
+        for source in package.sources
+    )
+
+
+def fingerprint(package: Package) -> str:
+    """A hash of all that a package is made from: its sources, its configuration, the compiler itself."""
+    from kubewright.source.kubernetes_validate import NEWEST, definitions_file
+
+    digest = hashlib.sha256(repr((package, sys.version_info[:2], os.name)).encode())
+    here = Path(__file__).resolve().parent
+    roots = [here, here.parents[1] / "templates", specs_folder() / "kubernetes"]
+    roots += [package.facts] if package.facts else []
+    for source in package.sources:
+        if isinstance(source, KubernetesSource):
+            path = definitions_file(source.release)
+            roots += [path] if path else []
+        else:
+            roots.append(source.path)
+    library = definitions_file(NEWEST)
+    roots += [library] if library else []
+    for root in roots:
+        for path in _files_below(root):
+            digest.update(str(path).encode() + b"\0")
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _files_below(root: Path) -> Iterator[Path]:
+    if root.is_file():
+        yield root
+        return
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in ("__pycache__", ".git"))
+        yield from (Path(folder, name) for name in sorted(files))
+
+
+def _build_all(config: Config, packages: list[Package], jobs: int, progress: Progress) -> Iterator[Built]:
+    if jobs <= 1 or len(packages) <= 1:
+        for package in packages:
+            yield build(package, _folder(config, package), progress)
+        return
+    with ProcessPoolExecutor(max_workers=min(jobs, len(packages))) as pool:
+        started = [pool.submit(build, package, _folder(config, package)) for package in packages]
+        for package, future in zip(packages, started, strict=True):
+            built = future.result()
+            progress(f"{package.name}: built")
+            yield built
+
+
+def _folder(config: Config, package: Package) -> Path:
+    return config.output.joinpath(*package.name.split("."))
+
+
+def _stamp_file(config: Config, package: Package) -> Path:
+    return config.output / ".kubewright" / f"{package.name}.json"
+
+
+def _read_stamp(config: Config, package: Package) -> str:
+    try:
+        found = json.loads(_stamp_file(config, package).read_bytes())
+    except (OSError, ValueError):
+        return ""
+    return str(found.get("fingerprint", "")) if isinstance(found, dict) else ""
+
+
+def _write_stamp(config: Config, package: Package, stamp: str) -> None:
+    path = _stamp_file(config, package)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary.write_text(json.dumps({"fingerprint": stamp}), encoding="utf-8")
+    temporary.replace(path)

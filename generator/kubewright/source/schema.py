@@ -1,0 +1,346 @@
+"""The schema grammar: one OpenAPI schema object in, one IR ``Value`` out.
+
+It walks the grammar, never the dict: under ``properties`` every key is a field name, even if it reads
+``$ref``, ``items`` or ``properties``. What a place says about its type is decided in this order:
+
+1. ``$ref``, or ``allOf`` around a single ``$ref`` (how OpenAPI v3 documents of Kubernetes write a reference
+   that has siblings): a ``Ref``;
+2. ``x-kubernetes-int-or-string``, ``format: int-or-string``, or ``oneOf`` integer and string: ``IntOrString``;
+   ``oneOf`` string and number: ``Quantity``;
+3. ``type``, or what its absence implies (``properties`` or ``additionalProperties``: object; ``items``: array;
+   otherwise any JSON).
+
+An object that declares neither properties nor additionalProperties is ``RawJson(object_only=True)`` in
+OpenAPI documents (``FieldsV1``, ``RawExtension``) and an empty ``Struct`` in structural schemas, where
+undeclared fields are pruned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.types import (
+    ABSENT,
+    NO_CONSTRAINTS,
+    Constraints,
+    EmbeddedObject,
+    Field,
+    IntOrString,
+    Json,
+    ListOf,
+    MapOf,
+    Primitive,
+    Quantity,
+    RawJson,
+    Ref,
+    Scalar,
+    Struct,
+    Type,
+    Value,
+)
+from kubewright.location import Document, escape_pointer
+from kubewright.source import markers
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What differs among the documents a schema may stand in. ``ref_prefix`` begins every ``$ref``, empty
+    where there are none; ``null_means_nothing``: a ``null`` beside another type says nothing (the
+    kubernetes-validate package adds one to every optional field); ``structural``: a CRD's schema."""
+
+    ref_prefix: str
+    null_means_nothing: bool = False
+    structural: bool = False
+
+
+OPENAPI_V2 = Dialect("#/definitions/")
+OPENAPI_V3 = Dialect("#/components/schemas/")
+KUBERNETES_VALIDATE = Dialect("#/$defs/", null_means_nothing=True)
+STRUCTURAL = Dialect("", structural=True)
+
+_PRIMITIVES = {item.value: item for item in Primitive}
+_WORDS = {
+    "string": str,
+    "number": (int, float),
+    "boolean": bool,
+    "count": int,
+    "list": list,
+}
+_CONSTRAINTS = {
+    "enum": ("enum", "list"),
+    "pattern": ("pattern", "string"),
+    "minimum": ("minimum", "number"),
+    "maximum": ("maximum", "number"),
+    "exclusiveMinimum": ("exclusive_minimum", "boolean"),
+    "exclusiveMaximum": ("exclusive_maximum", "boolean"),
+    "multipleOf": ("multiple_of", "number"),
+    "minLength": ("min_length", "count"),
+    "maxLength": ("max_length", "count"),
+    "minItems": ("min_items", "count"),
+    "maxItems": ("max_items", "count"),
+    "uniqueItems": ("unique_items", "boolean"),
+    "minProperties": ("min_properties", "count"),
+    "maxProperties": ("max_properties", "count"),
+    "allOf": ("all_of", "list"),
+    "anyOf": ("any_of", "list"),
+    "oneOf": ("one_of", "list"),
+}
+_CONSTRAINT_KEYS = _CONSTRAINTS.keys() | {"not", markers.VALIDATIONS}
+_TYPE_KEYS = frozenset(
+    "$ref type format properties required items additionalProperties nullable default description".split()
+)
+_HANDLED = _CONSTRAINT_KEYS | _TYPE_KEYS | markers.CONSUMED
+_OTHER_KEYWORDS = frozenset(
+    "title example examples externalDocs readOnly writeOnly deprecated xml discriminator id $schema $id "
+    "definitions dependencies additionalItems patternProperties const".split()
+)
+
+
+@dataclass(slots=True)
+class SchemaReader:
+    """Reads the schemas of one document in one dialect."""
+
+    document: Document
+    dialect: Dialect
+    diagnostics: Diagnostics
+
+    def read(self, schema: Json, pointer: str) -> Value:
+        """The value that ``schema``, standing at ``pointer``, describes."""
+        if schema is True:
+            schema = {}
+        if not isinstance(schema, dict):
+            self.fault("K101", f"a schema must be an object, not {_kind_of(schema)}", pointer)
+            return Value(type=RawJson(), location=self.document.at(pointer))
+        if not schema:
+            return Value(type=RawJson(), location=self.document.at(pointer))
+        nullable, word = self._read_type_word(schema, pointer)
+        node, consumed = self._read_type(schema, word, pointer)
+        merge = markers.read_merge(schema, pointer, self.document, self.diagnostics)
+        doc = schema.get("description", "")
+        extensions = self._read_extensions(schema, node, pointer)
+        return Value(
+            type=node,
+            location=self.document.at(pointer),
+            nullable=nullable,
+            default=schema.get("default", ABSENT),
+            doc=doc if isinstance(doc, str) else "",
+            merge=merge,
+            constraints=self._read_constraints(schema, consumed, pointer),
+            extensions=extensions,
+        )
+
+    def fault(self, code: str, message: str, pointer: str, hint: str = "") -> None:
+        """Adds an error at ``pointer``."""
+        self.diagnostics.error(code, message, self.document.at(pointer), hint)
+
+    def _read_type_word(self, schema: Json, pointer: str) -> tuple[bool, str]:
+        nullable = schema.get("nullable", False)
+        if not isinstance(nullable, bool):
+            self.fault("K102", "`nullable` must be true or false", f"{pointer}/nullable")
+            nullable = False
+        word = schema.get("type", "")
+        if isinstance(word, list):
+            words = [item for item in word if item != "null"]
+            if len(words) != len(word) and not self.dialect.null_means_nothing:
+                nullable = True
+            if len(words) > 1:
+                self.fault(
+                    "K102",
+                    f"`type` names more than one type: {', '.join(map(str, words))}",
+                    f"{pointer}/type",
+                    "say it with x-kubernetes-int-or-string, or leave the type away",
+                )
+            word = words[0] if words else ""
+        if not isinstance(word, str) or word not in ("", "object", "array", *_PRIMITIVES):
+            self.fault(
+                "K102",
+                f"unknown type {word!r}",
+                f"{pointer}/type",
+                "one of: string, integer, number, boolean, object, array",
+            )
+            word = ""
+        return nullable, word
+
+    def _read_type(self, schema: Json, word: str, pointer: str) -> tuple[Type, str]:
+        """The type node, and the constraint key that is spent on it (``allOf``, ``oneOf``) or an empty string."""
+        if isinstance(schema.get("$ref"), str):
+            return self._read_ref(schema["$ref"], f"{pointer}/$ref"), ""
+        if "$ref" in schema:
+            self.fault("K102", "`$ref` must be a string", f"{pointer}/$ref")
+        single = schema.get("allOf")
+        if (
+            isinstance(single, list)
+            and len(single) == 1
+            and isinstance(single[0], dict)
+            and isinstance(single[0].get("$ref"), str)
+            and not word
+            and "properties" not in schema
+        ):
+            return self._read_ref(single[0]["$ref"], f"{pointer}/allOf/0/$ref"), "allOf"
+        if schema.get(markers.INT_OR_STRING) is True or schema.get("format") == "int-or-string":
+            return IntOrString(), "oneOf"
+        alternatives = schema.get("oneOf")
+        if isinstance(alternatives, list) and len(alternatives) == 2 and not word:
+            both = frozenset(_sole_type(item) for item in alternatives)
+            if both == {"integer", "string"}:
+                return IntOrString(), "oneOf"
+            if both == {"number", "string"}:
+                return Quantity(), "oneOf"
+        if word in _PRIMITIVES:
+            form = schema.get("format", "")
+            if not isinstance(form, str):
+                self.fault("K102", "`format` must be a string", f"{pointer}/format")
+                form = ""
+            return Scalar(_PRIMITIVES[word], form), ""
+        if word == "array" or (not word and "items" in schema):
+            return self._read_list(schema, pointer), ""
+        if word == "object" or (not word and ("properties" in schema or "additionalProperties" in schema)):
+            return self._read_object(schema, pointer), ""
+        members = schema.get("enum")
+        if isinstance(members, list) and members and all(isinstance(member, str) for member in members):
+            return Scalar(Primitive.STRING), ""
+        return RawJson(), ""
+
+    def _read_ref(self, target: str, pointer: str) -> Type:
+        prefix = self.dialect.ref_prefix
+        if prefix and target.startswith(prefix) and len(target) > len(prefix):
+            return Ref(target[len(prefix) :].replace("~1", "/").replace("~0", "~"))
+        self.fault(
+            "K201",
+            f"cannot resolve $ref {target!r}",
+            pointer,
+            f"references here begin with {prefix}" if prefix else "a structural schema has no references",
+        )
+        return RawJson()
+
+    def _read_list(self, schema: Json, pointer: str) -> ListOf:
+        if "items" not in schema:
+            self.fault("K102", "an array needs `items`", pointer, "use `items: {}` for a list of anything")
+            return ListOf(Value(type=RawJson(), location=self.document.at(pointer)))
+        return ListOf(self.read(schema["items"], f"{pointer}/items"))
+
+    def _read_object(self, schema: Json, pointer: str) -> Type:
+        properties = schema.get("properties")
+        additional = schema.get("additionalProperties")
+        preserve = schema.get(markers.PRESERVE_UNKNOWN) is True
+        embedded = schema.get(markers.EMBEDDED_RESOURCE) is True
+        if properties is not None and not isinstance(properties, dict):
+            self.fault("K102", "`properties` must be an object", f"{pointer}/properties")
+            properties = None
+        extra: Value | None = None
+        if additional is not None and additional is not False:
+            extra = self.read(additional, f"{pointer}/additionalProperties")
+        required = self._read_required(schema, properties or {}, pointer)
+        if properties is None and not embedded and not (preserve and self.dialect.structural):
+            if extra is not None:
+                return MapOf(extra)
+            if not self.dialect.structural:
+                return RawJson(object_only=True)
+        place = f"{pointer}/properties/"
+        fields = tuple(
+            Field(
+                wire_name=name,
+                required=name in required,
+                value=self.read(member, place + escape_pointer(name)),
+            )
+            for name, member in (properties or {}).items()
+        )
+        body = Struct(fields, extra, preserve)
+        return EmbeddedObject(body) if embedded else body
+
+    def _read_required(self, schema: Json, properties: Json, pointer: str) -> frozenset[str]:
+        required = schema.get("required", [])
+        place = f"{pointer}/required"
+        if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+            self.fault("K102", "`required` must be a list of field names", place)
+            return frozenset()
+        for name in required:
+            if name not in properties and "additionalProperties" not in schema:
+                self.diagnostics.warning(
+                    "K109", f"required field {name!r} is not a property", self.document.at(place)
+                )
+        return frozenset(required)
+
+    def _read_constraints(self, schema: Json, consumed: str, pointer: str) -> Constraints:
+        present = schema.keys() & _CONSTRAINT_KEYS
+        if not present:
+            return NO_CONSTRAINTS
+        found: dict[str, Json] = {}
+        for key in present:
+            if key == consumed or key not in _CONSTRAINTS:
+                continue
+            name, word = _CONSTRAINTS[key]
+            given = schema[key]
+            if word == "boolean" and isinstance(given, int | float) and not isinstance(given, bool):
+                # JSON Schema 2020-12 (OpenAPI 3.1): the exclusive bound is a number of its own.
+                found[name] = True
+                found["minimum" if key == "exclusiveMinimum" else "maximum"] = given
+                continue
+            wanted = _WORDS[word]
+            if not isinstance(given, wanted) or (isinstance(given, bool) and word in ("number", "count")):
+                self.fault("K102", f"`{key}` must be a {word}, not {_kind_of(given)}", f"{pointer}/{key}")
+                continue
+            found[name] = tuple(self._link_refs(item) for item in given) if word == "list" else given
+        if "not" in schema:
+            found["negated"] = self._link_refs(schema["not"])
+        rules = markers.read_rules(schema, pointer, self.document, self.diagnostics)
+        if rules:
+            found["rules"] = rules
+        return Constraints(**found) if found else NO_CONSTRAINTS
+
+    def _link_refs(self, schema: Json) -> Json:
+        """``schema`` with every ``$ref`` of this dialect turned into a bare definition name."""
+        prefix = self.dialect.ref_prefix
+        if isinstance(schema, list):
+            return [self._link_refs(item) for item in schema]
+        if not isinstance(schema, dict):
+            return schema
+        target = schema.get("$ref")
+        if prefix and isinstance(target, str) and target.startswith(prefix):
+            return {**schema, "$ref": target[len(prefix) :]}
+        return {key: self._link_refs(item) for key, item in schema.items()}
+
+    def _read_extensions(self, schema: Json, node: Type, pointer: str) -> tuple[tuple[str, Json], ...]:
+        rest = schema.keys() - _HANDLED
+        if not rest:
+            return ()
+        if markers.PRESERVE_UNKNOWN in rest and not isinstance(schema[markers.PRESERVE_UNKNOWN], bool):
+            self.fault(
+                "K103",
+                f"{markers.PRESERVE_UNKNOWN} must be true or false",
+                f"{pointer}/{markers.PRESERVE_UNKNOWN}",
+            )
+        if isinstance(node, Struct | EmbeddedObject):
+            rest.discard(markers.PRESERVE_UNKNOWN)
+        for key in sorted(rest):
+            if not key.startswith("x-") and key not in _OTHER_KEYWORDS:
+                self.diagnostics.warning(
+                    "K108",
+                    f"unknown schema keyword {key!r}",
+                    self.document.at(f"{pointer}/{escape_pointer(key)}"),
+                    "it is kept, and means nothing",
+                )
+        return tuple((key, schema[key]) for key in sorted(rest))
+
+
+def _sole_type(schema: Json) -> str:
+    word = schema.get("type") if isinstance(schema, dict) else None
+    if isinstance(word, list):
+        words = [item for item in word if item != "null"]
+        word = words[0] if len(words) == 1 else None
+    return word if isinstance(word, str) and set(schema) == {"type"} else ""
+
+
+def _kind_of(value: Json) -> str:
+    names: tuple[tuple[type, str], ...] = (
+        (bool, "a boolean"),
+        (str, "a string"),
+        (int, "a number"),
+        (float, "a number"),
+        (list, "a list"),
+        (dict, "an object"),
+    )
+    return next((name for kind, name in names if isinstance(value, kind)), "null")
+
+

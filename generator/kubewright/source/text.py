@@ -1,0 +1,1 @@
+"""From bytes to documents (placeholder of the next commit)."""

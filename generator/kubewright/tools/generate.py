@@ -1,0 +1,173 @@
+"""``kubewright generate``: specs in, packages out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from kubewright import config as configuration
+from kubewright.config import Config, KubernetesSource, Package, PathSource
+from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.pipeline import Outcome, generate, read_api
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``generate``."""
+    parser.add_argument(
+        "specs",
+        nargs="*",
+        metavar="SPEC",
+        help="OpenAPI document, CRD manifest or folder of them, or kubernetes:1.37; "
+        "without any, the configuration says what is made",
+    )
+    parser.add_argument("--config", metavar="FILE", help="default: kubewright.yaml or specs/kubewright.yaml")
+    parser.add_argument("--output", metavar="DIR", help="folder the packages go to (default: generated)")
+    parser.add_argument("--package", metavar="NAME", help="package to make: of SPECs, or of the configuration")
+    parser.add_argument("--only", metavar="EMITTER[,…]", help="run only these emitters, leave other files alone")
+    parser.add_argument("--models", choices=configuration.FLAVOURS, help="flavour of the typed models")
+    parser.add_argument("--documentation", action="store_true", default=None, help="keep the specs' prose")
+    parser.add_argument("--kubernetes-version", metavar="1.25…1.37", help="release of the built-in definitions")
+    parser.add_argument("--check", action="store_true", help="write nothing; print a diff and exit 1 on drift")
+    parser.add_argument("--force", action="store_true", help="generate even if nothing seems to have changed")
+    parser.add_argument("--dump-ir", action="store_true", help="print the linked API as YAML, write nothing")
+    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print diagnostics only")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0: made, or in order; 1: drift; 2: faults in specs or options."""
+    diagnostics = Diagnostics()
+    config = _configure(options, diagnostics)
+    if config is None or diagnostics.has_errors:
+        return _print(diagnostics) or 2
+    if options.dump_ir:
+        return _dump(config, diagnostics)
+    started = time.perf_counter()
+    outcome = generate(
+        config,
+        check=options.check,
+        jobs=max(1, options.jobs),
+        force=options.force,
+        progress=(lambda text: None) if options.quiet else _show_progress,
+    )
+    _end_progress(options.quiet)
+    failed = _print(outcome.diagnostics)
+    if failed:
+        return failed
+    if not options.quiet:
+        _summarize(outcome, options.check, time.perf_counter() - started)
+    if options.check and any(outcome.changes.values()):
+        print(outcome.drift)
+        print("generated files are not what the specs say: run `kubewright generate`", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _configure(options: argparse.Namespace, diagnostics: Diagnostics) -> Config | None:
+    config = _base_config(options, diagnostics)
+    if config is None:
+        return None
+    if options.package and not options.specs:
+        chosen = tuple(package for package in config.packages if package.name == options.package)
+        if not chosen:
+            known = ", ".join(package.name for package in config.packages)
+            diagnostics.error(
+                "K401", f"no package {options.package!r}", configuration.NO_CONFIG, f"there is: {known}"
+            )
+        config = Config(output=config.output, packages=chosen, origin=config.origin)
+    if options.output:
+        config = Config(output=Path(options.output).resolve(), packages=config.packages, origin=config.origin)
+    if options.kubernetes_version:
+        config = config.with_release(options.kubernetes_version.removeprefix("v"))
+    only = tuple(name for name in (options.only or "").split(",") if name) or None
+    return _known_emitters(
+        config.override(only=only, models=options.models, documentation=options.documentation), diagnostics
+    )
+
+
+def _known_emitters(config: Config, diagnostics: Diagnostics) -> Config:
+    from kubewright.emit.registry import EMITTERS
+
+    for name in dict.fromkeys(name for package in config.packages for name in package.only):
+        if name not in EMITTERS:
+            diagnostics.error(
+                "K401", f"no emitter {name!r}", configuration.NO_CONFIG, f"there is: {', '.join(EMITTERS)}"
+            )
+    return config
+
+
+def _base_config(options: argparse.Namespace, diagnostics: Diagnostics) -> Config | None:
+    here = Path.cwd()
+    if options.specs:
+        name = options.package or "generated_api"
+        if not configuration.is_package_name(name):
+            diagnostics.error("K401", f"{name!r} is no name of a Python package", configuration.NO_CONFIG)
+            return None
+        package = Package(name=name, sources=tuple(_source(text) for text in options.specs))
+        return Config(output=here / "generated", packages=(package,))
+    path = Path(options.config) if options.config else configuration.find_config(here)
+    if path is None:
+        return configuration.default_config(here / "generated")
+    from kubewright.source.text import read_single
+
+    document = read_single(path, diagnostics)
+    return configuration.read_config(document, path.parent, diagnostics) if document else None
+
+
+def _source(text: str) -> KubernetesSource | PathSource:
+    head, separator, release = text.partition(":")
+    if separator and head == "kubernetes":
+        return KubernetesSource(release.removeprefix("v"))
+    return PathSource(Path(text))
+
+
+def _dump(config: Config, diagnostics: Diagnostics) -> int:
+    from kubewright.ir.dump import dump
+
+    for package in config.packages:
+        api = read_api(package, diagnostics)
+        if not diagnostics.has_errors:
+            sys.stdout.write(dump(api))
+    return _print(diagnostics)
+
+
+def _print(diagnostics: Diagnostics) -> int:
+    """Prints all of them; 2 where one is an error, else 0."""
+    counts = {severity: 0 for severity in Severity}
+    for item in diagnostics:
+        counts[item.severity] += 1
+        print(item, file=sys.stderr)
+    if counts[Severity.ERROR]:
+        print(f"{counts[Severity.ERROR]} errors, {counts[Severity.WARNING]} warnings", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _show_progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _end_progress(quiet: bool) -> None:
+    if not quiet and sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _summarize(outcome: Outcome, check: bool, seconds: float) -> None:
+    for built in outcome.built:
+        changes = outcome.changes[built.package.name]
+        if built.fresh:
+            print(f"{built.package.name}: nothing changed")
+            continue
+        verb = "would be " if check else ""
+        print(
+            f"{built.package.name}: {built.definitions} definitions in, {built.types} types out, "
+            f"{len(built.skipped)} skipped; {len(built.tree.files)} files: {verb}{len(changes.added)} added, "
+            f"{len(changes.changed)} changed, {len(changes.removed)} removed"
+        )
+        for name, reason in built.skipped:
+            print(f"  skipped {name}: {reason}")
+    print(f"{seconds:.2f} s")
