@@ -123,7 +123,9 @@ def read_config(document: Document, folder: Path, diagnostics: Diagnostics) -> C
 
 def is_package_name(name: str) -> bool:
     """Whether ``name`` can be imported (dots allowed)."""
-    return all(part.isidentifier() and part.isascii() and not keyword.iskeyword(part) for part in name.split("."))
+    return all(
+        part.isidentifier() and part.isascii() and not keyword.iskeyword(part) for part in name.split(".")
+    )
 
 
 @dataclass(slots=True)
@@ -202,7 +204,7 @@ class _Reader:
             return PathSource(self.folder / item)
         if isinstance(item, dict) and list(item) == ["kubernetes"] and isinstance(item["kubernetes"], str):
             return KubernetesSource(item["kubernetes"])
-        self.fault("a source is a path, or `kubernetes: \"1.37\"` (quoted)", place)
+        self.fault('a source is a path, or `kubernetes: "1.37"` (quoted)', place)
         return None
 
 

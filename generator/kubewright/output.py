@@ -52,7 +52,9 @@ class Tree:
         for file in files:
             path = PurePosixPath(file.path)
             if path.is_absolute() or ".." in path.parts or str(path) != file.path or file.path == MANIFEST:
-                diagnostics.error("K402", f"emitter {emitter} wrote to {file.path!r}", Location(str(self.folder)))
+                diagnostics.error(
+                    "K402", f"emitter {emitter} wrote to {file.path!r}", Location(str(self.folder))
+                )
             elif file.path in self.files:
                 diagnostics.error(
                     "K402", f"emitter {emitter} wrote {file.path} a second time", Location(str(self.folder))

@@ -55,7 +55,7 @@ def read_api(package: Package, diagnostics: Diagnostics) -> Api:
     fragments = []
     for source in package.sources:
         if isinstance(source, KubernetesSource):
-            fragment = reading.read_kubernetes(source.release, diagnostics)
+            fragment = reading.read_kubernetes(source.release, specs_folder() / "kubernetes", diagnostics)
             fragments += [fragment] if fragment else []
     api = link(
         package.name,
@@ -94,7 +94,12 @@ def build(package: Package, folder: Path, progress: Progress = lambda text: None
 
 
 def generate(
-    config: Config, *, check: bool = False, jobs: int = 1, force: bool = False, progress: Progress = lambda text: None
+    config: Config,
+    *,
+    check: bool = False,
+    jobs: int = 1,
+    force: bool = False,
+    progress: Progress = lambda text: None,
 ) -> Outcome:
     """Makes every package of ``config``. With ``check`` nothing is written, and the differences are shown."""
     outcome = Outcome()

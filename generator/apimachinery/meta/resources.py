@@ -9,6 +9,16 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """An API group as discovery lists it: ``versions`` preferred first, groups by falling ``priority``, then
+    by name. 1000 is the priority kube-apiserver gives to groups of CustomResourceDefinitions."""
+
+    name: str
+    versions: tuple[str, ...]
+    priority: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PrinterColumn:
     """A Table column. ``json_path`` is empty where the server computes the cell (built-in kinds)."""
 
@@ -36,8 +46,9 @@ class Subresource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """One served resource of one version. ``definition`` names its schema in the API's definitions. The last
-    four are life-cycle facts of built-in kinds: releases such as ``1.36``, and the GVK to use instead."""
+    """One resource of one version. ``definition`` names its schema in the API's definitions; ``served`` says
+    whether a server serves it without being told to (``--runtime-config``). The last four are life-cycle
+    facts of built-in kinds: releases such as ``1.36``, and the GVK to use instead."""
 
     group: str
     version: str
@@ -53,6 +64,7 @@ class Resource:
     subresources: tuple[Subresource, ...] = ()
     printer_columns: tuple[PrinterColumn, ...] = ()
     selectable_fields: tuple[str, ...] = ()
+    served: bool = True
     storage: bool = True
     deprecated: bool = False
     deprecation_warning: str = ""

@@ -74,7 +74,8 @@ class SchemaWriter:
             schema = self.schema(definition.value)
         if definition.kinds:
             schema["x-kubernetes-group-version-kind"] = [
-                {"group": group, "version": version, "kind": kind} for group, version, kind in definition.kinds
+                {"group": group, "version": version, "kind": kind}
+                for group, version, kind in definition.kinds
             ]
         return schema
 

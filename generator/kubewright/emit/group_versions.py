@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kubewright.emit import names
 from kubewright.emit.registry import Options
 from kubewright.emit.render import docstring, expression, header, module, render
+from kubewright.emit.resources import call
 from kubewright.ir.api import Api, Emitter, File
 
 
@@ -18,14 +19,16 @@ def emitter(options: Options) -> Emitter:
 
 @dataclass(frozen=True, slots=True)
 class GroupVersions:
-    """apiVersion → sub-package, for those that serve resources or define kinds."""
+    """apiVersion → sub-package, and the groups in the order of discovery."""
 
     options: Options
     name: str = "registry"
 
     def emit(self, api: Api) -> Iterable[File]:
         """``registry.py``."""
-        pairs = {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
+        pairs = {(d.group, d.version) for d in api.definitions} | {
+            (r.group, r.version) for r in api.resources
+        }
         table = {
             (f"{group}/{version}" if group else version): module_name
             for (group, version), module_name in names.module_names(pairs).items()
@@ -36,8 +39,11 @@ class GroupVersions:
                 render(
                     "group_versions",
                     header=header(self.options.origins),
-                    docstring=docstring("Where the models, tables and functions of each group-version stand."),
+                    docstring=docstring(
+                        "Where the models, tables and functions of each group-version stand."
+                    ),
                     table=expression(dict(sorted(table.items())), 0, 34),
+                    groups=expression(tuple(call("Group", group, False) for group in api.groups), 0, 28),
                 )
             ),
         )

@@ -144,7 +144,9 @@ class _Planner:
         self.api = api
         self.table = {definition.name: definition for definition in api.definitions}
         self.class_names = definition_class_names(api)
-        pairs = {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
+        pairs = {(d.group, d.version) for d in api.definitions} | {
+            (r.group, r.version) for r in api.resources
+        }
         self.module_names = names.module_names(pairs)
         self.modules = {
             pair: ModulePlan(group=pair[0], version=pair[1], name=self.module_names[pair])

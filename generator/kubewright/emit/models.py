@@ -9,10 +9,14 @@ nothing promises that they have no more than microseconds. ``apiVersion`` and ``
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
 
-from kubewright.emit.layout import AliasPlan, ClassPlan, FieldPlan, Layout, ModulePlan, lay_out
+from kubewright.emit import names
+from kubewright.emit.layout import ClassPlan, FieldPlan, Layout, ModulePlan, lay_out
 from kubewright.emit.registry import Options
 from kubewright.emit.render import docstring, header, module, render, string_literal
 from kubewright.ir.api import Api, Emitter, File
@@ -24,9 +28,8 @@ def emitter(options: Options) -> Emitter:
     """The emitter of ``options.models``."""
     if options.models == "msgspec":
         return MsgspecModels(options)
-    from kubewright.emit import models_flavours
-
-    return models_flavours.emitter(options)
+    flavours = import_module("kubewright.emit.models_flavours")
+    return cast(Emitter, flavours.emitter(options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +43,16 @@ class MsgspecModels:
         """``models.py`` and ``__init__.py`` of each group-version, and the package's own ``__init__.py``."""
         layout = lay_out(api)
         first_line = header(self.options.origins)
-        yield File("__init__.py", f'{first_line}"""Generated packages of {_shown(self.options.package)}."""\n')
+        yield File(
+            "__init__.py", f'{first_line}"""Generated packages of {_shown(self.options.package)}."""\n'
+        )
         yield File("py.typed", "")
         for plan in layout.modules:
             yield File(f"{plan.name}/__init__.py", self._table_of_contents(plan, first_line))
             yield File(f"{plan.name}/models.py", self._models(plan, layout, first_line))
 
     def _table_of_contents(self, plan: ModulePlan, first_line: str) -> str:
-        exported = sorted([c.name for c in plan.classes] + [a.name for a in plan.aliases])
+        exported = [item.name for item in plan.classes] + [item.name for item in plan.aliases]
         return module(
             render(
                 "package",
@@ -55,14 +60,18 @@ class MsgspecModels:
                 docstring=docstring(f"Models of {plan.api_version}."),
                 package=self.options.package,
                 module=plan.name,
-                names=exported,
+                names=sorted(exported, key=names.import_order),
+                exported=sorted(exported, key=names.export_order),
             )
         )
 
     def _models(self, plan: ModulePlan, layout: Layout, first_line: str) -> str:
-        classes = [self._class(c, plan) for c in plan.classes]
-        aliases = [self._alias(a) for a in plan.aliases]
-        text = "\n".join([*(line for c in classes for line in c["fields"]), *(a["value"] for a in aliases)])
+        lines = {c.name: [_field_line(f, c.kind) for f in c.fields] for c in plan.classes}
+        classes = [self._class(c, plan, lines[c.name]) for c in plan.classes]
+        aliases = [{"name": a.name, "value": a.annotation} for a in plan.aliases]
+        text = "\n".join(
+            [*(line for body in lines.values() for line in body), *(a["value"] for a in aliases)]
+        )
         return module(
             render(
                 "models",
@@ -76,20 +85,25 @@ class MsgspecModels:
             )
         )
 
-    def _class(self, plan: ClassPlan, home: ModulePlan) -> dict[str, object]:
+    def _class(self, plan: ClassPlan, home: ModulePlan, lines: list[str]) -> dict[str, object]:
         return {
             "name": plan.name,
             "base": "Object" if plan.kind else "Part",
             "docstring": docstring(self._doc(plan, home), 4),
-            "kind": plan.kind and {
+            "kind": plan.kind
+            and {
                 "api_version": string_literal(home_version(plan.kind)),
                 "kind": string_literal(plan.kind[2]),
             },
-            "fields": [_field_line(f, plan.kind) for f in plan.fields],
+            "fields": lines,
         }
 
     def _doc(self, plan: ClassPlan, home: ModulePlan) -> str:
-        where = f"``{plan.path.lstrip('.')}`` of {plan.definition.name.rpartition('.')[2]}" if plan.path else plan.name
+        where = (
+            f"``{plan.path.lstrip('.')}`` of {plan.definition.name.rpartition('.')[2]}"
+            if plan.path
+            else plan.name
+        )
         fallback = f"{where}, {home.api_version}."
         if not self.options.documentation:
             return fallback
@@ -98,9 +112,6 @@ class MsgspecModels:
         if not described:
             return text
         return "\n".join([text, "", "Fields:", *(f"{name}: {doc}" for name, doc in described)])
-
-    def _alias(self, plan: AliasPlan) -> dict[str, str]:
-        return {"name": plan.name, "value": plan.annotation}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +123,13 @@ class _Uses:
 
     @property
     def typing(self) -> list[str]:
-        names = {"Any": "Any" in self.text, "TypeAlias": bool(self.plan.aliases)}
+        names = {"Any": "Any" in self._words(), "TypeAlias": bool(self.plan.aliases)}
         return [name for name, used in names.items() if used]
 
     @property
     def msgspec(self) -> list[str]:
-        return [name for name in ("UNSET", "UnsetType", "field") if f"{name}" in self._words()]
+        words = self._words()
+        return [name for name in ("UNSET", "UnsetType", "field") if name in words]
 
     @property
     def datetime(self) -> bool:
@@ -129,8 +141,6 @@ class _Uses:
         return sorted(kinds)
 
     def _words(self) -> set[str]:
-        import re
-
         return set(re.findall(r"(?<!\.)\b[A-Za-z_]\w*", re.sub(r'"[^"]*"', '""', self.text)))
 
 
@@ -164,11 +174,3 @@ def _field_line(plan: FieldPlan, kind: tuple[str, str, str] | None) -> str:
 
 def _shown(package: str) -> str:
     return "".join(character for character in package if character.isalnum() or character in "._")
-
-
-def lines_of(classes: Iterable[dict[str, object]]) -> Iterator[str]:
-    """All field lines of ``classes``."""
-    for item in classes:
-        fields = item["fields"]
-        assert isinstance(fields, list)
-        yield from fields

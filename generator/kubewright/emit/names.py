@@ -134,6 +134,25 @@ def _module_word(text: str) -> str:
     return word if word and not word[0].isdigit() else f"g{word}"
 
 
+SortKey = tuple[int, list[tuple[bool, int | str]], str]
+
+
+def import_order(name: str) -> SortKey:
+    """The key that sorts imported names as isort and ruff do: constants, classes, the rest; numbers by value."""
+    return _sort_key(name, name.lower())
+
+
+def export_order(name: str) -> SortKey:
+    """The key that sorts ``__all__``: as imports, but capitals come before small letters."""
+    return _sort_key(name, name)
+
+
+def _sort_key(name: str, text: str) -> SortKey:
+    rank = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
+    parts = [part for part in re.split(r"(\d+)", text) if part]
+    return rank, [(not part.isdigit(), int(part) if part.isdigit() else part) for part in parts], name
+
+
 def find_clashes(wire_names: Iterable[str]) -> list[tuple[str, str]]:
     """Pairs of wire names that would have had the same attribute."""
     first: dict[str, str] = {}

@@ -122,9 +122,7 @@ def expression(value: Any, indent: int = 0, taken: int = 0) -> str:
     if isinstance(value, Call):
         if not value.arguments:
             return flat
-        lines = [
-            f"{pad}{name}={expression(item, inner, len(name) + 2)},\n" for name, item in value.arguments
-        ]
+        lines = [f"{pad}{name}={expression(item, inner, len(name) + 2)},\n" for name, item in value.arguments]
         return f"{value.name}(\n{''.join(lines)}{' ' * indent})"
     if isinstance(value, list | tuple) and value:
         left, right = ("[", "]") if isinstance(value, list) else ("(", ")")
@@ -191,7 +189,13 @@ def _escape(text: str, quote: str) -> str:
             out.append(character)
         else:
             point = ord(character)
-            out.append(f"\\x{point:02x}" if point < 256 else f"\\u{point:04x}" if point < 65536 else f"\\U{point:08x}")
+            out.append(
+                f"\\x{point:02x}"
+                if point < 256
+                else f"\\u{point:04x}"
+                if point < 65536
+                else f"\\U{point:08x}"
+            )
     return "".join(out)
 
 

@@ -26,7 +26,9 @@ class Resources:
 
     def emit(self, api: Api) -> Iterable[File]:
         """``resources.py`` of each group-version that serves something."""
-        pairs = {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
+        pairs = {(d.group, d.version) for d in api.definitions} | {
+            (r.group, r.version) for r in api.resources
+        }
         modules = names.module_names(pairs)
         tables: dict[tuple[str, str], list[Resource]] = {}
         for resource in api.resources:
@@ -51,24 +53,24 @@ class Resources:
             )
 
     def _resource(self, resource: Resource) -> Call:
-        return _call("Resource", resource, self.options.documentation)
+        return call("Resource", resource, self.options.documentation)
 
 
-_CALLS = {Subresource: "Subresource", PrinterColumn: "PrinterColumn"}
+_CALLS: dict[type, str] = {Subresource: "Subresource", PrinterColumn: "PrinterColumn"}
 
 
-def _call(name: str, node: Any, documentation: bool) -> Call:
+def call(name: str, node: Any, documentation: bool) -> Call:
     """The constructor call of ``node``; what equals the default is left out, places and prose too."""
     arguments: list[tuple[str, Any]] = []
     for item in fields(node):
         value = getattr(node, item.name)
-        if item.name in ("location", "served") or (item.default is not MISSING and value == item.default):
+        if item.name == "location" or (item.default is not MISSING and value == item.default):
             continue
         if item.name == "description" and not documentation:
             continue
         if isinstance(value, tuple):
             value = tuple(
-                _call(_CALLS[type(part)], part, documentation) if type(part) in _CALLS else part
+                call(_CALLS[type(part)], part, documentation) if type(part) in _CALLS else part
                 for part in value
             )
         arguments.append((item.name, value))

@@ -61,12 +61,18 @@ def _check_merge(
     is_bytes = isinstance(node, Scalar) and node.format == "byte"
     if merge.list_type_declared and not isinstance(node, ListOf) and not is_bytes:
         diagnostics.error(
-            "K110", f"{owner} has a list type, but is no list", value.location, "take x-kubernetes-list-type away"
+            "K110",
+            f"{owner} has a list type, but is no list",
+            value.location,
+            "take x-kubernetes-list-type away",
         )
         return
     if merge.map_type_declared and not isinstance(node, Struct | MapOf | RawJson | EmbeddedObject):
         diagnostics.error(
-            "K110", f"{owner} has a map type, but is no object", value.location, "take x-kubernetes-map-type away"
+            "K110",
+            f"{owner} has a map type, but is no object",
+            value.location,
+            "take x-kubernetes-map-type away",
         )
         return
     if not isinstance(node, ListOf):
@@ -79,7 +85,10 @@ def _check_merge(
         return
     if keys and not isinstance(items, Struct):
         diagnostics.error(
-            "K105", f"{owner} is a map list, but its items are no objects", value.location, "use list type set"
+            "K105",
+            f"{owner} is a map list, but its items are no objects",
+            value.location,
+            "use list type set",
         )
         return
     for key in keys:

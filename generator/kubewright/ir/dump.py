@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, get_args
 
 from kubewright.ir.api import Api
-from kubewright.ir.types import Json
+from kubewright.ir.types import Json, Type
 from kubewright.location import Location
 
 
@@ -19,7 +19,11 @@ def dump(api: Api) -> str:
     import yaml
 
     return yaml.dump(
-        {"api": api.name, "definitions": [_plain(d) for d in api.definitions], "resources": [_plain(r) for r in api.resources]},
+        {
+            "api": api.name,
+            "definitions": [_plain(d) for d in api.definitions],
+            "resources": [_plain(r) for r in api.resources],
+        },
         Dumper=yaml.CSafeDumper,
         sort_keys=False,
         allow_unicode=True,
@@ -52,6 +56,4 @@ def _plain(node: Any) -> Json:
     return node
 
 
-_TYPE_NODES = frozenset(
-    "Scalar IntOrString Quantity Time MicroTime Duration RawJson Ref ListOf MapOf Struct EmbeddedObject".split()
-)
+_TYPE_NODES = frozenset(node.__name__ for node in get_args(Type))

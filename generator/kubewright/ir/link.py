@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from kubewright.diagnostics import Diagnostics
-from kubewright.ir.api import Api, Fragment, Resource
+from kubewright.ir.api import Api, Fragment, Group, Resource
 from kubewright.ir.types import Definition, Json, Ref
+from kubewright.ir.versions import version_priority
 from kubewright.ir.walk import referenced, values
 from kubewright.location import Location
 
@@ -32,7 +33,9 @@ def link(
     """The linked API. Problems go into ``diagnostics``; the result is sound only if there are none."""
     table: dict[str, Definition] = {}
     resources: dict[tuple[str, str, str], Resource] = {}
+    groups: dict[str, Group] = {}
     for fragment in fragments:
+        groups |= {group.name: group for group in fragment.groups}
         for definition in fragment.definitions:
             _add_definition(table, definition, diagnostics)
         for resource in fragment.resources:
@@ -44,6 +47,7 @@ def link(
         name=name,
         definitions=tuple(sorted(table.values(), key=lambda d: (d.group, d.version, d.name))),
         resources=tuple(resources[key] for key in sorted(resources)),
+        groups=_rank_groups(groups, resources.values()),
         facts=facts,
     )
 
@@ -66,11 +70,26 @@ def _add_definition(table: dict[str, Definition], new: Definition, diagnostics: 
         table[new.name] = replace(old, kinds=kinds)
 
 
+def _rank_groups(groups: dict[str, Group], resources: Iterable[Resource]) -> tuple[Group, ...]:
+    """All groups that serve something, by falling priority, then name; preferred version first."""
+    versions: dict[str, set[str]] = {}
+    for resource in resources:
+        versions.setdefault(resource.group, set()).add(resource.version)
+    for name, served in versions.items():
+        if name not in groups:
+            groups[name] = Group(
+                name=name, versions=tuple(sorted(served, key=version_priority, reverse=True))
+            )
+    return tuple(sorted(groups.values(), key=lambda group: (-group.priority, group.name)))
+
+
 def _difference(old: Definition, new: Definition) -> str:
     """The first place where two descriptions differ, in words."""
     for left, right in zip(values(old.value), values(new.value), strict=False):
         if type(left.type) is not type(right.type):
-            return f"{type(left.type).__name__} there, {type(right.type).__name__} here" + _where(right.location)
+            return f"{type(left.type).__name__} there, {type(right.type).__name__} here" + _where(
+                right.location
+            )
         if left.default != right.default:
             return f"the default is {left.default!r} there, {right.default!r} here" + _where(right.location)
         if left.merge != right.merge:

@@ -14,7 +14,6 @@ Rules that keep the files short (each is the convention of kube-apiserver):
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ import yaml
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Group, PrinterColumn, Resource, Subresource
 from kubewright.ir.types import Json
+from kubewright.ir.versions import is_stable, version_priority
 from kubewright.location import Location
 
 Gvk = tuple[str, str, str]
@@ -36,8 +36,6 @@ COLUMNS_WITHOUT_PRINTER: Final = (
     PrinterColumn(name="Created At", type="date"),
 )
 
-_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
-_STAGES = {None: 2, "beta": 1, "alpha": 0}
 _NEEDED_KEYS = frozenset(["kind", "plural", "singular", "scope", "versions"])
 _RESOURCE_KEYS = _NEEDED_KEYS | frozenset(
     ["verbs", "short_names", "categories", "storage", "list_kind", "subresources", "columns"]
@@ -79,16 +77,6 @@ def read_catalog(
                 resources.extend(_of_release(entry, group, release, definitions, place, diagnostics))
     resources.sort(key=lambda r: (r.group, r.version, r.plural))
     return Catalog(release, tuple(_groups(order, resources)), tuple(resources))
-
-
-def version_priority(version: str) -> tuple[int, int, int, str]:
-    """A key that sorts versions as Kubernetes does, greatest first: stable over beta over alpha, then the
-    major, then the minor number; other names last, in reverse order of the alphabet."""
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        return (-1, 0, 0, "".join(chr(0x10FFFF - ord(c)) for c in version) + "\U0010ffff")
-    major, stage, minor = match.groups()
-    return (_STAGES[stage], int(major), int(minor or 0), "")
 
 
 def release_number(release: str) -> tuple[int, ...]:
@@ -172,7 +160,7 @@ def _of_release(
             categories=tuple(entry.get("categories", ())),
             subresources=tuple(_subresources(entry, group, version, now)),
             printer_columns=_columns(entry),
-            served=bool(facts.get("served", version_priority(version)[0] == _STAGES[None])),
+            served=bool(facts.get("served", is_stable(version))),
             storage=version == stored and not foreign,
             deprecated=bool(deprecated_in) and release_number(deprecated_in) <= now,
             introduced=facts["introduced"],

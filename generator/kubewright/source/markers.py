@@ -132,9 +132,7 @@ def _read_patch_strategy(
     return tuple(words[part] for part in parts if part in words)
 
 
-def read_rules(
-    schema: Json, pointer: str, document: Document, diagnostics: Diagnostics
-) -> tuple[Rule, ...]:
+def read_rules(schema: Json, pointer: str, document: Document, diagnostics: Diagnostics) -> tuple[Rule, ...]:
     """The CEL rules of ``schema``. An entry that is no rule is a diagnostic and left out."""
     entries = schema.get(VALIDATIONS)
     if entries is None:

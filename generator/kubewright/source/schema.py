@@ -60,7 +60,7 @@ KUBERNETES_VALIDATE = Dialect("#/$defs/", null_means_nothing=True)
 STRUCTURAL = Dialect("", structural=True)
 
 _PRIMITIVES = {item.value: item for item in Primitive}
-_WORDS = {
+_WORDS: dict[str, type | tuple[type, ...]] = {
     "string": str,
     "number": (int, float),
     "boolean": bool,
@@ -87,14 +87,24 @@ _CONSTRAINTS = {
     "oneOf": ("one_of", "list"),
 }
 _CONSTRAINT_KEYS = _CONSTRAINTS.keys() | {"not", markers.VALIDATIONS}
-_TYPE_KEYS = frozenset(
-    "$ref type format properties required items additionalProperties nullable default description".split()
-)
+_TYPE_KEYS = {"$ref", "type", "format", "properties", "required", "items", "additionalProperties"} | {
+    "nullable",
+    "default",
+    "description",
+}
 _HANDLED = _CONSTRAINT_KEYS | _TYPE_KEYS | markers.CONSUMED
-_OTHER_KEYWORDS = frozenset(
-    "title example examples externalDocs readOnly writeOnly deprecated xml discriminator id $schema $id "
-    "definitions dependencies additionalItems patternProperties const".split()
-)
+_OTHER_KEYWORDS = {"title", "example", "examples", "externalDocs", "readOnly", "writeOnly", "deprecated"} | {
+    "xml",
+    "discriminator",
+    "id",
+    "$id",
+    "$schema",
+    "definitions",
+    "dependencies",
+    "additionalItems",
+    "patternProperties",
+    "const",
+}
 
 
 @dataclass(slots=True)
@@ -281,7 +291,7 @@ class SchemaReader:
             if not isinstance(given, wanted) or (isinstance(given, bool) and word in ("number", "count")):
                 self.fault("K102", f"`{key}` must be a {word}, not {_kind_of(given)}", f"{pointer}/{key}")
                 continue
-            found[name] = tuple(self._link_refs(item) for item in given) if word == "list" else given
+            found[name] = tuple(map(self._link_refs, schema[key])) if word == "list" else given
         if "not" in schema:
             found["negated"] = self._link_refs(schema["not"])
         rules = markers.read_rules(schema, pointer, self.document, self.diagnostics)
@@ -342,5 +352,3 @@ def _kind_of(value: Json) -> str:
         (dict, "an object"),
     )
     return next((name for kind, name in names if isinstance(value, kind)), "null")
-
-

@@ -1,1 +1,355 @@
-"""From bytes to documents (placeholder of the next commit)."""
+"""From bytes to documents: YAML and JSON, with the place of every value, safe against hostile input.
+
+- Text is UTF-8; anything else is a diagnostic, as are broken YAML or JSON, a key twice in one mapping, more than
+  ``MAX_BYTES`` of input and more than ``MAX_DEPTH`` levels of nesting.
+- YAML aliases are expanded by copying and count towards ``MAX_NODES``, so that a small file cannot unfold into
+  more than memory holds; an alias inside its own anchor is refused.
+- YAML scalars are what kubectl takes them for: JSON values. Timestamps stay strings.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.location import Document, Location, Positions, escape_pointer
+
+MAX_BYTES = 64 * 1024 * 1024
+MAX_DEPTH = 150
+MAX_NODES = 2_000_000
+MAX_COPIED_NODES = 200_000
+
+
+def read_documents(path: Path, diagnostics: Diagnostics) -> list[Document]:
+    """All documents of a file, empty ones left out. Empty after a diagnostic where it cannot be read."""
+    name = str(path)
+    content = _read(path, name, diagnostics)
+    if content is None:
+        return []
+    return parse_documents(content, name, diagnostics)
+
+
+def read_single(path: Path, diagnostics: Diagnostics) -> Document | None:
+    """The one document of a file; ``None`` after a diagnostic."""
+    documents = read_documents(path, diagnostics)
+    if len(documents) > 1:
+        diagnostics.error("K004", f"one document is wanted here, not {len(documents)}", documents[1].at(""))
+    if not documents and not diagnostics.has_errors:
+        diagnostics.error("K003", "the file is empty", Location(str(path)))
+    return documents[0] if len(documents) == 1 else None
+
+
+def parse_documents(content: bytes, name: str, diagnostics: Diagnostics) -> list[Document]:
+    """The documents in ``content``; JSON where it begins like JSON, YAML otherwise."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        column = error.start - (content.rfind(b"\n", 0, error.start) + 1) + 1
+        diagnostics.error(
+            "K002",
+            f"not UTF-8: byte 0x{content[error.start]:02x} at offset {error.start}",
+            Location(name, "", line, column),
+            "save the file as UTF-8",
+        )
+        return []
+    if text.lstrip()[:1] in ("{", "["):
+        found = _parse_json(text, name, diagnostics)
+        if found is not None:
+            return [found]
+        if name.endswith(".json") or not _may_be_yaml(text):
+            return []
+    return _parse_yaml(text, name, diagnostics)
+
+
+def _read(path: Path, name: str, diagnostics: Diagnostics) -> bytes | None:
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            diagnostics.error(
+                "K006",
+                f"the file has {size:,} bytes; at most {MAX_BYTES:,} are read",
+                Location(name),
+                "split it",
+            )
+            return None
+        return path.read_bytes()
+    except OSError as error:
+        diagnostics.error("K001", f"cannot read: {error.strerror}", Location(name))
+        return None
+
+
+class _TwiceError(ValueError):
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _TwiceError(key)
+            seen.add(key)
+    return found
+
+
+def _parse_json(text: str, name: str, diagnostics: Diagnostics) -> Document | None:
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except _TwiceError as twice:
+        line, column = _second_key(text, twice.key)
+        diagnostics.error(
+            "K007", f"the key {twice.key!r} stands twice in one object", Location(name, "", line, column)
+        )
+        return None
+    except json.JSONDecodeError as error:
+        if name.endswith(".json") or not _may_be_yaml(text):
+            diagnostics.error(
+                "K010", f"broken JSON: {error.msg}", Location(name, "", error.lineno, error.colno)
+            )
+        return None
+    except RecursionError:
+        value = None
+    except ValueError as error:
+        diagnostics.error("K010", f"broken JSON: {error}", Location(name))
+        return None
+    if value is None or _depth(value) > MAX_DEPTH:
+        diagnostics.error("K008", f"nested deeper than {MAX_DEPTH} levels", Location(name))
+        return Document(name, {})
+    return Document(name, value, lambda: _json_positions(text))
+
+
+def _refuse_constant(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON value")
+
+
+def _may_be_yaml(text: str) -> bool:
+    """Flow-style YAML begins like JSON: with unquoted or single-quoted keys it cannot be JSON."""
+    return bool(re.match(r"\s*[\[{]\s*[A-Za-z'#&*!]", text))
+
+
+def _depth(value: Any) -> int:
+    """How deep ``value`` nests, counted no further than one beyond what is allowed."""
+    deepest, level = 0, [value] if isinstance(value, dict | list) else []
+    while level and deepest <= MAX_DEPTH:
+        deepest += 1
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return deepest
+
+
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+
+
+def _second_key(text: str, key: str) -> tuple[int, int]:
+    quoted = json.dumps(key)
+    where = -1
+    for _ in range(2):
+        where = text.find(quoted, where + 1)
+    return _line_column(text, where) if where >= 0 else (0, 0)
+
+
+def _line_column(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def _json_positions(text: str) -> Positions:
+    """Pointer → line and column of every value. Keys of an object point at the key."""
+    positions: dict[str, tuple[int, int]] = {}
+    lines = [0, *(match.end() for match in re.finditer("\n", text))]
+    line = 0
+    stack: list[tuple[str, int]] = []  # pointer of the container, next index (-1 for objects)
+    pointer, expect_key = "", False
+    for match in _JSON_TOKEN.finditer(text):
+        token, start = match.group(), match.start()
+        while line + 1 < len(lines) and lines[line + 1] <= start:
+            line += 1
+        here = (line + 1, start - lines[line] + 1)
+        if token in "}]":
+            if stack:
+                stack.pop()
+            expect_key = False
+            continue
+        if token == ",":
+            if stack and stack[-1][1] >= 0:
+                container, index = stack[-1]
+                stack[-1] = (container, index + 1)
+                pointer = f"{container}/{index + 1}"
+            else:
+                expect_key = True
+            continue
+        if token == ":":
+            continue
+        if expect_key:
+            pointer = f"{stack[-1][0]}/{escape_pointer(json.loads(token))}"
+            positions.setdefault(pointer, here)
+            expect_key = False
+            continue
+        positions.setdefault(pointer, here)
+        if token == "{":
+            stack.append((pointer, -1))
+            expect_key = True
+        elif token == "[":
+            stack.append((pointer, 0))
+            pointer = f"{pointer}/0"
+    return positions
+
+
+def _parse_yaml(text: str, name: str, diagnostics: Diagnostics) -> list[Document]:
+    documents: list[Document] = []
+    loader = yaml.CSafeLoader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            builder = _Builder(name, diagnostics)
+            value = builder.build(node, "", 1)
+            if builder.failed:
+                continue
+            if value is not None:
+                documents.append(Document(name, value, _ready(builder.positions)))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Location(name, "", mark.line + 1, mark.column + 1) if mark else Location(name)
+        diagnostics.error("K011", f"broken YAML: {error.problem or error.context}", place)
+    except yaml.YAMLError as error:
+        diagnostics.error("K011", f"broken YAML: {str(error).splitlines()[0]}", Location(name))
+    except RecursionError:
+        diagnostics.error("K008", f"nested deeper than {MAX_DEPTH} levels", Location(name))
+    finally:
+        loader.dispose()
+    return documents
+
+
+def _ready(positions: Positions) -> Callable[[], Positions]:
+    return lambda: positions
+
+
+_SCALARS = yaml.constructor.SafeConstructor()
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Builds plain values from YAML nodes, and notes where each stood."""
+
+    name: str
+    diagnostics: Diagnostics
+    positions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    failed: bool = False
+    nodes: int = 0
+    copied: int = 0
+    _open: list[int] = field(default_factory=list)
+    _seen: set[int] = field(default_factory=set)
+
+    def fault(self, code: str, message: str, node: Any, hint: str = "") -> None:
+        self.failed = True
+        place = Location(self.name, "", node.start_mark.line + 1, node.start_mark.column + 1)
+        self.diagnostics.error(code, message, place, hint)
+
+    def build(self, node: Any, pointer: str, depth: int) -> Any:
+        if self.failed and self.nodes > MAX_NODES:
+            return None
+        self.nodes += 1
+        identity = id(node)
+        if identity in self._seen:
+            self.copied += 1
+        self._seen.add(identity)
+        if self.copied > MAX_COPIED_NODES or self.nodes > MAX_NODES:
+            self.nodes = MAX_NODES + 1
+            if not self.failed:
+                self.fault("K009", "the aliases of this document unfold into too much", node, "write it out")
+            return None
+        if depth > MAX_DEPTH:
+            if not self.failed:
+                self.fault("K008", f"nested deeper than {MAX_DEPTH} levels", node)
+            return None
+        mark = node.start_mark
+        self.positions.setdefault(pointer, (mark.line + 1, mark.column + 1))
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        if identity in self._open:
+            self.fault("K009", "an alias stands inside its own anchor", node)
+            return None
+        self._open.append(identity)
+        try:
+            if isinstance(node, yaml.SequenceNode):
+                return [
+                    self.build(item, f"{pointer}/{index}", depth + 1) for index, item in enumerate(node.value)
+                ]
+            return self._mapping(node, pointer, depth)
+        finally:
+            self._open.pop()
+
+    def _mapping(self, node: Any, pointer: str, depth: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                for source in self._merge_sources(value_node):
+                    built = self.build(source, pointer, depth + 1)
+                    if isinstance(built, dict):
+                        merged = {**built, **merged}
+                continue
+            if not isinstance(key_node, yaml.ScalarNode):
+                self.fault("K012", "a key must be a string", key_node)
+                continue
+            key = self._key(key_node)
+            place = f"{pointer}/{escape_pointer(key)}"
+            if key in found:
+                self.fault("K007", f"the key {key!r} stands twice in one mapping", key_node)
+                continue
+            mark = key_node.start_mark
+            self.positions[place] = (mark.line + 1, mark.column + 1)
+            found[key] = self.build(value_node, place, depth + 1)
+        return (
+            {**{key: item for key, item in merged.items() if key not in found}, **found} if merged else found
+        )
+
+    def _merge_sources(self, node: Any) -> Iterator[Any]:
+        if isinstance(node, yaml.SequenceNode):
+            yield from node.value
+        else:
+            yield node
+
+    def _key(self, node: Any) -> str:
+        value = self._scalar(node)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(node.value) if value is not None else "null"
+
+    def _scalar(self, node: Any) -> Any:
+        tag = node.tag.rpartition(":")[2]
+        try:
+            if tag == "null":
+                return None
+            if tag == "bool":
+                return _SCALARS.construct_yaml_bool(node)
+            if tag == "int":
+                return _SCALARS.construct_yaml_int(node)
+            if tag == "float":
+                number = _SCALARS.construct_yaml_float(node)
+                if number != number or number in (float("inf"), float("-inf")):
+                    self.fault("K012", f"{node.value} is no JSON value", node)
+                    return None
+                return number
+        except (ValueError, KeyError, OverflowError):
+            return node.value
+        if tag not in ("str", "timestamp", "binary"):
+            self.fault("K012", f"the tag {node.tag} has no meaning here", node)
+            return None
+        return node.value

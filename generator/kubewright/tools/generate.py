@@ -25,12 +25,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--config", metavar="FILE", help="default: kubewright.yaml or specs/kubewright.yaml")
     parser.add_argument("--output", metavar="DIR", help="folder the packages go to (default: generated)")
-    parser.add_argument("--package", metavar="NAME", help="package to make: of SPECs, or of the configuration")
-    parser.add_argument("--only", metavar="EMITTER[,…]", help="run only these emitters, leave other files alone")
+    parser.add_argument(
+        "--package", metavar="NAME", help="package to make: of SPECs, or of the configuration"
+    )
+    parser.add_argument(
+        "--only", metavar="EMITTER[,…]", help="run only these emitters, leave other files alone"
+    )
     parser.add_argument("--models", choices=configuration.FLAVOURS, help="flavour of the typed models")
     parser.add_argument("--documentation", action="store_true", default=None, help="keep the specs' prose")
-    parser.add_argument("--kubernetes-version", metavar="1.25…1.37", help="release of the built-in definitions")
-    parser.add_argument("--check", action="store_true", help="write nothing; print a diff and exit 1 on drift")
+    parser.add_argument(
+        "--kubernetes-version", metavar="1.25…1.37", help="release of the built-in definitions"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; print a diff and exit 1 on drift"
+    )
     parser.add_argument("--force", action="store_true", help="generate even if nothing seems to have changed")
     parser.add_argument("--dump-ir", action="store_true", help="print the linked API as YAML, write nothing")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes")
@@ -136,7 +144,7 @@ def _dump(config: Config, diagnostics: Diagnostics) -> int:
 
 def _print(diagnostics: Diagnostics) -> int:
     """Prints all of them; 2 where one is an error, else 0."""
-    counts = {severity: 0 for severity in Severity}
+    counts = dict.fromkeys(Severity, 0)
     for item in diagnostics:
         counts[item.severity] += 1
         print(item, file=sys.stderr)

@@ -1,0 +1,23 @@
+"""The order of API versions: stable before beta before alpha, then by number (Kubernetes' version priority)."""
+
+from __future__ import annotations
+
+import re
+
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STAGES = {None: 2, "beta": 1, "alpha": 0}
+
+
+def version_priority(version: str) -> tuple[int, int, int, str]:
+    """A key that sorts versions as Kubernetes does, greatest first: stable over beta over alpha, then the
+    major, then the minor number; other names last, in reverse order of the alphabet."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (-1, 0, 0, "".join(chr(0x10FFFF - ord(c)) for c in version) + "\U0010ffff")
+    major, stage, minor = match.groups()
+    return (_STAGES[stage], int(major), int(minor or 0), "")
+
+
+def is_stable(version: str) -> bool:
+    """Whether a version is neither alpha nor beta (``v1``, ``v2``)."""
+    return version_priority(version)[0] == _STAGES[None]
