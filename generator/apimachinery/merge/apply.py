@@ -1,0 +1,261 @@
+"""Server-side apply: who owns which field of an object, and what an apply does to it.
+
+One ``FieldOwnership`` serves one resource at one version, and one subresource. It is pure: objects in, a new
+object out (with its ``metadata.managedFields``), nothing mutated; parts of the result are shared with the
+arguments. Source of the rules: KEP-555, and kube-apiserver's behaviour.
+
+What it does around the ``Updater``, from outside in: it answers refusals in kube-apiserver's words; lets
+kubectl take over from client-side apply; gives what an object without owners holds to ``before-first-apply``;
+keeps at most ten Update owners; stamps times; and never lets anybody own an object's identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from apimachinery.merge import last_applied
+from apimachinery.merge.errors import BadPatch, Conflict, Conflicts, MergeError
+from apimachinery.merge.faults import explain
+from apimachinery.merge.field_set import FieldSet, difference, from_paths, has, paths, union
+from apimachinery.merge.fields_v1 import path_text
+from apimachinery.merge.managed_fields import (
+    APPLY,
+    UPDATE,
+    EntryError,
+    Managed,
+    Owner,
+    cap_updates,
+    decode,
+    encode,
+    is_reset,
+    same_but_times,
+)
+from apimachinery.merge.managed_fields import Entry as OwnedFields
+from apimachinery.merge.schema import JsonObject
+from apimachinery.merge.typed import MergeType, Misfit
+from apimachinery.merge.updater import Converter, OneVersion, OwnedByOthers, Updater
+from apimachinery.merge.value import same
+
+BEFORE_FIRST_APPLY: Final = "before-first-apply"
+NEVER_OWNED: Final[FieldSet] = from_paths(
+    [
+        ("apiVersion",),
+        ("kind",),
+        ("metadata",),
+        *(
+            ("metadata", name)
+            for name in (
+                "name",
+                "namespace",
+                "creationTimestamp",
+                "selfLink",
+                "uid",
+                "clusterName",
+                "generation",
+                "managedFields",
+                "resourceVersion",
+            )
+        ),
+    ]
+)
+
+
+class FieldOwnership:
+    """Apply and update of one resource at one version.
+
+    ``type`` is the merge type at ``api_version``. ``ignored`` holds, by apiVersion, fields that a write
+    through this (sub)resource never sets and so never owns (``status`` of a main resource, ``spec`` of
+    ``/status``): build them with ``field_set.from_paths``. Without ``converter`` only ``api_version`` exists.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_version: str,
+        kind: str,
+        type: MergeType,
+        subresource: str = "",
+        converter: Converter | None = None,
+        ignored: Mapping[str, FieldSet] | None = None,
+    ) -> None:
+        self._api_version = api_version
+        self._kind = kind
+        self._type = type
+        self._subresource = subresource
+        self._updater = Updater(converter or OneVersion(api_version, type), ignored or {})
+
+    def apply(
+        self, live: JsonObject | None, applied: JsonObject, manager: str, *, force: bool = False, now: str
+    ) -> JsonObject:
+        """The object after ``manager`` applied ``applied``; ``live`` is None where there is none yet.
+
+        ``now`` is RFC 3339 in whole seconds. The answer holds everything of ``live`` that nobody gave up;
+        where nothing but ownership changed it is ``live`` with other managedFields. Defaulting and admission
+        are the caller's, afterwards. Raises ``Conflicts``; ``BadPatch`` for another kind or version, or
+        managedFields in what is applied; ``MergeError`` (500) where an object does not fit the merge schema.
+        """
+        base = _without_entries(live) if live is not None else {}
+        try:
+            managed = decode(_entries(live))
+        except EntryError as error:
+            raise MergeError(f"failed to decode managed fields: {error}") from None
+        if applied.get("apiVersion") != self._api_version or applied.get("kind") != self._kind:
+            raise BadPatch(f"invalid object type: {_gvk(applied)}")
+        if live is not None and not managed:
+            try:
+                managed = self._record(self._type.empty(), base, managed, BEFORE_FIRST_APPLY, now)
+            except Misfit:
+                faults = explain(self._type, base, strict=False)
+                raise MergeError(
+                    "failed to create manager for existing fields: "
+                    f"failed to convert new object ({_title(base)}) to smd typed: {faults}"
+                ) from None
+        if isinstance(_entries(applied), list):
+            raise BadPatch("metadata.managedFields must be nil")
+        owner = Owner(manager or "unknown", APPLY, "", self._subresource)
+        try:
+            fields = self._type.owned(applied) or {}
+        except Misfit:
+            faults = explain(self._type, applied)
+            raise MergeError(f"failed to create typed patch object ({_title(applied)}): {faults}") from None
+        try:
+            merged, after = self._merge(base, applied, fields, managed, owner, force=force)
+        except Misfit:
+            faults = explain(self._type, base, strict=False)
+            raise MergeError(f"failed to create typed live object ({_title(base)}): {faults}") from None
+        mine = after.pop(owner, None)
+        if mine is not None and (kept := difference(mine.fields, NEVER_OWNED)):
+            time = mine.time if merged is base or same(merged, base) else now
+            after[owner] = OwnedFields(mine.api_version, kept, time)
+        if manager == last_applied.MANAGER:
+            merged = last_applied.follow(merged, applied)
+        return _with_entries(merged, after)
+
+    def update(self, live: JsonObject | None, new: JsonObject, manager: str, *, now: str) -> JsonObject:
+        """``new`` with the managedFields of a create, replace or patch by ``manager``.
+
+        ``live`` is None for a create. A ``new`` with its own managedFields replaces them (``[{}]`` and ``[]``
+        reset them); one without, or with ones that cannot be read, keeps those of ``live``. An object that
+        has none stays without until somebody applies. Never fails: where ownership cannot be computed,
+        because an object does not fit its schema or its version, the answer has no managedFields.
+        """
+        bare = _without_entries(new)
+        managed = self._requested(live, new)
+        base = _without_entries(live) if live is not None else self._type.empty()
+        if not managed and live is not None and _metadata(live).get("uid"):
+            return bare
+        try:
+            managed = self._record(base, bare, managed, manager, now)
+        except (Misfit, MergeError):
+            return bare
+        return _with_entries(bare, managed)
+
+    def _requested(self, live: JsonObject | None, new: JsonObject) -> Managed:
+        """The owners before an update: as the request says, or as they are. A subresource cannot say."""
+        if not self._subresource:
+            if is_reset(_entries(new)):
+                return {}
+            try:
+                if managed := decode(_entries(new)):
+                    return managed
+            except EntryError:
+                pass
+        try:
+            return decode(_entries(live))
+        except EntryError:
+            return {}
+
+    def _record(self, live: JsonObject, new: JsonObject, managed: Managed, manager: str, now: str) -> Managed:
+        """The owners once ``manager`` updated ``live`` to ``new``."""
+        managed, fields = self._updater.update(live, new, self._api_version, managed)
+        if fields := difference(fields, NEVER_OWNED):
+            owner = Owner(manager or "unknown", UPDATE, self._api_version, self._subresource)
+            if (previous := managed.get(owner)) is not None:
+                fields = union(previous.fields, fields)
+            managed[owner] = OwnedFields(self._api_version, fields, now)
+        return cap_updates(managed)
+
+    def _merge(
+        self,
+        live: JsonObject,
+        applied: JsonObject,
+        fields: FieldSet,
+        managed: Managed,
+        owner: Owner,
+        *,
+        force: bool,
+    ) -> tuple[JsonObject, Managed]:
+        version = self._api_version
+        try:
+            return self._updater.apply(live, applied, fields, version, managed, owner, force=force)
+        except OwnedByOthers as conflict:
+            allowed: FieldSet | None = None
+            if owner.manager == last_applied.MANAGER:
+                allowed = last_applied.unchanged_since(live, self._type, version)
+            refused = _conflicts(conflict.fields, allowed or {})
+            if refused:
+                raise Conflicts(refused) from None
+        return self._updater.apply(live, applied, fields, version, managed, owner, force=True)
+
+
+def keep_times(live: JsonObject, new: JsonObject) -> JsonObject:
+    """``new``, or ``new`` with the managedFields of ``live`` where the two differ in nothing but their times.
+
+    A server calls it last, after defaulting and admission, and then writes only if the object differs from
+    ``live``: so a no-op write changes nothing, not even a time.
+    """
+    old_entries, new_entries = _entries(live), _entries(new)
+    if (
+        not new_entries
+        or not old_entries
+        or len(old_entries) != len(new_entries)
+        or old_entries == new_entries
+    ):
+        return new
+    if not same_but_times(old_entries, new_entries) or not same(
+        _without_entries(live), _without_entries(new)
+    ):
+        return new
+    return {**new, "metadata": {**_metadata(new), "managedFields": old_entries}}
+
+
+def _conflicts(fields: Mapping[Owner, FieldSet], allowed: FieldSet) -> tuple[Conflict, ...]:
+    return tuple(
+        Conflict(owner.manager, path_text(path), owner.operation, owner.api_version, owner.subresource)
+        for owner in sorted(fields, key=lambda owner: owner.sort_key)
+        for path in paths(fields[owner])
+        if not has(allowed, path)
+    )
+
+
+def _metadata(obj: JsonObject | None) -> JsonObject:
+    metadata = obj.get("metadata") if obj is not None else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _entries(obj: JsonObject | None) -> Any:
+    return _metadata(obj).get("managedFields")
+
+
+def _without_entries(obj: JsonObject) -> JsonObject:
+    metadata = _metadata(obj)
+    if "managedFields" not in metadata:
+        return obj
+    return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+
+
+def _with_entries(obj: JsonObject, managed: Managed) -> JsonObject:
+    if not managed:
+        return obj
+    return {**obj, "metadata": {**_metadata(obj), "managedFields": encode(managed)}}
+
+
+def _gvk(obj: JsonObject) -> str:
+    version = obj.get("apiVersion") or ""
+    return f"{version if '/' in version else f'/{version}'}, Kind={obj.get('kind') or ''}"
+
+
+def _title(obj: JsonObject) -> str:
+    metadata = _metadata(obj)
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {_gvk(obj)}"

@@ -1,0 +1,136 @@
+"""JSON values: exact equality, order, and how Go prints them.
+
+Two things differ from Python's own ``==``. ``true`` is not 1: Python says they are equal, JSON readers do
+not. And 1 equals 1.0, here as in Python. Values compare in the order null < boolean < number < string < list
+< map is not needed anywhere but for sorting; the order among forms is that of structured-merge-diff: floats
+and integers (by number), strings, booleans, lists, maps, null last.
+"""
+
+from __future__ import annotations
+
+import marshal
+from functools import cmp_to_key
+from itertools import zip_longest
+from json.encoder import encode_basestring
+from typing import Any
+
+from apimachinery.merge.errors import quote
+
+_MISSING = object()
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two JSON values are equal: like ``==``, but ``true`` is not 1."""
+    if a is b:
+        return True
+    if a != b:
+        return False
+    if isinstance(a, dict | list):
+        # Equal by Python; equal bytes prove it for JSON too, and cost far less than a walk in Python.
+        return marshal.dumps(a, 2) == marshal.dumps(b, 2) or _same_inside(a, b)
+    return isinstance(a, bool) == isinstance(b, bool)
+
+
+def _same_inside(a: Any, b: Any) -> bool:
+    """``same`` for values that Python holds equal."""
+    if isinstance(a, dict):
+        return all(_same_inside(item, b[key]) for key, item in a.items())
+    if isinstance(a, list):
+        return all(map(_same_inside, a, b))
+    return isinstance(a, bool) == isinstance(b, bool)
+
+
+def _rank(value: Any) -> int:
+    if isinstance(value, bool):
+        return 2
+    if isinstance(value, int | float):
+        return 0
+    if isinstance(value, str):
+        return 1
+    if isinstance(value, list):
+        return 3
+    return 4 if isinstance(value, dict) else 5
+
+
+def compare(a: Any, b: Any) -> int:
+    """Negative, zero or positive as ``a`` sorts before, with or after ``b``. A total order on JSON values."""
+    rank_a, rank_b = _rank(a), _rank(b)
+    if rank_a != rank_b:
+        return -1 if rank_a < rank_b else 1
+    if rank_a == 5:
+        return 0
+    if rank_a == 3:
+        for item_a, item_b in zip_longest(a, b, fillvalue=_MISSING):
+            if item_a is _MISSING or item_b is _MISSING:
+                return -1 if item_a is _MISSING else 1
+            if order := compare(item_a, item_b):
+                return order
+        return 0
+    if rank_a == 4:
+        return compare([x for k in sorted(a) for x in (k, a[k])], [x for k in sorted(b) for x in (k, b[k])])
+    return int(a > b) - int(a < b)
+
+
+sort_key = cmp_to_key(compare)
+
+
+def encode(value: Any) -> str:
+    """The canonical JSON text of a value: keys sorted, no spaces, integral floats as integers."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e21 else repr(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(encode, value))}]"
+    return "{" + ",".join(f"{encode_basestring(k)}:{encode(value[k])}" for k in sorted(value)) + "}"
+
+
+def go_text(value: Any) -> str:
+    """A value as Go's ``%v`` prints it: ``map[a:1]``, ``[x y]``, ``<nil>``."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{go_text(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(go_text, value)) + "]"
+    return encode(value)
+
+
+def go_syntax(value: Any) -> str:
+    """A value as Go's ``%#v`` prints it: ``map[string]interface {}{"a":1}``."""
+    if value is None:
+        return "interface {}(nil)"
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, dict):
+        return (
+            "map[string]interface {}{"
+            + ", ".join(f"{quote(k)}:{go_syntax(value[k])}" for k in sorted(value))
+            + "}"
+        )
+    if isinstance(value, list):
+        return "[]interface {}{" + ", ".join(map(go_syntax, value)) + "}"
+    return encode(value)
+
+
+def go_type(value: Any) -> str:
+    """The name of the Go type that JSON decoding gives a value."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int64"
+    if isinstance(value, float):
+        return "float64"
+    if isinstance(value, str):
+        return "string"
+    return "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
