@@ -19,11 +19,21 @@ of the document.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, Protocol
 
+from apimachinery.decoding import Decoder
+from apimachinery.defaulting import compile_defaulter
 from apimachinery.meta.field_errors import FieldError
-
-Schema = Mapping[str, Any]
+from apimachinery.pruning import compile_known, prune_value
+from apimachinery.resource_metadata import embedded_fault, metadata_fault, prune_embedded, prune_metadata
+from apimachinery.schema_node import Node, Schema, SchemaReader
+from apimachinery.validation.check import Checker
+from apimachinery.validation.embedded import embedded_faults, has_embedded
+from apimachinery.validation.explain import explain
+from apimachinery.validation.faults import field_errors
+from apimachinery.validation.lists import compile_lists, list_faults
+from apimachinery.validation.ratcheting import Correlation
 
 
 class CompiledSchema(Protocol):
@@ -71,16 +81,105 @@ class CompiledSchema(Protocol):
         ...
 
 
-def compile_custom(schema: Schema) -> CompiledSchema:
-    """Compile the ``openAPIV3Schema`` of a CRD's version (one that ``crd.validate_crd`` accepts)."""
-    raise NotImplementedError
+def compile_custom(schema: Schema) -> CustomSchema:
+    """Compile the ``openAPIV3Schema`` of a CRD's version (one that ``crd.check_crd`` accepts).
+
+    Raises ``ValueError`` for a schema that nests too deep.
+    """
+    return CustomSchema(SchemaReader().read(schema))
 
 
-def compile_builtin(name: str, definitions: Mapping[str, Schema]) -> CompiledSchema:
+def compile_builtin(name: str, definitions: Mapping[str, Schema]) -> BuiltinSchema:
     """Compile a definition of a built-in kind.
 
     ``$ref: '#/definitions/NAME'`` is looked up in ``definitions``.
 
     Raises ``KeyError`` for a name that is not defined.
     """
-    raise NotImplementedError
+    reader = SchemaReader(definitions)
+    package = name.rpartition(".")[0]
+    inner = f"{package}.JSONSchemaProps"
+    return BuiltinSchema(reader.definition(name), reader.definition(inner) if inner in definitions else None)
+
+
+class CustomSchema:
+    """The behaviour of a custom resource: structural schema at the root, object metadata beside it."""
+
+    def __init__(self, node: Node):
+        self.node = node
+        self._fill = compile_defaulter(node)
+        self._known = compile_known(node, is_resource=True)
+        self._valid = Checker().check(node)
+        self._distinct = compile_lists(node)
+        self._embeds = has_embedded(node)
+
+    def default(self, value: Any) -> None:
+        """As the contract says."""
+        if self._fill is not None:
+            self._fill(value)
+
+    def prune(self, value: Any) -> list[str]:
+        """As the contract says; unknown fields of the metadata first, those of embedded metadata last."""
+        dropped = prune_metadata(value)
+        if not self._known(value):
+            dropped += prune_value(self.node, value, is_resource=True)
+        if self._embeds:
+            dropped += prune_embedded(self.node, value)
+        return dropped
+
+    def unknown_fields(self, value: Any) -> list[str]:
+        """As the contract says."""
+        return self.prune(deepcopy(value))
+
+    def decode_fault(self, value: Any) -> str | None:
+        """As the contract says."""
+        return metadata_fault(value) or (embedded_fault(self.node, value) if self._embeds else None)
+
+    def validate(self, value: Any, old: Any = None) -> list[FieldError]:
+        """As the contract says."""
+        return [*self.schema_faults(value, old), *self.embedded_faults(value), *self.list_faults(value, old)]
+
+    def schema_faults(self, value: Any, old: Any = None) -> list[FieldError]:
+        """The faults against the schema alone."""
+        if self._valid(value):
+            return []
+        correlation = Correlation(self.node, value, old) if old is not None else None
+        return field_errors(explain(self.node, value, "", correlation).faults)
+
+    def embedded_faults(self, value: Any) -> list[FieldError]:
+        """The faults of embedded resources."""
+        return list(embedded_faults(self.node, value)) if self._embeds else []
+
+    def list_faults(self, value: Any, old: Any = None) -> list[FieldError]:
+        """The duplicates in sets and keyed lists; none where the stored object has any too."""
+        if self._distinct is None or self._distinct(value):
+            return []
+        found = list(list_faults(self.node, value))
+        return [] if old is not None and any(list_faults(self.node, old)) else found
+
+
+class BuiltinSchema:
+    """The behaviour of a built-in kind. Its values' own rules are no schema's: they are generated code."""
+
+    def __init__(self, node: Node, schema_node: Node | None):
+        self.node = node
+        self._decoder = Decoder(node, schema_node)
+
+    def default(self, value: Any) -> None:
+        """Nothing: the defaults of built-in kinds are generated code."""
+
+    def prune(self, value: Any) -> list[str]:
+        """As the contract says, in the order of the document."""
+        return self._decoder.unknown(value, drop=True)
+
+    def unknown_fields(self, value: Any) -> list[str]:
+        """As the contract says, in the order of the document."""
+        return self._decoder.unknown(value, drop=False)
+
+    def decode_fault(self, value: Any) -> str | None:
+        """As the contract says."""
+        return self._decoder.fault(value)
+
+    def validate(self, value: Any, old: Any = None) -> list[FieldError]:
+        """Nothing: a value of a wrong type is a decode fault, other rules are generated code."""
+        return []

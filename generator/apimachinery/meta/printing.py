@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from typing import Any
 
 _SHORT = {
@@ -23,12 +24,21 @@ _SHORT = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """A value whose objects are printed with their keys in the order given: Go structs."""
+
+    value: Any
+
+
 def go_value(value: Any) -> str:
     """Print a JSON value as a field error does: strings quoted, numbers plain, the rest as JSON."""
     if isinstance(value, str):
         return go_quote(value)
     if isinstance(value, float):
         return go_float(value)
+    if isinstance(value, InOrder):
+        return go_struct_json(value.value)
     return go_json(value)
 
 

@@ -1,0 +1,390 @@
+"""Typed decoding: why a body does not fit a built-in kind, and which of its fields the kind does not have.
+
+Theory. kube-apiserver decodes a built-in kind into Go structs. A value of a wrong type fails the request
+with the words of Go's JSON decoder, which name the innermost struct, the path of field names (no indices,
+no map keys) and the Go type: ``json: cannot unmarshal string into Go struct field
+DeploymentSpec.spec.replicas of type int32``. The first such value of the document is named. Null fits
+everything. A few types decode themselves (times, quantities, integers or strings, schemas within schemas):
+what fails in them fails at once and without a path, and no unknown field within them is noticed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from apimachinery.meta.printing import go_float, go_quote
+from apimachinery.schema_node import Node
+from apimachinery.validation.numbers import fits_range
+
+Fits = Callable[[Any], bool]
+
+_FREE = frozenset({"RawExtension", "FieldsV1", "JSON"})
+_INNER_SCHEMA = frozenset({"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"})
+_TIMES = {"Time": "2006-01-02T15:04:05Z07:00", "MicroTime": "2006-01-02T15:04:05.000000Z07:00"}
+_RFC3339 = re.compile(
+    r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?"
+    r"(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
+)
+_QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?")
+_QUANTITY_FORM = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_SCALARS = {"string": "string", "boolean": "bool", "number": "float64", "integer": "int64"}
+
+
+class DecodeError(Exception):
+    """A value that ends the decoding: its text is that of the type that decodes itself."""
+
+
+class Decoder:
+    """The typed decoding of one definition."""
+
+    def __init__(self, node: Node, schema_node: Node | None = None):
+        self._node = node
+        self._schema_node = schema_node
+        self._fits = _Fitter().fits(node)
+
+    def fits(self, value: Any) -> bool:
+        """The fast pass: no value of a wrong type and no unknown field. May err on the side of no."""
+        return self._fits(value)
+
+    def fault(self, value: Any) -> str | None:
+        """Why ``value`` cannot be decoded, None where it can."""
+        if self._fits(value):
+            return None
+        faults: list[str] = []
+        try:
+            self._decode(self._node, value, "", (), faults)
+        except DecodeError as error:
+            return str(error)
+        return faults[0] if faults else None
+
+    def unknown(self, value: Any, *, drop: bool, path: str = "") -> list[str]:
+        """The paths of unknown fields in the order of the document; dropped too where ``drop`` says so."""
+        if self._fits(value):
+            return []
+        paths: list[str] = []
+        self._unknown(self._node, value, path, paths, drop)
+        return paths
+
+    def _unknown(self, node: Node, value: Any, path: str, paths: list[str] | None, drop: bool) -> None:
+        if node.go_type in _FREE:
+            return
+        if node.go_type in _INNER_SCHEMA:
+            if drop and self._schema_node is not None:
+                for each in value if isinstance(value, list) else [value]:
+                    self._unknown(self._schema_node, each, path, None, drop)
+            return
+        if isinstance(value, dict):
+            closed = isinstance(node.additional, Node)
+            strangers = []
+            for name, each in value.items():
+                inner = f"{path}.{name}" if path else name
+                child = node.additional if isinstance(node.additional, Node) else node.properties.get(name)
+                if child is not None:
+                    self._unknown(child, each, inner, paths, drop)
+                elif not closed:
+                    strangers.append(name)
+                    if paths is not None:
+                        paths.append(inner)
+            if drop:
+                for name in strangers:
+                    del value[name]
+        elif isinstance(value, list) and node.items is not None:
+            for index, each in enumerate(value):
+                self._unknown(node.items, each, f"{path}[{index}]", paths, drop)
+
+    def _decode(self, node: Node, value: Any, struct: str, path: tuple[str, ...], faults: list[str]) -> None:
+        if value is None or node.go_type in _FREE:
+            return
+        if node.go_type in _INNER_SCHEMA:
+            self._decode_schema(node, value)
+        elif node.go_type in _TIMES:
+            _decode_time(node.go_type, value)
+        elif node.go_type == "Quantity":
+            _decode_quantity(value)
+        elif node.int_or_string:
+            _decode_int_or_string(value)
+        elif isinstance(node.additional, Node):
+            if not isinstance(value, dict):
+                faults.append(_mismatch(value, struct, path, go_type(node)))
+                return
+            for each in value.values():
+                self._decode(node.additional, each, struct, path, faults)
+        elif node.types == ("object",) or node.properties:
+            if not isinstance(value, dict):
+                faults.append(_mismatch(value, struct, path, go_type(node)))
+                return
+            for name, each in value.items():
+                child = node.properties.get(name)
+                if child is not None:
+                    self._decode(child, each, node.go_type or struct, (*path, name), faults)
+        elif node.types == ("array",):
+            if not isinstance(value, list):
+                faults.append(_mismatch(value, struct, path, go_type(node)))
+            elif node.items is not None:
+                for each in value:
+                    self._decode(node.items, each, struct, path, faults)
+        elif node.types:
+            _decode_scalar(node, value, struct, path, faults)
+
+    def _decode_schema(self, node: Node, value: Any) -> None:
+        schema = self._schema_node
+        if schema is None:
+            return
+        faults: list[str] = []
+        if isinstance(value, dict):
+            self._decode(schema, value, "", (), faults)
+        elif isinstance(value, list) and node.go_type == "JSONSchemaPropsOrArray":
+            for each in value:
+                self._decode(schema, each, "", (), faults)
+        elif isinstance(value, list) and node.go_type == "JSONSchemaPropsOrStringArray":
+            if not all(isinstance(each, str) for each in value):
+                raise DecodeError("json: cannot unmarshal into Go value of type []string")
+        elif not (isinstance(value, bool) and node.go_type == "JSONSchemaPropsOrBool"):
+            if node.go_type == "JSONSchemaPropsOrBool":
+                raise DecodeError("boolean or JSON schema expected")
+            return
+        if faults:
+            raise DecodeError(faults[0])
+
+
+def go_type(node: Node) -> str:
+    """The Go type of a node as errors name it."""
+    if isinstance(node.additional, Node):
+        return f"map[string]{go_type(node.additional)}"
+    if node.go_type:
+        return f"{node.go_package}.{node.go_type}"
+    if node.types == ("array",):
+        return f"[]{go_type(node.items)}" if node.items is not None else "[]interface {}"
+    if node.types == ("string",):
+        return "[]uint8" if node.format == "byte" else "string"
+    if node.types and node.types[0] == "integer":
+        return node.format if node.format in ("int32", "uint32") else "int64"
+    return _SCALARS.get(node.types[0], "interface {}") if node.types else "interface {}"
+
+
+def json_kind(value: Any) -> str:
+    """The kind of a JSON value as Go's decoder calls it."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, (int, float)):
+        return "number"
+    if value is None:
+        return "null"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
+
+
+def _mismatch(value: Any, struct: str, path: tuple[str, ...], wanted: str, *, shown: str = "") -> str:
+    said = f"{json_kind(value)} {shown}" if shown else json_kind(value)
+    if not path:
+        return f"json: cannot unmarshal {said} into Go value of type {wanted}"
+    return f"json: cannot unmarshal {said} into Go struct field {struct}.{'.'.join(path)} of type {wanted}"
+
+
+def _decode_scalar(node: Node, value: Any, struct: str, path: tuple[str, ...], faults: list[str]) -> None:
+    kind = node.types[0]
+    if kind == "string":
+        if not isinstance(value, str):
+            faults.append(_mismatch(value, struct, path, go_type(node)))
+        elif node.format == "byte" and _BASE64.fullmatch(value) is None:
+            raise DecodeError(f"illegal base64 data at input byte {_first_bad_base64(value)}")
+    elif kind == "boolean":
+        if not isinstance(value, bool):
+            faults.append(_mismatch(value, struct, path, "bool"))
+    elif isinstance(value, bool) or not isinstance(value, (int, float)):
+        faults.append(_mismatch(value, struct, path, go_type(node)))
+    elif kind == "integer" and (isinstance(value, float) or not fits_range(value, "integer", node.format)):
+        shown = go_float(value) if isinstance(value, float) else str(value)
+        faults.append(_mismatch(value, struct, path, go_type(node), shown=shown))
+
+
+def _first_bad_base64(text: str) -> int:
+    found = re.search(r"[^A-Za-z0-9+/]", text)
+    if found is not None and (found.group() != "=" or len(text) % 4):
+        return found.start()
+    return len(text) - len(text) % 4 if found is None else found.start()
+
+
+def _decode_time(kind: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise DecodeError(f"json: cannot unmarshal {json_kind(value)} into Go value of type string")
+    if value and _RFC3339.fullmatch(value) is None:
+        place, wanted = _where_time_fails(value)
+        said = f"parsing time {go_quote(value)} as {go_quote(_TIMES[kind])}"
+        raise DecodeError(f"{said}: cannot parse {go_quote(place)} as {go_quote(wanted)}")
+
+
+_TIME_PARTS = (
+    (r"\d{4}", "2006"),
+    ("-", "-"),
+    (r"\d{2}", "01"),
+    ("-", "-"),
+    (r"\d{2}", "02"),
+    ("[Tt]", "T"),
+    (r"\d{2}", "15"),
+    (":", ":"),
+    (r"\d{2}", "04"),
+    (":", ":"),
+    (r"\d{2}", "05"),
+    (r"(?:[.,]\d+)?(?:[Zz]|[+-]\d{2}:\d{2})", "Z07:00"),
+)
+
+
+def _where_time_fails(text: str) -> tuple[str, str]:
+    at = 0
+    for form, wanted in _TIME_PARTS:
+        found = re.compile(form).match(text, at)
+        if found is None:
+            return text[at:], wanted
+        at = found.end()
+    return text[at:], ""
+
+
+def _decode_quantity(value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        text = str(value)
+    else:
+        text = str(value) if not isinstance(value, float) else go_float(value)
+    if _QUANTITY.fullmatch(text) is None and text:
+        if _QUANTITY_FORM.fullmatch(text) is None:
+            raise DecodeError(
+                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            )
+        raise DecodeError("unable to parse quantity's suffix")
+
+
+def _decode_int_or_string(value: Any) -> None:
+    if isinstance(value, str):
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise DecodeError(f"json: cannot unmarshal {json_kind(value)} into Go value of type int32")
+    if isinstance(value, float) or not fits_range(value, "integer", "int32"):
+        shown = go_float(value) if isinstance(value, float) else str(value)
+        raise DecodeError(f"json: cannot unmarshal number {shown} into Go value of type int32")
+
+
+class _Fitter:
+    """Compiles nodes to closures of the fast pass; a recursive definition refers to itself by name."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Fits] = {}
+        self._nodes: list[Node] = []
+
+    def fits(self, node: Node) -> Fits:
+        known = self._made.get(id(node))
+        if known is not None:
+            return known
+        if node.go_type:
+            cell: list[Fits] = []
+            self._made[id(node)] = lambda value: cell[0](value)
+            self._nodes.append(node)
+            cell.append(self._compile(node))
+            self._made[id(node)] = cell[0]
+            return cell[0]
+        return self._compile(node)
+
+    def _compile(self, node: Node) -> Fits:
+        if node.go_type in _FREE:
+            return _anything
+        if node.go_type in _INNER_SCHEMA:
+            return lambda value: value is None or type(value) is bool
+        if node.go_type in _TIMES:
+            return lambda value: (
+                value is None or (type(value) is str and _RFC3339.fullmatch(value) is not None)
+            )
+        if node.go_type == "Quantity":
+            return lambda value: (
+                type(value) is int or (type(value) is str and _QUANTITY.fullmatch(value) is not None)
+            )
+        if node.int_or_string:
+            return lambda value: type(value) is str or (type(value) is int and -(2**31) <= value < 2**31)
+        if isinstance(node.additional, Node):
+            return self._map(node.additional)
+        if node.types == ("object",) or node.properties:
+            return self._struct(node)
+        if node.types == ("array",):
+            return self._list(node)
+        return _scalar(node)
+
+    def _map(self, values: Node) -> Fits:
+        plain, inner = _plain(values), self.fits(values)
+        only = {plain}
+
+        def fits(value: Any) -> bool:
+            if type(value) is not dict:
+                return value is None
+            if plain is not None and set(map(type, value.values())) <= only:
+                return True
+            return all(map(inner, value.values()))
+
+        return fits
+
+    def _list(self, node: Node) -> Fits:
+        if node.items is None:
+            return lambda value: value is None or type(value) is list
+        plain, inner = _plain(node.items), self.fits(node.items)
+        only = {plain}
+
+        def fits(value: Any) -> bool:
+            if type(value) is not list:
+                return value is None
+            if plain is not None and set(map(type, value)) <= only:
+                return True
+            return all(map(inner, value))
+
+        return fits
+
+    def _struct(self, node: Node) -> Fits:
+        plain: dict[str, type] = {}
+        inner: dict[str, Fits] = {}
+        for name, child in node.properties.items():
+            kind = _plain(child)
+            if kind is not None:
+                plain[name] = kind
+            inner[name] = self.fits(child)
+        get_plain, get_inner = plain.get, inner.get
+
+        def fits(value: Any) -> bool:
+            if type(value) is not dict:
+                return value is None
+            for name, each in value.items():
+                if get_plain(name) is type(each):
+                    continue
+                check = get_inner(name)
+                if check is None or not check(each):
+                    return False
+            return True
+
+        return fits
+
+
+def _plain(node: Node) -> type | None:
+    if node.go_type or node.int_or_string or len(node.types) != 1:
+        return None
+    if node.types == ("string",):
+        return None if node.format == "byte" else str
+    return bool if node.types == ("boolean",) else None
+
+
+def _scalar(node: Node) -> Fits:
+    kind = node.types[0] if node.types else ""
+    if kind == "string":
+        if node.format == "byte":
+            return lambda value: (
+                value is None or (type(value) is str and _BASE64.fullmatch(value) is not None)
+            )
+        return lambda value: value is None or type(value) is str
+    if kind == "boolean":
+        return lambda value: value is None or type(value) is bool
+    if kind == "integer":
+        high = 2**31 if node.format == "int32" else 2**63
+        return lambda value: value is None or (type(value) is int and -high <= value < high)
+    if kind == "number":
+        return lambda value: value is None or type(value) in (int, float)
+    return _anything
+
+
+def _anything(value: Any) -> bool:
+    return True

@@ -1,0 +1,107 @@
+"""Defaults of a schema, as CustomResourceDefinitions apply them.
+
+Rules. A missing field gets a copy of its default; what was there, zero values and nulls of nullable fields
+included, stays. A null for a field that is not nullable counts as missing: it gives way to the default, or
+is dropped where there is none (items of lists stay, and are refused later). Then the fields that are there
+are entered: below an object that is missing nothing is defaulted, unless a default just put the object
+there. Items of lists and values of maps are entered likewise; ``allOf`` and its like hold no defaults.
+Source: apiextensions' schema/defaulting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apimachinery.schema_node import MISSING, Node
+
+Defaulter = Callable[[Any], None]
+Maker = Callable[[], Any]
+
+
+def compile_defaulter(node: Node) -> Defaulter | None:
+    """The closure that fills in the defaults below a node, in place; None where there is nothing to enter."""
+    if node.items is not None and not (node.properties or isinstance(node.additional, Node)):
+        return _list_defaulter(node.items)
+    if not node.properties and not isinstance(node.additional, Node):
+        return None
+    enter_list = _list_defaulter(node.items) if node.items is not None else None
+    children = {name: made for name, child in node.properties.items() if (made := compile_defaulter(child))}
+    values = compile_defaulter(node.additional) if isinstance(node.additional, Node) else None
+    missing = [
+        (name, _maker(child.default))
+        for name, child in node.properties.items()
+        if child.default is not MISSING
+    ]
+    known, get_child, several = node.properties, children.get, list(children.items())
+
+    def fill(value: Any) -> None:
+        if type(value) is not dict:
+            if enter_list is not None:
+                enter_list(value)
+            return
+        if None in value.values():
+            _replace_nulls(node, value)
+        for name, make in missing:
+            if name not in value:
+                value[name] = make()
+        if values is not None:
+            for name, each in value.items():
+                if name not in known:
+                    values(each)
+        if len(several) < len(value):
+            for name, enter in several:
+                if name in value:
+                    enter(value[name])
+        elif several:
+            for name, each in value.items():
+                if (enter_child := get_child(name)) is not None:
+                    enter_child(each)
+
+    return fill
+
+
+def _list_defaulter(items: Node) -> Defaulter | None:
+    enter = compile_defaulter(items)
+    make = _maker(items.default) if items.default is not MISSING and not items.nullable else None
+    if enter is None and make is None:
+        return None
+
+    def fill(value: Any) -> None:
+        if type(value) is not list:
+            return
+        if make is not None and None in value:
+            value[:] = [make() if each is None else each for each in value]
+        if enter is not None:
+            for each in value:
+                enter(each)
+
+    return fill
+
+
+def _replace_nulls(node: Node, value: dict[str, Any]) -> None:
+    for name in [name for name, each in value.items() if each is None]:
+        child = node.properties.get(name)
+        if child is None and isinstance(node.additional, Node):
+            child = node.additional
+        if child is None or child.nullable:
+            continue
+        if child.default is MISSING:
+            del value[name]
+        else:
+            value[name] = _maker(child.default)()
+
+
+def _maker(default: Any) -> Maker:
+    """A function that gives a fresh copy of a default."""
+    if isinstance(default, dict):
+        return _dict_maker(default) if default else dict
+    if isinstance(default, list):
+        made = [_maker(each) for each in default]
+        return lambda: [make() for make in made]
+    return lambda: default
+
+
+def _dict_maker(default: dict[str, Any]) -> Maker:
+    made = [(name, _maker(each)) for name, each in default.items()]
+    return lambda: {name: make() for name, make in made}

@@ -1,0 +1,99 @@
+"""The metadata of custom and embedded resources.
+
+Decoded as ObjectMeta, and written back without what is empty.
+
+Rules of apiextensions' objectmeta coercion. Metadata that does not decode fails the request; unknown fields
+of it are dropped, in the order of their names; what ObjectMeta leaves out when it is empty is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from apimachinery.decoding import Decoder
+from apimachinery.meta.field_errors import FieldError, invalid_value
+from apimachinery.meta.object_meta_schema import DEFINITIONS, OBJECT_META
+from apimachinery.schema_node import Node, SchemaReader
+
+_DECODER = Decoder(SchemaReader(DEFINITIONS).definition(OBJECT_META))
+_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")
+_EMPTY: tuple[Any, ...] = (None, "", 0, {}, [])
+_KEPT_ZERO = frozenset({"deletionGracePeriodSeconds"})
+
+
+def metadata_fault(resource: Any) -> str | None:
+    """Why a resource's ``metadata`` cannot be decoded, None where it can or is missing."""
+    if not isinstance(resource, dict):
+        return None
+    metadata = resource.get("metadata")
+    return None if metadata is None else _DECODER.fault(metadata)
+
+
+def prune_metadata(resource: Any, path: str = "") -> list[str]:
+    """Normalize a resource's ``metadata`` in place; the paths of the unknown fields that were dropped."""
+    if not isinstance(resource, dict) or not isinstance(resource.get("metadata"), dict):
+        return []
+    metadata = resource["metadata"]
+    dropped: list[str] = []
+    if not _DECODER.fits(metadata):
+        in_order = _sorted(metadata)
+        dropped = _DECODER.unknown(in_order, drop=True, path=f"{path}.metadata" if path else "metadata")
+        metadata.clear()
+        metadata.update(in_order)
+    for name in [name for name, each in metadata.items() if not each and name not in _KEPT_ZERO]:
+        if metadata[name] is not False:
+            del metadata[name]
+    if metadata.get("deletionGracePeriodSeconds", 0) is None:
+        del metadata["deletionGracePeriodSeconds"]
+    for owner in metadata.get("ownerReferences") or ():
+        if isinstance(owner, dict):
+            for name in [name for name, each in owner.items() if each is None]:
+                del owner[name]
+            for name in _OWNER_FIELDS:
+                owner.setdefault(name, "")
+    return dropped
+
+
+def embedded_fault(node: Node, value: Any) -> str | None:
+    """Why an embedded resource cannot be decoded: the first such fault, with its field and value."""
+    fault = next(_embedded_faults(node, value, ""), None)
+    return None if fault is None else str(fault)
+
+
+def _embedded_faults(node: Node, value: Any, field: str) -> Iterator[FieldError]:
+    for resource, at in embedded_resources(node, value, field):
+        for name in ("apiVersion", "kind"):
+            if name in resource and not isinstance(resource[name], str):
+                yield invalid_value(f"{at}.{name}" if at else name, resource[name], "must be a string")
+        if (text := metadata_fault(resource)) is not None:
+            yield invalid_value(f"{at}.metadata" if at else "metadata", resource["metadata"], text)
+
+
+def prune_embedded(node: Node, value: Any) -> list[str]:
+    """Normalize the metadata of every embedded resource, in place; the paths of what was dropped."""
+    dropped: list[str] = []
+    for resource, at in embedded_resources(node, value, ""):
+        dropped += prune_metadata(resource, at)
+    return dropped
+
+
+def embedded_resources(node: Node, value: Any, field: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every embedded resource of a value with its path, outer ones first, siblings by name."""
+    if isinstance(value, dict):
+        if node.embedded:
+            yield value, field
+        for name in sorted(value):
+            if (child := node.properties.get(name)) is not None:
+                yield from embedded_resources(child, value[name], f"{field}.{name}" if field else name)
+            elif isinstance(node.additional, Node):
+                yield from embedded_resources(node.additional, value[name], f"{field}[{name}]")
+    elif isinstance(value, list) and node.items is not None:
+        for index, item in enumerate(value):
+            yield from embedded_resources(node.items, item, f"{field}[{index}]")
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return [_sorted(each) for each in value] if isinstance(value, list) else value
