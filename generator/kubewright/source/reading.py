@@ -15,6 +15,7 @@ from kubewright.ir.types import Json
 from kubewright.source import kubernetes_validate
 from kubewright.source.catalog import read_catalog
 from kubewright.source.definitions import META_V1
+from kubewright.source.rules import read_rules
 
 
 def read_kubernetes(release: str, catalog: Path | None, diagnostics: Diagnostics) -> Fragment | None:
@@ -42,13 +43,5 @@ def read_library(diagnostics: Diagnostics) -> Fragment | None:
 
 
 def read_facts(folder: Path | None, diagnostics: Diagnostics) -> tuple[tuple[str, Json], ...]:
-    """The declared rules below ``folder``: (path without suffix, content), sorted by path."""
-    del diagnostics
-    if folder is None or not folder.is_dir():
-        return ()
-    import yaml
-
-    return tuple(
-        (path.relative_to(folder).with_suffix("").as_posix(), yaml.load(path.read_bytes(), yaml.CSafeLoader))
-        for path in sorted(folder.rglob("*.yaml"))
-    )
+    """The declared rules below ``folder``, by the name of their folder (``defaults``, ``conversions``, …) or file."""
+    return () if folder is None else read_rules(folder, diagnostics)

@@ -7,6 +7,7 @@ that were understood still go on, so that one run tells all. Codes K160-K169 are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path as FilePath
 from typing import Any
 
 from kubewright.diagnostics import Diagnostics
@@ -14,12 +15,36 @@ from kubewright.ir.paths import Path, parse_path
 from kubewright.ir.rules import TESTS, Condition, DefaultRule, StrategyRules, TypeRules, ZeroValues
 from kubewright.ir.types import ABSENT, Json
 from kubewright.location import Document, escape_pointer
+from kubewright.source.text import read_single
 
 ACTIONS = ("default", "set", "default-entries", "remove", "call")
 _OPTIONS = frozenset(
     {"value", "copy", "from", "text", "lower", "collect", "create", "zero", "when", "function"}
 )
 _SOURCES = ("value", "copy", "text", "collect")
+
+
+def read_rules(folder: FilePath, diagnostics: Diagnostics) -> tuple[tuple[str, Json], ...]:
+    """All rule files below ``folder``: the name of each folder (or of ``zero_values.yaml``) → what was read."""
+    readers: dict[str, Callable[[Document, Diagnostics], tuple[Any, ...]]] = {
+        "defaults": read_default_rules,
+        "strategies": read_strategies,
+        "zero_values": read_zero_values,
+    }
+    found: list[tuple[str, Json]] = []
+    for name, read in readers.items():
+        files = sorted((folder / name).glob("*.yaml"))
+        single = folder / f"{name}.yaml"
+        if single.is_file():
+            files.append(single)
+        rules: list[Any] = []
+        for path in files:
+            document = read_single(path, diagnostics)
+            if document is not None:
+                rules += read(document, diagnostics)
+        if files:
+            found.append((name, tuple(rules)))
+    return tuple(found)
 
 
 def read_default_rules(document: Document, diagnostics: Diagnostics) -> tuple[TypeRules, ...]:
