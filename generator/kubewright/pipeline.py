@@ -89,7 +89,9 @@ def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> Non
         fixups = [fixup for fixup in FIXUPS if fixup.applies_to(document.value)]
         waived |= {fixup.name: waived.get(fixup.name, 0) for fixup in fixups}
         for fault in faults:
-            known = next((f for f in fixups if f.waives(fault.message, fault.instance_is_empty, fault.rule)), None)
+            known = next(
+                (f for f in fixups if f.waives(fault.message, fault.instance_is_empty, fault.rule)), None
+            )
             if known is not None:
                 waived[known.name] += 1
             else:
@@ -182,7 +184,9 @@ def generate(
 def origins(package: Package) -> tuple[str, ...]:
     """The sources of a package as generated headers name them: without the path of anyone's machine."""
     return tuple(
-        f"Kubernetes {source.release}" if isinstance(source, KubernetesSource) else source.path.name
+        f"Kubernetes {source.release}"
+        if isinstance(source, KubernetesSource)
+        else source.label or source.path.name
         for source in package.sources
     )
 

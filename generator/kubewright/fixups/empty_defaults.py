@@ -33,7 +33,9 @@ def _properties(schema: Any) -> list[Any]:
 def _is_suspect(place: Any, schemas: Any) -> bool:
     if not isinstance(place, dict) or place.get("default") != {} or not isinstance(place.get("allOf"), list):
         return False
-    names = [str(part.get("$ref", "")).rpartition("/")[2] for part in place["allOf"] if isinstance(part, dict)]
+    names = [
+        str(part.get("$ref", "")).rpartition("/")[2] for part in place["allOf"] if isinstance(part, dict)
+    ]
     return any(isinstance(schemas.get(name), dict) and schemas[name].get("required") for name in names)
 
 

@@ -105,9 +105,7 @@ class _Reader:
             resources.append(self._resource(spec, names, group, kind, name, version, place, new[0].name))
         if sum(1 for v in versions if isinstance(v, dict) and v.get("storage") is True) != 1:
             self.fault("exactly one version must be the storage version", "/spec/versions")
-        return Fragment(
-            origin=self.document.file, definitions=tuple(definitions), resources=tuple(resources)
-        )
+        return Fragment(origin=self.document.file, definitions=tuple(definitions), resources=tuple(resources))
 
     def _version(
         self, spec: Json, names: Json, group: str, kind: str, version: str, body: Json, place: str
@@ -214,9 +212,7 @@ class _Reader:
             )
         if given.get("status") is not None:
             found.append(
-                Subresource(
-                    name="status", verbs=_SUBRESOURCE_VERBS, group=group, version=version, kind=kind
-                )
+                Subresource(name="status", verbs=_SUBRESOURCE_VERBS, group=group, version=version, kind=kind)
             )
         return tuple(found)
 
@@ -304,5 +300,3 @@ def _dicts(value: Json) -> list[Json]:
 def is_crd(value: Json) -> bool:
     """Whether a parsed document says that it is a CustomResourceDefinition of any version."""
     return isinstance(value, dict) and value.get("kind") == KIND
-
-

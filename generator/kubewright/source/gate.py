@@ -42,13 +42,11 @@ def find_faults(value: Json) -> list[Fault]:
 def _judge(value: Json) -> Iterable[Fault]:
     import openapi_spec_validator
 
-    version = str(value.get("openapi", ""))
+    validator: Any = openapi_spec_validator.OpenAPIV30SpecValidator
     if "swagger" in value:
         validator = openapi_spec_validator.OpenAPIV2SpecValidator
-    elif version.startswith("3.1"):
+    elif str(value.get("openapi", "")).startswith("3.1"):
         validator = openapi_spec_validator.OpenAPIV31SpecValidator
-    else:
-        validator = openapi_spec_validator.OpenAPIV30SpecValidator
     try:
         for error in validator(value).iter_errors():
             yield Fault(
@@ -91,7 +89,9 @@ def _write_verdict(path: Path, faults: list[Fault]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps([[f.pointer, f.message, f.instance_is_empty, f.rule] for f in faults]))
+        temporary.write_text(
+            json.dumps([[f.pointer, f.message, f.instance_is_empty, f.rule] for f in faults])
+        )
         temporary.replace(path)
     except OSError:
         return

@@ -58,7 +58,10 @@ class _Found:
 
 
 def read_resources(
-    document: Document, definitions: Mapping[Gvk, str], list_kinds: Mapping[str, str], diagnostics: Diagnostics
+    document: Document,
+    definitions: Mapping[Gvk, str],
+    list_kinds: Mapping[str, str],
+    diagnostics: Diagnostics,
 ) -> tuple[Resource, ...]:
     """The resources of ``document``. ``definitions`` names the definition of each GVK; ``list_kinds`` the kind
     of each definition. A resource whose kind has no definition is an error."""

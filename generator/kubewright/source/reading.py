@@ -131,7 +131,10 @@ def _kustomized(file: Path, diagnostics: Diagnostics, above: tuple[Path, ...]) -
             place = document.at(f"/{key}/{index}")
             if not isinstance(entry, str) or "://" in entry or entry.startswith("github.com/"):
                 diagnostics.error(
-                    "K013", f"cannot read the kustomize resource {entry!r}", place, "only local paths are read"
+                    "K013",
+                    f"cannot read the kustomize resource {entry!r}",
+                    place,
+                    "only local paths are read",
                 )
                 continue
             target = file.parent / entry
