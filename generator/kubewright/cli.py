@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "lint": ("kubewright.tools.lint", "check API descriptions against conventions and the deprecation policy"),
     "generate": ("kubewright.tools.generate", "make typed models and everything else from API descriptions"),
 }
 """Sub-command → (module, one line of help)."""

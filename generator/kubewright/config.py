@@ -33,11 +33,9 @@ DEFAULT_RELEASE = "1.37"
 
 @dataclass(frozen=True, slots=True)
 class PathSource:
-    """A file or folder of specs; what it holds is found out by reading it. ``label`` is the path as it was
-    written, which generated headers show: it says nothing of anyone's machine."""
+    """A file or folder of specs; what it holds is found out by reading it."""
 
     path: Path
-    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +201,7 @@ class _Reader:
 
     def _source(self, item: Any, place: str) -> Source | None:
         if isinstance(item, str):
-            return PathSource(self.folder / item, item)
+            return PathSource(self.folder / item)
         if isinstance(item, dict) and list(item) == ["kubernetes"] and isinstance(item["kubernetes"], str):
             return KubernetesSource(item["kubernetes"])
         self.fault('a source is a path, or `kubernetes: "1.37"` (quoted)', place)

@@ -74,8 +74,7 @@ class LoopbackAdmin:
 
 
 def _without_port(host: str) -> str:
-    name, found, port = host.rpartition(":")
-    return name if found and port.isdigit() else host
+    return host if host.endswith("]") else host.rpartition(":")[0]
 
 
 def unauthorized() -> ApiError:

@@ -1,0 +1,213 @@
+"""``kubewright lint``: API conventions and deprecation policy, on any spec.
+
+Exit codes: 0 nothing at or above ``--fail-on`` (warning unless said otherwise), 1 findings, 2 unusable input or
+settings. Settings stand in ``[tool.kubewright.lint]`` of pyproject.toml or in a TOML file given by ``--config``;
+the command line wins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+from kubewright.config import KubernetesSource, Package, PathSource
+from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.tools import reporting
+from kubewright.tools.linting import baseline
+from kubewright.tools.linting.run import Finding, Settings, lint, load_rules
+
+_KEYS: Final = {"profile", "select", "ignore", "severity", "exclude", "baseline", "fail-on"}
+_WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
+
+
+class SettingsError(Exception):
+    """A setting cannot be used; the text names it."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument(
+        "paths", nargs="*", type=Path, help="OpenAPI documents, CRD manifests, folders of them"
+    )
+    parser.add_argument(
+        "--kubernetes", metavar="RELEASE", help="lint the built-in kinds of a release, such as 1.37"
+    )
+    parser.add_argument(
+        "--profile", choices=("crd", "native"), help="whose rules (default crd; native with --kubernetes)"
+    )
+    parser.add_argument(
+        "--select", action="append", metavar="CODE", help="only these rules, or groups such as L2"
+    )
+    parser.add_argument("--ignore", action="append", metavar="CODE", help="not these rules")
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="settings (default: pyproject.toml here, if any)"
+    )
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help="findings agreed to be mended later")
+    parser.add_argument(
+        "--update-baseline",
+        action="store_true",
+        help="take out of the baseline what is mended; write it if it is new",
+    )
+    parser.add_argument("--fail-on", choices=("error", "warning", "note"), help="what makes the exit code 1")
+    parser.add_argument("--quiet-notes", action="store_true", help="do not report notes")
+    parser.add_argument("--format", choices=sorted(reporting.FORMATS), default="text", dest="output_format")
+    parser.add_argument(
+        "--explain", metavar="CODE", help="say what a rule wants, why, and where it comes from; or `all`"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the sub-command."""
+    if options.explain:
+        return _explain(options.explain)
+    try:
+        given = _settings_of(options)
+        settings, fail_on, known = _resolve(options, given)
+    except (SettingsError, baseline.BaselineError) as error:
+        print(f"kubewright lint: {error}", file=sys.stderr)
+        return 2
+    if not options.paths and not options.kubernetes:
+        print(
+            "kubewright lint: nothing to lint: name files or folders, or --kubernetes RELEASE",
+            file=sys.stderr,
+        )
+        return 2
+    findings, faults = _lint(options, settings)
+    if faults.has_errors:
+        sys.stdout.write(reporting.FORMATS[options.output_format]([*faults], {}))
+        return 2
+    if known is not None:
+        try:
+            findings, stale = _against(findings, known, update=options.update_baseline)
+        except baseline.BaselineError as error:
+            print(f"kubewright lint: {error}", file=sys.stderr)
+            return 2
+    else:
+        stale = 0
+    shown = [f.diagnostic for f in findings]
+    titles = {code: rule.name for code, rule in load_rules().items()}
+    sys.stdout.write(reporting.FORMATS[options.output_format](shown, titles))
+    if options.output_format == "text":
+        print(reporting.count(shown), file=sys.stderr)
+    if stale:
+        print(
+            f"kubewright lint: {known}: {stale} known finding{'s are' if stale > 1 else ' is'} gone: "
+            "run with --update-baseline, so that mended stays mended",
+            file=sys.stderr,
+        )
+    return int(bool(stale) or any(_WEIGHT[d.severity] >= _WEIGHT[fail_on] for d in shown))
+
+
+def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding], Diagnostics]:
+    from kubewright.pipeline import read_api
+
+    diagnostics = Diagnostics()
+    sources: list[PathSource | KubernetesSource] = [PathSource(path) for path in options.paths]
+    if options.kubernetes:
+        sources.append(KubernetesSource(options.kubernetes))
+    api = read_api(Package(name="linted", sources=tuple(sources), documentation=True), diagnostics)
+    return ([] if diagnostics.has_errors else lint(api, settings)), diagnostics
+
+
+def _against(findings: list[Finding], path: Path, *, update: bool) -> tuple[list[Finding], int]:
+    """The findings beyond the baseline, and how many of its entries are stale."""
+    if update and not path.exists():
+        baseline.write(path, baseline.of(findings))
+        return [], 0
+    known = baseline.read(path)
+    beyond, kept = baseline.compare(findings, known)
+    stale = sum(len(places) for places in known.values()) - sum(len(places) for places in kept.values())
+    if update:
+        baseline.write(path, kept)
+        stale = 0
+    return beyond, stale
+
+
+def _settings_of(options: argparse.Namespace) -> dict[str, Any]:
+    path: Path = options.config or Path("pyproject.toml")
+    if options.config is None and not path.is_file():
+        return {}
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{path}: {error}") from None
+    section = document.get("tool", {}).get("kubewright", {}).get("lint", {})
+    found = section if path.name == "pyproject.toml" else section or document
+    if not isinstance(found, dict):
+        raise SettingsError(f"{path}: tool.kubewright.lint must be a table")
+    for key in found:
+        if key not in _KEYS:
+            raise SettingsError(f"{path}: unknown setting {key!r}; there are: {', '.join(sorted(_KEYS))}")
+    return found
+
+
+def _resolve(options: argparse.Namespace, given: dict[str, Any]) -> tuple[Settings, Severity, Path | None]:
+    codes = load_rules()
+
+    def texts(key: str) -> tuple[str, ...]:
+        value = given.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise SettingsError(f"{key}: must be a list of strings")
+        return tuple(value)
+
+    def known_codes(key: str, values: tuple[str, ...]) -> tuple[str, ...]:
+        for value in values:
+            if not any(code.startswith(value) for code in codes):
+                raise SettingsError(f"{key}: there is no rule {value}; `--explain all` lists them")
+        return values
+
+    profile = options.profile or given.get("profile") or ("native" if options.kubernetes else "crd")
+    if profile not in ("crd", "native"):
+        raise SettingsError(f"profile: {profile!r} is neither crd nor native")
+    severities = given.get("severity", {})
+    if not isinstance(severities, dict):
+        raise SettingsError("severity: must be a table of rule codes")
+    off = tuple(code for code, level in severities.items() if level == "off")
+    levels = {s.value: s for s in Severity}
+    for code, level in severities.items():
+        if level != "off" and level not in levels:
+            raise SettingsError(f"severity.{code}: {level!r} is none of error, warning, note, off")
+    known_codes("severity", tuple(severities))
+    fail_on = options.fail_on or given.get("fail-on") or "warning"
+    if fail_on not in levels:
+        raise SettingsError(f"fail-on: {fail_on!r} is none of error, warning, note")
+    ignore = tuple(options.ignore or ()) + texts("ignore")
+    settings = Settings(
+        profile="native" if profile == "native" else "crd",
+        select=known_codes("select", tuple(options.select or ()) or texts("select")) or ("L",),
+        ignore=known_codes("ignore", ignore) + off,
+        severity={code: levels[level] for code, level in severities.items() if level != "off"},
+        least=Severity.WARNING if options.quiet_notes else Severity.NOTE,
+        exclude=texts("exclude"),
+    )
+    path = options.baseline or (Path(given["baseline"]) if isinstance(given.get("baseline"), str) else None)
+    if path is not None and not options.update_baseline and not path.exists():
+        raise SettingsError(f"{path}: no such baseline; --update-baseline writes the first one")
+    return settings, levels[fail_on], path
+
+
+def _explain(code: str) -> int:
+    rules = load_rules()
+    if code == "all":
+        for rule in rules.values():
+            check = rule.of_place or rule.of_kind or rule.of_api
+            print(f"{rule.code}  {rule.severity.value:8s} {rule.name:22s} {(check.__doc__ or '').strip()}")
+        return 0
+    if code not in rules:
+        print(f"kubewright lint: there is no rule {code}; `--explain all` lists them", file=sys.stderr)
+        return 2
+    rule = rules[code]
+    check = rule.of_place or rule.of_kind or rule.of_api
+    print(f"{rule.code} {rule.name} ({rule.severity.value}; profiles: {', '.join(sorted(rule.profiles))})")
+    for title, said in (
+        ("Rule", (check.__doc__ or "").strip()),
+        ("Why", rule.rationale),
+        ("Source", rule.source),
+        ("Do", rule.hint),
+    ):
+        print(textwrap.fill(f"{title}: {said}", 100, initial_indent="  ", subsequent_indent="    "))
+    return 0

@@ -1,0 +1,119 @@
+"""Every place of a kind, with its path and the places around it.
+
+References are followed where the definition belongs to the linted API; what is another API's (a Pod template in a
+custom resource, meta/v1 types) is a leaf: its authors are not the ones who read the findings. Each definition is
+entered once per kind, so recursive types end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kubewright.ir.types import (
+    Definition,
+    EmbeddedObject,
+    Field,
+    ListOf,
+    MapOf,
+    Ref,
+    Struct,
+    Value,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place: ``path`` as people write it, ``name`` the field's own (empty for items and map values)."""
+
+    path: str
+    name: str
+    value: Value
+    required: bool
+    owner: Struct | None
+    parent: Place | None
+    target: Value
+    """What stands here once references are followed: ``value`` itself, or the definition it refers to."""
+
+    @property
+    def in_status(self) -> bool:
+        """Whether it lies in ``status``."""
+        return self.path == "status" or self.path.startswith(("status.", "status["))
+
+    @property
+    def in_spec(self) -> bool:
+        """Whether it lies in ``spec``."""
+        return self.path == "spec" or self.path.startswith(("spec.", "spec["))
+
+    @property
+    def in_metadata(self) -> bool:
+        """Whether it lies in ``metadata``, which belongs to Kubernetes."""
+        return self.path == "metadata" or self.path.startswith("metadata.")
+
+    @property
+    def doc(self) -> str:
+        """The description: the field's, or that of the definition it refers to."""
+        return self.value.doc or self.target.doc
+
+
+def places_of(definition: Definition, definitions: Mapping[str, Definition]) -> Iterator[Place]:
+    """All places below a definition, in document order."""
+    body = struct_of(definition.value)
+    if body is not None:
+        for field in body.fields:
+            yield from _field(field, body, None, definition, definitions, frozenset({definition.name}))
+
+
+def struct_of(value: Value) -> Struct | None:
+    """The struct that stands at a value, embedded objects included."""
+    kind = value.type
+    return kind if isinstance(kind, Struct) else kind.body if isinstance(kind, EmbeddedObject) else None
+
+
+def _field(
+    field: Field,
+    owner: Struct,
+    parent: Place | None,
+    home: Definition,
+    definitions: Mapping[str, Definition],
+    seen: frozenset[str],
+) -> Iterator[Place]:
+    path = f"{parent.path}.{field.wire_name}" if parent is not None else field.wire_name
+    yield from _value(
+        path, field.wire_name, field.value, field.required, owner, parent, home, definitions, seen
+    )
+
+
+def _value(
+    path: str,
+    name: str,
+    value: Value,
+    required: bool,
+    owner: Struct | None,
+    parent: Place | None,
+    home: Definition,
+    definitions: Mapping[str, Definition],
+    seen: frozenset[str],
+) -> Iterator[Place]:
+    target, inside = value, seen
+    if isinstance(value.type, Ref):
+        found = definitions.get(value.type.name)
+        if found is not None:
+            target = found.value
+            ours = found.group == home.group and found.name not in seen
+            inside = seen | {found.name} if ours else frozenset()
+    place = Place(path, name, value, required, owner, parent, target)
+    yield place
+    if isinstance(value.type, Ref) and not inside:
+        return
+    kind = target.type
+    body = struct_of(target)
+    if body is not None:
+        for field in body.fields:
+            yield from _field(field, body, place, home, definitions, inside)
+        if body.extra is not None:
+            yield from _value(f"{path}{{}}", "", body.extra, False, None, place, home, definitions, inside)
+    elif isinstance(kind, ListOf):
+        yield from _value(f"{path}[]", "", kind.items, False, None, place, home, definitions, inside)
+    elif isinstance(kind, MapOf):
+        yield from _value(f"{path}{{}}", "", kind.values, False, None, place, home, definitions, inside)

@@ -1,0 +1,177 @@
+"""What a rule is.
+
+A rule is a function from a ``Subject`` (the whole API, a resource, or a place in one) to messages, and the facts
+that explain it: code, severity, profiles, why, where the rule comes from, and what to do. Codes are stable and
+never reused: L1 names, L2 types, L3 shape, L4 documentation, L5 versions. ``RULES`` fills as the rule modules are
+imported; ``run.load_rules`` imports them all.
+
+Profiles: ``crd`` for custom resources, ``native`` for API groups in the manner of Kubernetes' own. They differ where
+the ecosystems do: an API machinery of one's own has Go types and hand-written validation behind it, a CRD has only
+what its schema says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from kubewright.diagnostics import Severity
+from kubewright.ir.api import Api, Resource
+from kubewright.ir.types import Definition
+from kubewright.location import Location
+from kubewright.tools.linting.places import Place
+
+Profile: TypeAlias = Literal["crd", "native"]
+BOTH: Final[frozenset[Profile]] = frozenset({"crd", "native"})
+CRD: Final[frozenset[Profile]] = frozenset({"crd"})
+NATIVE: Final[frozenset[Profile]] = frozenset({"native"})
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One served kind: its resource, its definition, and every place inside it."""
+
+    api: Api
+    resource: Resource
+    definition: Definition
+    places: tuple[Place, ...]
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether objects of the kind can be read back: reviews (create only) answer and are gone."""
+        return "get" in self.resource.verbs
+
+    def find(self, path: str) -> Place | None:
+        """The place at ``path`` (``spec.replicas``, ``status.conditions[]``), or None."""
+        for place in self.places:
+            if place.path == path:
+                return place
+        return None
+
+
+Finding: TypeAlias = tuple[Location, str, str]
+"""Where, the path shown (``widgets.example.com/v1: spec.size``), and what is wrong there."""
+
+KindCheck: TypeAlias = Callable[[Kind], Iterator[tuple[Place | None, str]]]
+PlaceCheck: TypeAlias = Callable[[Place, Kind], Iterator[str]]
+ApiCheck: TypeAlias = Callable[[Api], Iterator[tuple[Resource, str]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule and everything ``--explain`` says about it."""
+
+    code: str
+    name: str
+    severity: Severity
+    profiles: frozenset[Profile]
+    rationale: str
+    source: str
+    hint: str
+    of_place: PlaceCheck | None = None
+    of_kind: KindCheck | None = None
+    of_api: ApiCheck | None = None
+
+
+RULES: Final[dict[str, Rule]] = {}
+
+CONVENTIONS: Final = "API conventions"
+DEPRECATION: Final = "Deprecation policy"
+CRD_DOCS: Final = "CustomResourceDefinition documentation"
+
+
+def _add(rule: Rule) -> None:
+    if rule.code in RULES:
+        raise ValueError(f"two lint rules have the code {rule.code}")
+    RULES[rule.code] = rule
+
+
+def place_rule(
+    code: str,
+    name: str,
+    severity: Severity,
+    profiles: frozenset[Profile],
+    *,
+    why: str,
+    source: str,
+    hint: str,
+) -> Callable[[PlaceCheck], PlaceCheck]:
+    """Registers a rule that looks at one place."""
+
+    def register(check: PlaceCheck) -> PlaceCheck:
+        _add(
+            Rule(
+                code=code,
+                name=name,
+                severity=severity,
+                profiles=profiles,
+                rationale=why,
+                source=source,
+                hint=hint,
+                of_place=check,
+            )
+        )
+        return check
+
+    return register
+
+
+def kind_rule(
+    code: str,
+    name: str,
+    severity: Severity,
+    profiles: frozenset[Profile],
+    *,
+    why: str,
+    source: str,
+    hint: str,
+) -> Callable[[KindCheck], KindCheck]:
+    """Registers a rule that looks at one kind as a whole."""
+
+    def register(check: KindCheck) -> KindCheck:
+        _add(
+            Rule(
+                code=code,
+                name=name,
+                severity=severity,
+                profiles=profiles,
+                rationale=why,
+                source=source,
+                hint=hint,
+                of_kind=check,
+            )
+        )
+        return check
+
+    return register
+
+
+def api_rule(
+    code: str,
+    name: str,
+    severity: Severity,
+    profiles: frozenset[Profile],
+    *,
+    why: str,
+    source: str,
+    hint: str,
+) -> Callable[[ApiCheck], ApiCheck]:
+    """Registers a rule that looks at all resources together."""
+
+    def register(check: ApiCheck) -> ApiCheck:
+        _add(
+            Rule(
+                code=code,
+                name=name,
+                severity=severity,
+                profiles=profiles,
+                rationale=why,
+                source=source,
+                hint=hint,
+                of_api=check,
+            )
+        )
+        return check
+
+    return register

@@ -1,0 +1,113 @@
+"""Applying a profile of rules to an API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final
+
+from kubewright.diagnostics import Diagnostic, Severity
+from kubewright.ir.api import Api, Resource
+from kubewright.location import Location
+from kubewright.tools.linting.places import places_of
+from kubewright.tools.linting.rule import RULES, Kind, Profile, Rule
+
+_WEIGHT: Final = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.NOTE: 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What to check. ``select`` and ``ignore`` hold codes or beginnings of them (``L2``); ``severity`` overrides a
+    rule's own; ``exclude`` holds shell patterns of paths (``widgets.example.com/v1: spec.old*``)."""
+
+    profile: Profile = "crd"
+    select: tuple[str, ...] = ("L",)
+    ignore: tuple[str, ...] = ()
+    severity: Mapping[str, Severity] = field(default_factory=dict)
+    least: Severity = Severity.NOTE
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding: its diagnostic, the rule, and the path that a baseline keeps."""
+
+    diagnostic: Diagnostic
+    rule: Rule
+    path: str
+
+
+def load_rules() -> Mapping[str, Rule]:
+    """All rules, by code."""
+    from kubewright.tools.linting import docs, names, shape, types, versions
+
+    assert all((docs, names, shape, types, versions))  # imported for their registrations
+    return dict(sorted(RULES.items()))
+
+
+def chosen(settings: Settings) -> list[Rule]:
+    """The rules of a profile that are selected and not ignored, with their severities overridden."""
+    found = []
+    for rule in load_rules().values():
+        severity = settings.severity.get(rule.code, rule.severity)
+        if (
+            settings.profile in rule.profiles
+            and rule.code.startswith(settings.select)
+            and not (settings.ignore and rule.code.startswith(settings.ignore))
+            and _WEIGHT[severity] >= _WEIGHT[settings.least]
+        ):
+            found.append(rule)
+    return found
+
+
+def lint(api: Api, settings: Settings) -> list[Finding]:
+    """All findings, in order of place. A place that several kinds share is reported once for each rule."""
+    rules = chosen(settings)
+    findings: dict[tuple[str, Location, str], Finding] = {}
+
+    def add(rule: Rule, location: Location, path: str, message: str) -> None:
+        if any(fnmatchcase(path, pattern) for pattern in settings.exclude):
+            return
+        severity = settings.severity.get(rule.code, rule.severity)
+        shown = Diagnostic(rule.code, severity, f"{path}: {message}", location, rule.hint)
+        findings.setdefault((rule.code, location, message), Finding(shown, rule, path))
+
+    for rule in rules:
+        if rule.of_api is not None:
+            for resource, message in rule.of_api(api):
+                add(rule, resource.location, _name(resource), message)
+    for kind in kinds_of(api):
+        name = _name(kind.resource)
+        for rule in rules:
+            if rule.of_kind is not None:
+                for place, message in rule.of_kind(kind):
+                    location = place.value.location if place is not None else kind.definition.value.location
+                    add(rule, location, f"{name}: {place.path}" if place is not None else name, message)
+            if rule.of_place is not None:
+                for place in kind.places:
+                    if not place.in_metadata:
+                        for message in rule.of_place(place, kind):
+                            add(rule, place.value.location, f"{name}: {place.path}", message)
+    return sorted(
+        findings.values(), key=lambda f: (f.diagnostic.location, f.diagnostic.code, f.diagnostic.message)
+    )
+
+
+def kinds_of(api: Api) -> list[Kind]:
+    """Every served kind of an API, with all its places."""
+    definitions = {d.name: d for d in api.definitions}
+    found = []
+    for resource in api.resources:
+        definition = definitions.get(resource.definition)
+        if definition is not None:
+            found.append(Kind(api, resource, definition, tuple(places_of(definition, definitions))))
+    return found
+
+
+def _name(resource: Resource) -> str:
+    return (
+        f"{resource.plural}.{resource.group}/{resource.version}"
+        if resource.group
+        else f"{resource.plural}/{resource.version}"
+    )

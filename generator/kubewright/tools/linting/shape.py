@@ -1,0 +1,355 @@
+"""L3: the shape of a kind: spec and status, conditions, subresources, columns, rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from kubewright.diagnostics import Severity
+from kubewright.ir.merge import ListType
+from kubewright.ir.types import Absent, ListOf, Primitive, Ref, Scalar, Struct
+from kubewright.tools.linting.places import Place, struct_of
+from kubewright.tools.linting.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, Kind, kind_rule, place_rule
+
+_CONDITION: Final = {"type", "status", "lastTransitionTime", "reason", "message"}
+_STEP: Final = re.compile(r"\.([A-Za-z0-9_$-]+)|\['([^']*)'\]|\[(\d+|\*)\]")
+_COLUMN_TYPES: Final = {
+    "integer": {Primitive.INTEGER},
+    "number": {Primitive.NUMBER, Primitive.INTEGER},
+    "boolean": {Primitive.BOOLEAN},
+}
+
+
+@kind_rule(
+    "L301", "top-level", Severity.WARNING, CRD,
+    why="What users want stands in spec, what is observed in status; anything beside them escapes both rules.",
+    source=f"{CONVENTIONS}: Spec and status",
+    hint="move the field into spec or status",
+)  # fmt: skip
+def top_level(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """Only apiVersion, kind, metadata, spec and status stand at the top."""
+    if kind.find("spec") is None and kind.find("status") is None:
+        return  # data kinds, such as ConfigMap, have neither
+    for place in kind.places:
+        if place.parent is None and place.name not in ("apiVersion", "kind", "metadata", "spec", "status"):
+            yield place, f'top-level field "{place.name}" is neither in spec nor in status'
+
+
+@kind_rule(
+    "L302", "status-subresource", Severity.WARNING, BOTH,
+    why="Without the subresource whoever may change the spec may also claim that it is done, and the other way round.",
+    source=f"{CONVENTIONS}: Spec and status",
+    hint="enable the status subresource, or drop status",
+)  # fmt: skip
+def status_subresource(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """status stands if and only if the subresource does."""
+    enabled = any(s.name == "status" for s in kind.resource.subresources)
+    status = kind.find("status")
+    if status is not None and not enabled and kind.is_stored:
+        yield status, "status is declared, but the status subresource is not enabled"
+    if status is None and enabled:
+        yield None, "the status subresource is enabled, but the schema has no status"
+
+
+@place_rule(
+    "L303", "status-optional", Severity.WARNING, BOTH,
+    why="The object is created before anything is observed: a required status cannot be filled then.",
+    source=f"{CONVENTIONS}: Spec and status",
+    hint="drop it from required",
+)  # fmt: skip
+def status_optional(place: Place, kind: Kind) -> Iterator[str]:
+    """status, and what stands directly in it, is optional."""
+    if place.required and (
+        place.path == "status" or (place.parent is not None and place.parent.path == "status")
+    ):
+        yield f'"{place.path}" is required'
+
+
+@place_rule(
+    "L304", "status-default", Severity.WARNING, BOTH,
+    why="A default claims an observation that nobody has made.",
+    source=f"{CONVENTIONS}: Spec and status",
+    hint="let the controller write it",
+)  # fmt: skip
+def status_default(place: Place, kind: Kind) -> Iterator[str]:
+    """Nothing in status has a default."""
+    if place.in_status and not isinstance(place.value.default, Absent):
+        if not (place.parent is not None and place.parent.value.merge.list_type is ListType.MAP):
+            yield f'"{place.path}" has a default'
+
+
+@kind_rule(
+    "L305", "conditions", Severity.NOTE, BOTH,
+    why="Conditions are how tools, `kubectl wait` first, learn how an object is, whatever its kind.",
+    source=f"{CONVENTIONS}: Typical status properties",
+    hint="add status.conditions, a map list by type",
+)  # fmt: skip
+def conditions(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """A status has conditions."""
+    status = kind.find("status")
+    if status is not None and kind.is_stored and kind.find("status.conditions") is None:
+        yield status, "status has no conditions"
+
+
+@kind_rule(
+    "L306", "conditions-merge", Severity.WARNING, BOTH,
+    why="Several controllers write conditions; only a map list by type lets each own its own.",
+    source=f"{CONVENTIONS}: Typical status properties",
+    hint="set list type map with the key type",
+)  # fmt: skip
+def conditions_merge(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """Conditions are a map list by type."""
+    place = kind.find("status.conditions")
+    if place is not None and isinstance(place.target.type, ListOf):
+        merge = place.value.merge
+        if merge.list_type is not ListType.MAP or merge.list_map_keys != ("type",):
+            yield place, "status.conditions is not a map list by type"
+
+
+@kind_rule(
+    "L307", "condition-fields", Severity.WARNING, BOTH,
+    why="Tools read the standard fields of a condition and nothing else.",
+    source=f"{CONVENTIONS}: Typical status properties (meta/v1 Condition)",
+    hint="use the fields of meta/v1 Condition",
+)  # fmt: skip
+def condition_fields(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """A condition has the standard fields."""
+    place = kind.find("status.conditions")
+    if place is None or not isinstance(place.target.type, ListOf):
+        return
+    items = kind.find("status.conditions[]")
+    body = struct_of(items.target) if items is not None else None
+    if body is not None:
+        missing = sorted(_CONDITION - {f.wire_name for f in body.fields})
+        if missing:
+            yield place, f"conditions lack the standard field{'s' * (len(missing) > 1)} {', '.join(missing)}"
+
+
+@place_rule(
+    "L308", "no-phase", Severity.WARNING, BOTH,
+    why="A phase is a state machine in one word: nobody can add a state without breaking somebody.",
+    source=f"{CONVENTIONS}: Typical status properties (phase is deprecated)",
+    hint="use conditions",
+)  # fmt: skip
+def no_phase(place: Place, kind: Kind) -> Iterator[str]:
+    """No status.phase."""
+    if place.path in ("status.phase", "status.state"):
+        yield f'"{place.path}" is a state machine in one word'
+
+
+@kind_rule(
+    "L309", "observed-generation", Severity.NOTE, BOTH,
+    why="Without it nobody can tell whether a status speaks of the spec as it is now.",
+    source=f"{CONVENTIONS}: Typical status properties",
+    hint="add status.observedGeneration, an int64, or observedGeneration in each condition",
+)  # fmt: skip
+def observed_generation(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """A status says of which generation it is."""
+    status = kind.find("status")
+    if (
+        status is None
+        or not kind.is_stored
+        or kind.find("spec") is None
+        or isinstance(status.target.type, Ref)
+    ):
+        return
+    own, of_condition = (
+        kind.find("status.observedGeneration"),
+        kind.find("status.conditions[].observedGeneration"),
+    )
+    if own is None and of_condition is None:
+        yield status, "status has no observedGeneration"
+    elif own is not None and not (isinstance(own.target.type, Scalar) and own.target.type.format == "int64"):
+        yield own, "status.observedGeneration is not an int64"
+
+
+@kind_rule(
+    "L310", "column-path", Severity.WARNING, CRD,
+    why="A column whose path leads nowhere is always empty.",
+    source=f"{CRD_DOCS}: Additional printer columns",
+    hint="correct the path",
+)  # fmt: skip
+def column_path(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """Printer columns lead to a field."""
+    for column in kind.resource.printer_columns:
+        if column.json_path and _resolve(kind, column.json_path) is None:
+            yield None, f'column "{column.name}": {column.json_path} leads to no field of the schema'
+
+
+@kind_rule(
+    "L311", "column-type", Severity.WARNING, CRD,
+    why="A value of another type than its column's is shown as nothing.",
+    source=f"{CRD_DOCS}: Additional printer columns",
+    hint="give the column the type of its field",
+)  # fmt: skip
+def column_type(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """Printer columns have the type of their field."""
+    for column in kind.resource.printer_columns:
+        place = _resolve(kind, column.json_path) if column.json_path else None
+        node = place.target.type if isinstance(place, Place) else None
+        wanted = _COLUMN_TYPES.get(column.type)
+        if wanted and isinstance(node, Scalar) and node.primitive not in wanted:
+            yield (
+                place if isinstance(place, Place) else None,
+                (
+                    f'column "{column.name}" is of type {column.type}, its field of type {node.primitive.value}'
+                ),
+            )
+
+
+@kind_rule(
+    "L312", "age-column", Severity.NOTE, CRD,
+    why="Declaring columns takes the default Age column away; users look for it.",
+    source=f"{CRD_DOCS}: Additional printer columns",
+    hint="add a column Age of type date with the path .metadata.creationTimestamp",
+)  # fmt: skip
+def age_column(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """Declared columns include the age."""
+    columns = kind.resource.printer_columns
+    if columns and not any(c.json_path == ".metadata.creationTimestamp" for c in columns):
+        yield None, "the printer columns do not show the age"
+
+
+@kind_rule(
+    "L313", "selectable-fields", Severity.ERROR, CRD,
+    why="A selectable field must lead to a string, integer or boolean of the schema, or the CRD is refused.",
+    source=f"{CRD_DOCS}: Field selectors",
+    hint="correct the path",
+)  # fmt: skip
+def selectable_fields(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """Selectable fields lead to scalars."""
+    for path in kind.resource.selectable_fields:
+        place = _resolve(kind, path)
+        if place is None:
+            yield None, f"selectable field {path} leads to no field of the schema"
+        elif isinstance(place, Place) and not isinstance(place.target.type, Scalar):
+            yield place, f"selectable field {path} is not a string, integer or boolean"
+
+
+@kind_rule(
+    "L314", "scale-paths", Severity.ERROR, BOTH,
+    why="The scale subresource reads and writes these paths.",
+    source=f"{CRD_DOCS}: Scale subresource",
+    hint="point the replica paths at integers, the selector path at a string",
+)  # fmt: skip
+def scale_paths(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """The paths of scale lead to fields of the right type."""
+    for sub in kind.resource.subresources:
+        wanted = (
+            (sub.spec_replicas_path, Primitive.INTEGER),
+            (sub.status_replicas_path, Primitive.INTEGER),
+            (sub.label_selector_path, Primitive.STRING),
+        )
+        for path, primitive in wanted if sub.name == "scale" else ():
+            place = _resolve(kind, path) if path else Place
+            if place is None:
+                yield None, f"scale path {path} leads to no field of the schema"
+            elif isinstance(place, Place):
+                node = place.target.type
+                if isinstance(node, Scalar) and node.primitive is not primitive:
+                    yield (
+                        place,
+                        f"scale path {path} leads to a {node.primitive.value}, not to a {primitive.value}",
+                    )
+
+
+@kind_rule(
+    "L315", "scale-missing", Severity.NOTE, CRD,
+    why="With the subresource `kubectl scale` and autoscalers work on the kind.",
+    source=f"{CRD_DOCS}: Scale subresource",
+    hint="enable the scale subresource",
+)  # fmt: skip
+def scale_missing(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """A kind with spec.replicas has a scale subresource."""
+    place = kind.find("spec.replicas")
+    if place is not None and not any(s.name == "scale" for s in kind.resource.subresources):
+        yield place, "spec.replicas stands without a scale subresource"
+
+
+@place_rule(
+    "L316", "rule-message", Severity.WARNING, CRD,
+    why="Without a message users are shown the rule's source.",
+    source=f"{CRD_DOCS}: Validation rules",
+    hint="add message or messageExpression",
+)  # fmt: skip
+def rule_message(place: Place, kind: Kind) -> Iterator[str]:
+    """Every CEL rule has a message."""
+    for rule in place.value.constraints.rules:
+        if not rule.message and not rule.message_expression:
+            yield f'rule "{_short(rule.rule)}" has no message'
+
+
+@place_rule(
+    "L317", "rule-wording", Severity.NOTE, CRD,
+    why="Messages stand behind a field path and a colon; they say what must hold, in the words of the API.",
+    source=f"{CONVENTIONS}: Validation (messages)",
+    hint="say what must be, beginning in lower case, without a full stop at the end",
+)  # fmt: skip
+def rule_wording(place: Place, kind: Kind) -> Iterator[str]:
+    """Messages of rules are worded as field errors are."""
+    for rule in place.value.constraints.rules:
+        text = rule.message.strip()
+        if text.endswith(".") or "\n" in text:
+            yield f'message "{_short(text)}" ends in a full stop or has several lines'
+
+
+@place_rule(
+    "L318", "rule-metadata", Severity.WARNING, CRD,
+    why="Of metadata only name and generateName may be read in rules; the others are not in the schema.",
+    source=f"{CRD_DOCS}: Validation rules",
+    hint="leave other metadata to an admission policy",
+)  # fmt: skip
+def rule_metadata(place: Place, kind: Kind) -> Iterator[str]:
+    """Rules read no metadata but the names."""
+    for rule in place.value.constraints.rules:
+        for name in re.findall(r"\bself\.metadata\.(\w+)", rule.rule):
+            if name not in ("name", "generateName"):
+                yield f'rule "{_short(rule.rule)}" reads metadata.{name}'
+
+
+@kind_rule(
+    "L319", "spec-required", Severity.NOTE, CRD,
+    why="Where spec is optional, an object without one passes whatever spec itself requires.",
+    source=f"{CONVENTIONS}: Spec and status",
+    hint="add spec to the required fields of the kind",
+)  # fmt: skip
+def spec_required(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """A spec that requires something is itself required."""
+    spec = kind.find("spec")
+    body = struct_of(spec.target) if spec is not None else None
+    if spec is not None and body is not None and not spec.required and any(f.required for f in body.fields):
+        yield spec, "spec requires fields, but is itself optional"
+
+
+def _resolve(kind: Kind, path: str) -> Place | Struct | None:
+    """What a column's path leads to: a place; the struct itself for metadata, which is not in the schema; or
+    None. Paths with filters are not judged."""
+    if "?(" in path or ".." in path:
+        return Struct(())
+    at, current = 0, ""
+    while at < len(path):
+        step = _STEP.match(path, at)
+        if step is None:
+            return None
+        at = step.end()
+        name = step[1] if step[1] is not None else step[2]
+        if name is None:
+            current = f"{current}[]"
+        elif kind.find(f"{current}.{name}".lstrip(".")) is not None:
+            current = f"{current}.{name}".lstrip(".")
+        elif current == "metadata" or current.startswith("metadata.") or name == "metadata":
+            return Struct(())
+        elif kind.find(current + "{}") is not None:
+            current = current + "{}"
+        else:
+            above = kind.find(current)
+            body = struct_of(above.target) if above is not None else None
+            loose = above is not None and (body is None or body.preserve_unknown or body.extra is not None)
+            return Struct(()) if loose and not (above and isinstance(above.target.type, Scalar)) else None
+    return kind.find(current)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else f"{line[:57]}..."

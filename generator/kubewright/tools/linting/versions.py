@@ -1,0 +1,123 @@
+"""L5: versions of a group, by the deprecation policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Final
+
+from kubewright.diagnostics import Severity
+from kubewright.ir.api import Api, Resource
+from kubewright.tools.linting.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, DEPRECATION, api_rule
+
+_VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+_LEVELS: Final = {"alpha": 0, "beta": 1, "": 2}
+
+
+def stability(version: str) -> tuple[int, int, int]:
+    """A version's place in the order clients prefer: stable before beta before alpha, then by number."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (-1, 0, 0)
+    return (_LEVELS[match[2] or ""], int(match[1]), int(match[3] or 0))
+
+
+def _kinds(api: Api) -> Iterator[list[Resource]]:
+    ordered = sorted(api.resources, key=lambda r: (r.group, r.plural, stability(r.version)))
+    for _, versions in groupby(ordered, key=lambda r: (r.group, r.plural)):
+        yield list(versions)
+
+
+@api_rule(
+    "L501", "storage-stability", Severity.WARNING, BOTH,
+    why="The storage version may not move ahead of, nor stay behind, what released clients can read.",
+    source=f"{DEPRECATION}: rule #4b",
+    hint="store the most stable version that every supported release serves",
+)  # fmt: skip
+def storage_stability(api: Api) -> Iterator[tuple[Resource, str]]:
+    """A less stable version is not stored where a more stable one is served."""
+    for versions in _kinds(api):
+        stored = [r for r in versions if r.storage]
+        best = max(
+            (r for r in versions if r.served and not r.deprecated),
+            key=lambda r: stability(r.version),
+            default=None,
+        )
+        if stored and best is not None and stability(stored[0].version)[0] < stability(best.version)[0]:
+            yield stored[0], f"{stored[0].version} is stored, though {best.version} is more stable"
+
+
+@api_rule(
+    "L502", "deprecation-order", Severity.WARNING, BOTH,
+    why="A version may be deprecated only for one at least as stable.",
+    source=f"{DEPRECATION}: rule #3",
+    hint="deprecate it once a version of the same or a higher level is served",
+)  # fmt: skip
+def deprecation_order(api: Api) -> Iterator[tuple[Resource, str]]:
+    """A deprecated version has a successor at least as stable."""
+    for versions in _kinds(api):
+        for old in versions:
+            better = [
+                r
+                for r in versions
+                if r.served and not r.deprecated and stability(r.version)[0] >= stability(old.version)[0]
+            ]
+            if old.deprecated and not better:
+                yield old, f"{old.version} is deprecated, but no version as stable is served"
+
+
+@api_rule(
+    "L503", "deprecation-warning", Severity.NOTE, CRD,
+    why="The default warning does not say what to use instead.",
+    source=f"{CRD_DOCS}: Version deprecation",
+    hint="set deprecationWarning, and name the version to use",
+)  # fmt: skip
+def deprecation_warning(api: Api) -> Iterator[tuple[Resource, str]]:
+    """A deprecated version says what to use instead."""
+    for resource in api.resources:
+        if resource.deprecated and not resource.deprecation_warning:
+            yield resource, f"{resource.version} is deprecated without a warning of its own"
+
+
+@api_rule(
+    "L504", "superseded-version", Severity.WARNING, CRD,
+    why="A version that a more stable one replaces is to be deprecated, so that its users hear of it in time.",
+    source=f"{DEPRECATION}: rules #3 and #4a",
+    hint="set deprecated: true on it",
+)  # fmt: skip
+def superseded_version(api: Api) -> Iterator[tuple[Resource, str]]:
+    """An alpha or beta version is deprecated once a stable one is served."""
+    for versions in _kinds(api):
+        stable = [r for r in versions if r.served and stability(r.version)[0] == 2]
+        for old in versions:
+            if stable and old.served and not old.deprecated and stability(old.version)[0] < 2:
+                yield old, f"{old.version} is served beside {stable[-1].version} without being deprecated"
+
+
+@api_rule(
+    "L505", "unstored", Severity.ERROR, CRD,
+    why="Exactly one version is written to storage.",
+    source=f"{CRD_DOCS}: Versions",
+    hint="set storage: true on one version",
+)  # fmt: skip
+def unstored(api: Api) -> Iterator[tuple[Resource, str]]:
+    """One version is the storage version."""
+    for versions in _kinds(api):
+        stored = [r for r in versions if r.storage]
+        if len(stored) != 1:
+            yield versions[0], f"{versions[0].plural}.{versions[0].group} has {len(stored)} storage versions"
+
+
+@api_rule(
+    "L506", "scope-change", Severity.ERROR, BOTH,
+    why="The scope belongs to the resource, not to a version of it.",
+    source=f"{CONVENTIONS}: Resources",
+    hint="give all versions the same scope",
+)  # fmt: skip
+def scope_change(api: Api) -> Iterator[tuple[Resource, str]]:
+    """All versions of a resource have one scope and one kind."""
+    for versions in _kinds(api):
+        for other in versions[1:]:
+            if other.namespaced != versions[0].namespaced or other.kind != versions[0].kind:
+                yield other, f"{other.version} differs from {versions[0].version} in scope or kind"

@@ -1,0 +1,145 @@
+"""Findings of any tool, in the forms that people and machines read.
+
+Text for terminals; JSON, one object a finding; SARIF 2.1.0 for code scanning; JUnit XML for test reports; GitHub
+workflow commands for annotations. All take ``Diagnostic``s, in order, and give the whole text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+from xml.sax.saxutils import escape, quoteattr
+
+from kubewright.diagnostics import Diagnostic, Severity
+
+_SARIF_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_GITHUB_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+def text(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
+    """One finding a line, its hint below it."""
+    return "".join(f"{finding}\n" for finding in findings)
+
+
+def as_json(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
+    """``{"findings": [...], "summary": {...}}``."""
+    rows = [
+        {
+            "code": f.code,
+            "severity": f.severity.value,
+            "message": f.message,
+            "file": f.location.file,
+            "line": f.location.line,
+            "column": f.location.column,
+            "pointer": f.location.pointer,
+            "hint": f.hint,
+        }
+        for f in findings
+    ]
+    summary = {s.value: sum(f.severity is s for f in findings) for s in Severity}
+    return json.dumps({"findings": rows, "summary": summary}, indent=2, ensure_ascii=False) + "\n"
+
+
+def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
+    """SARIF 2.1.0 (OASIS); ``rules`` gives the short description of each code."""
+    used = sorted({f.code for f in findings})
+    results: list[dict[str, Any]] = []
+    for f in findings:
+        place: dict[str, Any] = {"artifactLocation": {"uri": f.location.file}}
+        if f.location.line:
+            place["region"] = {"startLine": f.location.line, "startColumn": max(1, f.location.column)}
+        results.append(
+            {
+                "ruleId": f.code,
+                "level": _SARIF_LEVEL[f.severity],
+                "message": {"text": f"{f.message}\n{f.hint}" if f.hint else f.message},
+                "locations": [{"physicalLocation": place}],
+            }
+        )
+    log = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "kubewright",
+                        "rules": [{"id": c, "shortDescription": {"text": rules.get(c, c)}} for c in used],
+                    }
+                },
+                "results": results,
+            }
+        ],
+    }
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def junit(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
+    """JUnit XML: one test case a file, one failure an error or warning; notes go to system-out."""
+    by_file: dict[str, list[Diagnostic]] = {}
+    for f in findings:
+        by_file.setdefault(f.location.file, []).append(f)
+    failed = sum(any(f.severity is not Severity.NOTE for f in group) for group in by_file.values())
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuite name="kubewright" tests="{len(by_file)}" failures="{failed}">',
+    ]
+    for file, group in by_file.items():
+        lines.append(f'  <testcase classname="kubewright" name={quoteattr(_clean(file))}>')
+        for f in group:
+            if f.severity is Severity.NOTE:
+                lines.append(f"    <system-out>{escape(_clean(str(f)))}</system-out>")
+            else:
+                message = quoteattr(_clean(f"{f.code}: {f.message}"))
+                lines.append(
+                    f"    <failure type={quoteattr(f.code)} message={message}>{escape(_clean(str(f)))}</failure>"
+                )
+        lines.append("  </testcase>")
+    lines.append("</testsuite>")
+    return "\n".join(lines) + "\n"
+
+
+def github(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
+    """GitHub workflow commands, which become annotations on the changed lines."""
+    lines = []
+    for f in findings:
+        where = f"file={_property(f.location.file)}"
+        if f.location.line:
+            where += f",line={f.location.line},col={f.location.column}"
+        said = f"{f.message}\n{f.hint}" if f.hint else f.message
+        data = said.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        lines.append(f"::{_GITHUB_LEVEL[f.severity]} {where},title={f.code}::{data}\n")
+    return "".join(lines)
+
+
+Format = Callable[[Sequence[Diagnostic], Mapping[str, str]], str]
+FORMATS: Final[dict[str, Format]] = {
+    "text": text,
+    "json": as_json,
+    "sarif": sarif,
+    "junit": junit,
+    "github": github,
+}
+
+
+def count(findings: Iterable[Diagnostic]) -> str:
+    """``3 errors, 1 warning, 2 notes``; ``no findings`` where there are none."""
+    listed = [*findings]
+    parts = []
+    for severity in Severity:
+        number = sum(f.severity is severity for f in listed)
+        if number:
+            parts.append(f"{number} {severity.value}{'s' * (number != 1)}")
+    return ", ".join(parts) or "no findings"
+
+
+def _clean(value: str) -> str:
+    """Without the control characters that XML 1.0 has no way to write."""
+    return "".join(c if c >= " " or c in "\t\n\r" else "\ufffd" for c in value)
+
+
+def _property(value: str) -> str:
+    for raw, escaped in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C")):
+        value = value.replace(raw, escaped)
+    return value
