@@ -1,0 +1,129 @@
+"""``kubewright diff OLD NEW``: what changed in an API, and whom it breaks.
+
+A state is a file or folder of specs, ``git:REVISION:PATH``, or ``kubernetes:1.36``. Exit codes: 0 nothing at or above
+``--fail-on`` (error unless said otherwise), 1 such changes, 2 unusable input. Exceptions stand in a TOML file: rule
+code → list of shell patterns of paths, each decided on purpose; one that nothing needs any more is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from kubewright.config import KubernetesSource, Package, PathSource
+from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.ir.api import Api
+from kubewright.tools import reporting
+from kubewright.tools.differing.change import KINDS
+from kubewright.tools.differing.policy import Exceptions, diagnose, markdown
+from kubewright.tools.differing.resources import compare
+
+_WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
+
+
+class StateError(Exception):
+    """A state or an exceptions file cannot be read; the text says why."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument("old", help="PATH, git:REVISION:PATH or kubernetes:RELEASE")
+    parser.add_argument("new", help="likewise")
+    parser.add_argument(
+        "--exceptions", type=Path, metavar="FILE", help="TOML: code → path patterns that may change"
+    )
+    parser.add_argument("--fail-on", choices=("error", "warning", "note"), default="error")
+    parser.add_argument(
+        "--least", choices=("error", "warning", "note"), default="note", help="report from here on"
+    )
+    parser.add_argument("--documentation", action="store_true", help="report changed descriptions too")
+    parser.add_argument(
+        "--format", choices=sorted([*reporting.FORMATS, "markdown"]), default="text", dest="output_format"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the sub-command."""
+    try:
+        exceptions = _exceptions(options.exceptions)
+        diagnostics = Diagnostics()
+        old, new = _read(options.old, diagnostics), _read(options.new, diagnostics)
+    except StateError as error:
+        print(f"kubewright diff: {error}", file=sys.stderr)
+        return 2
+    if diagnostics.has_errors:
+        sys.stdout.write(reporting.text([*diagnostics], {}))
+        return 2
+    found, unused = diagnose(compare(old, new, documentation=options.documentation), exceptions)
+    levels = {s.value: s for s in Severity}
+    shown = [d for d in found if _WEIGHT[d.severity] >= _WEIGHT[levels[options.least]]]
+    if options.output_format == "markdown":
+        sys.stdout.write(markdown(shown))
+    else:
+        titles = {code: kind.name for code, kind in KINDS.items()}
+        sys.stdout.write(reporting.FORMATS[options.output_format](shown, titles))
+    if options.output_format == "text":
+        print(reporting.count(shown), file=sys.stderr)
+    for entry in unused:
+        print(
+            f"kubewright diff: {options.exceptions}: nothing needs the exception {entry}: take it out",
+            file=sys.stderr,
+        )
+    return int(bool(unused) or any(_WEIGHT[d.severity] >= _WEIGHT[levels[options.fail_on]] for d in found))
+
+
+def _read(state: str, diagnostics: Diagnostics) -> Api:
+    from kubewright.pipeline import read_api
+
+    if state.startswith("kubernetes:"):
+        source = KubernetesSource(state.removeprefix("kubernetes:"))
+        return read_api(Package(name="compared", sources=(source,), documentation=True), diagnostics)
+    with _checkout(state) as path:
+        if not path.exists():
+            raise StateError(f"{state}: no such file or folder")
+        return read_api(
+            Package(name="compared", sources=(PathSource(path),), documentation=True), diagnostics
+        )
+
+
+@contextmanager
+def _checkout(state: str) -> Iterator[Path]:
+    """The path of a state, taken out of git into a folder of its own where that is meant."""
+    if not state.startswith("git:"):
+        yield Path(state)
+        return
+    revision, colon, name = state.removeprefix("git:").partition(":")
+    if not colon or not name or not revision or revision.startswith("-"):
+        raise StateError(f"{state}: write git:REVISION:PATH")
+    command = ["git", "archive", "--format=tar", revision, "--", name]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        raise StateError(f"{state}: git: {done.stderr.decode('utf-8', 'replace').strip()}")
+    with tempfile.TemporaryDirectory(prefix="kubewright-diff-") as folder:
+        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+            archive.extractall(folder, filter="data")
+        yield Path(folder) / name
+
+
+def _exceptions(path: Path | None) -> Exceptions:
+    if path is None:
+        return Exceptions({})
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise StateError(f"{path}: {error}") from None
+    for code, patterns in document.items():
+        if code not in KINDS:
+            raise StateError(f"{path}: there is no change {code}")
+        if not isinstance(patterns, list) or not all(isinstance(p, str) for p in patterns):
+            raise StateError(f"{path}: {code}: must be a list of path patterns")
+    return Exceptions({code: tuple(patterns) for code, patterns in document.items()})

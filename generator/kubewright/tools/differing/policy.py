@@ -1,0 +1,117 @@
+"""Weighing changes by the deprecation policy.
+
+Stable and beta versions promise compatibility for as long as they live; removing an alpha version, or changing one,
+is announced but allowed at any time. A version that was deprecated before may be removed once its level's promise
+has run out, which two states alone cannot show: it is a warning then, and ``lifecycle`` checks the dates.
+
+What breaks stored objects or writers is an error, what breaks readers a warning, the rest a note; for alpha versions
+each weighs one step less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+from kubewright.diagnostics import Diagnostic, Severity
+from kubewright.tools.differing.change import Change, Impact
+from kubewright.tools.linting.versions import stability
+
+_WEIGHT: Final = {
+    Impact.BREAKS_STORED: Severity.ERROR,
+    Impact.BREAKS_WRITERS: Severity.ERROR,
+    Impact.BREAKS_READERS: Severity.WARNING,
+    Impact.SAFE: Severity.NOTE,
+}
+_LIGHTER: Final = {
+    Severity.ERROR: Severity.WARNING,
+    Severity.WARNING: Severity.NOTE,
+    Severity.NOTE: Severity.NOTE,
+}
+_REMOVALS: Final = frozenset({"D101", "D102", "D103"})
+
+
+@dataclass(frozen=True, slots=True)
+class Exceptions:
+    """Changes a project has decided to make: code → shell patterns of paths. Unused ones are reported."""
+
+    patterns: Mapping[str, tuple[str, ...]]
+
+    def covers(self, change: Change) -> str:
+        """The pattern that covers a change, or nothing."""
+        for pattern in self.patterns.get(change.kind.code, ()):
+            if fnmatchcase(change.path, pattern):
+                return pattern
+        return ""
+
+
+def weigh(change: Change) -> Severity:
+    """How much one change weighs."""
+    severity = _WEIGHT[change.kind.impact]
+    alpha = stability(change.version)[0] == 0
+    if change.kind.code in _REMOVALS:
+        if alpha:
+            return Severity.NOTE
+        return Severity.WARNING if "(it was deprecated)" in change.message else Severity.ERROR
+    return _LIGHTER[severity] if alpha else severity
+
+
+def diagnose(changes: list[Change], exceptions: Exceptions) -> tuple[list[Diagnostic], list[str]]:
+    """The changes as diagnostics, heaviest first, and the exceptions that nothing needed."""
+    used: set[tuple[str, str]] = set()
+    found = []
+    for change in changes:
+        pattern = exceptions.covers(change)
+        if pattern:
+            used.add((change.kind.code, pattern))
+            continue
+        hint = (
+            f"{change.kind.impact.value}; {change.kind.rule}" if change.kind.impact is not Impact.SAFE else ""
+        )
+        text = f"{change.path}: {change.message}"
+        found.append(Diagnostic(change.kind.code, weigh(change), text, change.location, hint))
+    order = [*Severity]
+    found.sort(key=lambda d: order.index(d.severity))
+    unused = [
+        f"{code} {pattern}"
+        for code, patterns in exceptions.patterns.items()
+        for pattern in patterns
+        if (code, pattern) not in used
+    ]
+    return found, unused
+
+
+def markdown(found: list[Diagnostic]) -> str:
+    """The comment for a pull request."""
+    titles = {Severity.ERROR: "Breaking", Severity.WARNING: "Take care", Severity.NOTE: "Compatible"}
+    lines = ["## API changes", ""]
+    if not found:
+        return "## API changes\n\nNone.\n"
+    for severity in Severity:
+        group = [d for d in found if d.severity is severity]
+        if not group:
+            continue
+        lines += [
+            f"### {titles[severity]} ({len(group)})",
+            "",
+            "| change | code | why it matters |",
+            "|---|---|---|",
+        ]
+        lines += [f"| {_cell(d.message)} | {d.code} | {_cell(d.hint)} |" for d in group] + [""]
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    flat = " ".join(text.split())
+    for raw, escaped in (
+        ("\\", "\\\\"),
+        ("|", "\\|"),
+        ("<", "&lt;"),
+        ("`", "\\`"),
+        ("*", "\\*"),
+        ("[", "\\["),
+    ):
+        flat = flat.replace(raw, escaped)
+    return flat

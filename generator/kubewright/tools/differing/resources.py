@@ -1,0 +1,161 @@
+"""Comparing two APIs: resources, versions, and the schemas of versions both have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubewright.ir.api import Api, Resource
+from kubewright.location import Location
+from kubewright.tools.differing.change import KINDS, Change
+from kubewright.tools.differing.schemas import Comparison
+from kubewright.tools.linting.versions import stability
+
+Found = tuple[str, Resource, str, Location]
+
+
+def compare(old: Api, new: Api, *, documentation: bool = False) -> list[Change]:
+    """Every change from ``old`` to ``new``, ordered by path and code."""
+    changes = {
+        Change(KINDS[code], _path(resource), resource.version, message, location)
+        for code, resource, message, location in _resources(old, new)
+    }
+    before = {d.name: d for d in old.definitions}
+    after = {d.name: d for d in new.definitions}
+    shared = Comparison(before, after, documentation)
+    then = {(r.group, r.version, r.plural): r for r in old.resources}
+    for resource in new.resources:
+        earlier = then.get((resource.group, resource.version, resource.plural))
+        if earlier is None or earlier.definition not in before or resource.definition not in after:
+            continue
+        was, now = before[earlier.definition].value, after[resource.definition].value
+        for code, path, message, location in shared.values("", was, now):
+            changes.add(
+                Change(KINDS[code], f"{_path(resource)}: {path}", resource.version, message, location)
+            )
+    return sorted(changes, key=lambda c: (c.path, c.kind.code, c.message))
+
+
+def _path(resource: Resource) -> str:
+    return (
+        f"{resource.plural}.{resource.group}/{resource.version}"
+        if resource.group
+        else f"{resource.plural}/{resource.version}"
+    )
+
+
+def _resources(old: Api, new: Api) -> Iterator[Found]:
+    before, after = _by_plural(old), _by_plural(new)
+    for key, versions in before.items():
+        if key not in after:
+            for resource in versions.values():
+                yield "D101", resource, "resource removed", resource.location
+            continue
+        yield from _versions(versions, after[key])
+    for key, versions in after.items():
+        if key not in before:
+            for resource in versions.values():
+                yield "D151", resource, "resource added", resource.location
+
+
+def _by_plural(api: Api) -> dict[tuple[str, str], dict[str, Resource]]:
+    found: dict[tuple[str, str], dict[str, Resource]] = {}
+    for resource in api.resources:
+        found.setdefault((resource.group, resource.plural), {})[resource.version] = resource
+    return found
+
+
+def _versions(old: dict[str, Resource], new: dict[str, Resource]) -> Iterator[Found]:
+    for version, was in old.items():
+        now = new.get(version)
+        if now is None:
+            yield "D102", was, f"version {version} removed{_excuse(was)}", was.location
+            continue
+        yield from _resource(was, now)
+        if now.deprecated and not was.deprecated:
+            successor = [r for r in new.values() if r.served and not r.deprecated]
+            as_stable = [r for r in successor if stability(r.version)[0] >= stability(version)[0]]
+            code = "D154" if as_stable else "D116"
+            yield (
+                code,
+                now,
+                f"deprecated{'' if as_stable else ', and no version as stable is served'}",
+                now.location,
+            )
+        elif was.deprecated and not now.deprecated:
+            yield "D158", now, "no longer deprecated", now.location
+    for version, now in new.items():
+        if version not in old:
+            yield "D152", now, f"version {version} added", now.location
+    stored = [next((r for r in state.values() if r.storage), None) for state in (old, new)]
+    if stored[0] is not None and stored[1] is not None and stored[0].version != stored[1].version:
+        moved = f"storage version moved from {stored[0].version} to {stored[1].version}"
+        known = stored[1].version in old
+        said = (
+            moved
+            if known
+            else f"{moved}, which the state before does not know: going back would lose objects"
+        )
+        yield "D106" if known else "D107", stored[1], said, stored[1].location
+
+
+def _excuse(resource: Resource) -> str:
+    return " (it was deprecated)" if resource.deprecated else ""
+
+
+def _resource(was: Resource, now: Resource) -> Iterator[Found]:
+    where = now.location
+    if was.served and not now.served:
+        yield "D103", now, f"version {now.version} is no longer served{_excuse(was)}", where
+    if was.namespaced != now.namespaced:
+        scopes = ["cluster-scoped", "namespaced"]
+        yield "D104", now, f"scope changed from {scopes[was.namespaced]} to {scopes[now.namespaced]}", where
+    if was.kind != now.kind:
+        yield "D105", now, f"kind renamed from {was.kind} to {now.kind}", where
+    yield from _subresources(was, now)
+    named = (
+        ("D110", "D156", "selectable field", was.selectable_fields, now.selectable_fields),
+        ("D111", "", "short name", was.short_names, now.short_names),
+        ("D112", "", "category", was.categories, now.categories),
+        ("D113", "D155", "verb", was.verbs, now.verbs),
+        (
+            "D114",
+            "D157",
+            "printer column",
+            tuple(c.name for c in was.printer_columns),
+            tuple(c.name for c in now.printer_columns),
+        ),
+    )
+    for removed, added, what, before, after in named:
+        for name in before:
+            if name not in after:
+                yield removed, now, f'{what} "{name}" removed', where
+        for name in after if added else ():
+            if name not in before:
+                yield added, now, f'{what} "{name}" added', where
+
+
+def _subresources(was: Resource, now: Resource) -> Iterator[Found]:
+    before, after = {s.name: s for s in was.subresources}, {s.name: s for s in now.subresources}
+    for name, earlier in before.items():
+        later = after.get(name)
+        if later is None:
+            yield "D108", now, f"subresource {name} removed", now.location
+            continue
+        for shown, attribute in (
+            ("specReplicasPath", "spec_replicas_path"),
+            ("statusReplicasPath", "status_replicas_path"),
+            ("labelSelectorPath", "label_selector_path"),
+        ):
+            paths = getattr(earlier, attribute), getattr(later, attribute)
+            if paths[0] != paths[1] and paths[0]:
+                yield (
+                    "D109",
+                    now,
+                    f'{shown} of {name} changed from "{paths[0]}" to "{paths[1]}"',
+                    now.location,
+                )
+    for name in after:
+        if name not in before:
+            # With a status subresource, writes to the main resource no longer change status.
+            code = "D115" if name == "status" else "D153"
+            yield code, now, f"subresource {name} added", now.location
