@@ -13,7 +13,7 @@ refuse. Applying it twice changes nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,7 +25,7 @@ from apimachinery.meta.quantity import canonical
 Apply = Callable[[Any], Any]
 """Takes a value, changes it in place where it can, and returns what stands there now."""
 
-ZeroTable = Mapping[str, tuple[Mapping[str, Any], frozenset[str]]]
+ZeroTable = Mapping[str, tuple[Mapping[str, Any], Collection[str]]]
 """Definition → (fields always written, with their zero values; scalars kept although zero)."""
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."

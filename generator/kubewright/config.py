@@ -33,9 +33,11 @@ DEFAULT_RELEASE = "1.37"
 
 @dataclass(frozen=True, slots=True)
 class PathSource:
-    """A file or folder of specs; what it holds is found out by reading it."""
+    """A file or folder of specs; what it holds is found out by reading it. ``label`` is the path as it was
+    written, which generated headers show: it says nothing of anyone's machine."""
 
     path: Path
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ class _Reader:
 
     def _source(self, item: Any, place: str) -> Source | None:
         if isinstance(item, str):
-            return PathSource(self.folder / item)
+            return PathSource(self.folder / item, item)
         if isinstance(item, dict) and list(item) == ["kubernetes"] and isinstance(item["kubernetes"], str):
             return KubernetesSource(item["kubernetes"])
         self.fault('a source is a path, or `kubernetes: "1.37"` (quoted)', place)

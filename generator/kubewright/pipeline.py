@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kubewright import output
-from kubewright.config import Config, KubernetesSource, Package, specs_folder
+from kubewright.config import Config, KubernetesSource, Package, PathSource, specs_folder
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
+from kubewright.location import Document
 
 Progress = Callable[[str], None]
 
@@ -46,17 +47,21 @@ class Outcome:
     drift: str = ""
 
 
-def read_api(package: Package, diagnostics: Diagnostics) -> Api:
+def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
     """The linked and checked API of a package's sources."""
     from kubewright.ir.check import check
     from kubewright.ir.link import link
     from kubewright.source import reading
 
+    paths = [source.path for source in package.sources if isinstance(source, PathSource)]
+    releases = [source.release for source in package.sources if isinstance(source, KubernetesSource)]
     fragments = []
-    for source in package.sources:
-        if isinstance(source, KubernetesSource):
-            fragment = reading.read_kubernetes(source.release, specs_folder() / "kubernetes", diagnostics)
-            fragments += [fragment] if fragment else []
+    for release in releases:
+        fragment = reading.read_kubernetes(release, specs_folder() / "kubernetes", diagnostics)
+        fragments += [fragment] if fragment else []
+    found = reading.read_input(paths, diagnostics)
+    judge(found.openapi, diagnostics, jobs)
+    fragments += reading.read_fragments(found, diagnostics)
     api = link(
         package.name,
         fragments,
@@ -68,14 +73,47 @@ def read_api(package: Package, diagnostics: Diagnostics) -> Api:
     return api
 
 
-def build(package: Package, folder: Path, progress: Progress = lambda text: None) -> Built:
+def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> None:
+    """Reports what openapi-spec-validator has against ``documents``, but for what a fixup waives."""
+    from kubewright.fixups import FIXUPS
+    from kubewright.source.gate import find_faults
+
+    values = [document.value for document in documents]
+    if jobs > 1 and len(values) > 2:
+        with ProcessPoolExecutor(max_workers=jobs) as pool:
+            verdicts = list(pool.map(find_faults, values, chunksize=4))
+    else:
+        verdicts = [find_faults(value) for value in values]
+    waived: dict[str, int] = {}
+    for document, faults in zip(documents, verdicts, strict=True):
+        fixups = [fixup for fixup in FIXUPS if fixup.applies_to(document.value)]
+        waived |= {fixup.name: waived.get(fixup.name, 0) for fixup in fixups}
+        for fault in faults:
+            known = next(
+                (f for f in fixups if f.waives(fault.message, fault.instance_is_empty, fault.rule)), None
+            )
+            if known is not None:
+                waived[known.name] += 1
+            else:
+                diagnostics.error("K603", f"not valid OpenAPI: {fault.message}", document.at(fault.pointer))
+    for name, count in waived.items():
+        if count == 0:
+            diagnostics.error(
+                "K604",
+                f"the fixup {name!r} has nothing to waive any more",
+                documents[0].at(""),
+                "the spec was mended: remove the fixup",
+            )
+
+
+def build(package: Package, folder: Path, progress: Progress = lambda text: None, jobs: int = 1) -> Built:
     """All files of one package, in memory."""
     from kubewright.emit.names import check_names
     from kubewright.emit.registry import EMITTERS, Options, load_emitter
 
     built = Built(package, output.Tree(folder), Diagnostics())
     progress(f"{package.name}: reading")
-    api = read_api(package, built.diagnostics)
+    api = read_api(package, built.diagnostics, jobs)
     check_names(api, built.diagnostics)
     built.definitions = built.types = len(api.definitions)
     if built.diagnostics.has_errors:
@@ -146,7 +184,9 @@ def generate(
 def origins(package: Package) -> tuple[str, ...]:
     """The sources of a package as generated headers name them: without the path of anyone's machine."""
     return tuple(
-        f"Kubernetes {source.release}" if isinstance(source, KubernetesSource) else source.path.name
+        f"Kubernetes {source.release}"
+        if isinstance(source, KubernetesSource)
+        else source.label or source.path.name
         for source in package.sources
     )
 
@@ -186,7 +226,7 @@ def _files_below(root: Path) -> Iterator[Path]:
 def _build_all(config: Config, packages: list[Package], jobs: int, progress: Progress) -> Iterator[Built]:
     if jobs <= 1 or len(packages) <= 1:
         for package in packages:
-            yield build(package, _folder(config, package), progress)
+            yield build(package, _folder(config, package), progress, jobs)
         return
     with ProcessPoolExecutor(max_workers=min(jobs, len(packages))) as pool:
         started = [pool.submit(build, package, _folder(config, package)) for package in packages]

@@ -22,7 +22,9 @@ DEFINITIONS: dict[str, Any] = {
             "exactly": {"$ref": f"#/definitions/{META}MicroTime"},
             "limits": {
                 "type": "object",
-                "additionalProperties": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.api.resource.Quantity"},
+                "additionalProperties": {
+                    "$ref": "#/definitions/io.k8s.apimachinery.pkg.api.resource.Quantity"
+                },
             },
         }
     },
@@ -86,7 +88,10 @@ def test_case(name: str) -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "a", "1Gi", "2020-01-01T00:00:00Z"]),
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 2)
+    | st.sampled_from(["", "a", "1Gi", "2020-01-01T00:00:00Z"]),
     lambda inner: (
         st.lists(inner, max_size=2)
         | st.dictionaries(st.sampled_from(["spec", "status", "at", "limits", "part", "parts", "name"]), inner)

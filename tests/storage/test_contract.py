@@ -294,7 +294,9 @@ def test_writers_of_one_key_win_once_per_revision(tell):
 
 def test_racing_creates_of_one_key_make_one(tell):
     async def story(s: Storage) -> None:
-        results = await asyncio.gather(*(s.create(A, value(str(n))) for n in range(10)), return_exceptions=True)
+        results = await asyncio.gather(
+            *(s.create(A, value(str(n))) for n in range(10)), return_exceptions=True
+        )
         assert sum(not isinstance(r, Exception) for r in results) == 1
         assert sum(isinstance(r, KeyExists) for r in results) == 9
 

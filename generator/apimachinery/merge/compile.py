@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apimachinery.merge.lists import KeyedType
+from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.schema import (
     ABSENT,
     COMMON_TYPES,
@@ -53,6 +54,15 @@ class MergeTypes:
         """The merge type of a definition. Raises ``SchemaError`` where the table, or what it refers to, lacks
         it."""
         return self.compile(Ref(name))
+
+    def patch_type(self, name: str) -> PatchType:
+        """What strategic merge patch needs of a definition. Raises ``SchemaError`` where the table lacks it."""
+        return self.compile_patch(Ref(name))
+
+    def compile_patch(self, declared: Type) -> PatchType:
+        """The same of any declaration over this table. Raises ``SchemaError``."""
+        self.compile(declared)
+        return PatchType(declared, self._table)
 
     def compile(self, declared: Type) -> MergeType:
         """The merge type of any declaration over this table. Raises ``SchemaError``."""

@@ -134,3 +134,14 @@ def go_type(value: Any) -> str:
     if isinstance(value, str):
         return "string"
     return "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
+
+
+def json_form(value: Any) -> str:
+    """What Go's JSON decoder calls a value: ``object``, ``array``, ``string``, ``number`` or ``bool``."""
+    if isinstance(value, dict):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    if isinstance(value, bool):
+        return "bool"
+    return "string" if isinstance(value, str) else "number"

@@ -74,7 +74,8 @@ class LoopbackAdmin:
 
 
 def _without_port(host: str) -> str:
-    return host if host.endswith("]") else host.rpartition(":")[0]
+    name, found, port = host.rpartition(":")
+    return name if found and port.isdigit() else host
 
 
 def unauthorized() -> ApiError:

@@ -2,8 +2,9 @@
 
 Theory. A *feed* listens to one scope of a resource. Its *groups* hold the watchers that see the same: one view,
 one selection. An event is judged and encoded once for a group, and the same bytes go into each watcher's
-backlog. A *pass* then wakes the watchers a few at a time, letting the loop read requests in
-between: under load several events leave a socket in one write, at rest each leaves at once.
+backlog. A *pass* then wakes the watchers a few at a time, letting the loop read requests in between. A pass that
+wakes many is not followed by another for a few milliseconds: under load several events leave a socket in one
+write (and reach the client in one read), at rest each leaves at once.
 
 Rules (KEP-365, KEP-956, KEP-3157):
 
@@ -36,6 +37,8 @@ BOOKMARK_SECONDS = 60.0
 MIN_TIMEOUT_SECONDS = 1800
 BACKLOG_BYTES = 32 << 20
 WAKES_PER_STEP = 64
+CROWD = 64
+CROWD_SECONDS = 0.01
 INITIAL_STEP = 500
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
@@ -131,6 +134,8 @@ class Feed:
         self._stop = cache.listen(scope, self._take)
         self._sleeping: list[Watcher] = []
         self._passing = False
+        self._crowded = False
+        self._crowd_until = 0.0
 
     def join(
         self, watcher: Watcher, view: View, selection: Selection | None, after: int
@@ -170,7 +175,17 @@ class Feed:
             self._sleeping.extend(group.watchers)
         if self._sleeping and not self._passing:
             self._passing = True
-            asyncio.get_running_loop().call_soon(self._pass)
+            loop = asyncio.get_running_loop()
+            if loop.time() < self._crowd_until:
+                loop.call_at(self._crowd_until, self._begin_pass)
+            else:
+                loop.call_soon(self._begin_pass)
+
+    def _begin_pass(self) -> None:
+        if len(self._sleeping) > CROWD:
+            self._sleeping = list(dict.fromkeys(self._sleeping))
+            self._crowded = True
+        self._pass()
 
     def _pass(self) -> None:
         step, self._sleeping = self._sleeping[:WAKES_PER_STEP], self._sleeping[WAKES_PER_STEP:]
@@ -178,8 +193,11 @@ class Feed:
             watcher.wake()
         if self._sleeping:
             asyncio.get_running_loop().call_soon(self._pass)
-        else:
-            self._passing = False
+            return
+        self._passing = False
+        if self._crowded:
+            self._crowded = False
+            self._crowd_until = asyncio.get_running_loop().time() + CROWD_SECONDS
 
 
 class Watches:

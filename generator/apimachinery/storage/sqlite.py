@@ -252,9 +252,7 @@ class SqliteStorage:
             return StorageClosed(f"the write may or may not be durable: {fault}")
         return None
 
-    def _settle_batch(
-        self, batch: Batch, failure: StorageError | None
-    ) -> None:
+    def _settle_batch(self, batch: Batch, failure: StorageError | None) -> None:
         for event, _ in batch:
             del self._busy[event.record.key]
         if failure is None:

@@ -2,7 +2,7 @@
 
 Optional fields are ``T | None = None`` and left out of JSON while ``None``: Kubernetes reads null as absent, and
 users write ``if pod.spec.node_name is None``. Only a field that the spec calls nullable and that is not required
-has three states; it is ``T | None | UnsetType = UNSET``. API defaults are never model defaults: they belong to
+has three states; it is ``T | UnsetType | None = UNSET``. API defaults are never model defaults: they belong to
 ``defaults.py``. Times of meta/v1 are ``datetime``; other ``date-time`` strings stay ``str``, because
 nothing promises that they have no more than microseconds. ``apiVersion`` and ``kind`` of a Kind are always written.
 """
@@ -111,7 +111,7 @@ class MsgspecModels:
         described = [(f.attribute, " ".join(f.value.doc.split())) for f in plan.fields if f.value.doc]
         if not described:
             return text
-        return "\n".join([text, "", "Fields:", *(f"{name}: {doc}" for name, doc in described)])
+        return "\n".join([text, "", "Fields:", *(f"    {name}: {doc}" for name, doc in described)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _field_line(plan: FieldPlan, kind: tuple[str, str, str] | None) -> str:
         annotation += " | None" if plan.nullable and not is_any else ""
         default = ""
     elif plan.nullable:
-        annotation += " | UnsetType" if is_any else " | None | UnsetType"
+        annotation += " | UnsetType" if is_any else " | UnsetType | None"
         default = "UNSET"
     else:
         annotation += "" if is_any else " | None"

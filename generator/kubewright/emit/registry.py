@@ -20,6 +20,9 @@ EMITTERS = {
     "scheme": "kubewright.emit.scheme",
     "registry": "kubewright.emit.group_versions",
     "definitions": "kubewright.emit.definitions",
+    "defaults": "kubewright.emit.defaults",
+    "strategies": "kubewright.emit.strategies",
+    "zero_values": "kubewright.emit.zero_values",
 }
 
 

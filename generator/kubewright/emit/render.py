@@ -155,16 +155,30 @@ def docstring(text: str, indent: int = 0) -> str:
     """``text`` as a docstring, wrapped by paragraphs. Never empty, and never more than a string."""
     width = LINE_LENGTH - indent
     pad = " " * indent
-    paragraphs = [
-        line
-        for raw in text.strip().splitlines()
-        for line in (textwrap.wrap(_escape(raw.strip(), '"'), width - 6, break_long_words=False) or [""])
-    ]
+    paragraphs = [line for raw in text.strip().splitlines() for line in _wrap(raw.rstrip(), width - 6)]
     lines = _without_repeated_blanks(paragraphs) or ["..."]
     if len(lines) == 1:
         return f'"""{lines[0]}"""'
     body = "\n".join(pad + line if line else "" for line in lines[1:])
     return f'"""{lines[0]}\n{body}\n{pad}"""'
+
+
+def _wrap(line: str, width: int) -> list[str]:
+    """``line`` in lines of at most ``width``; those that follow are indented further where the first was."""
+    plain = line.lstrip()
+    indent = line[: len(line) - len(plain)][:8]
+    if not indent.isspace():
+        indent = ""
+    below = indent * 2
+    wrapped = textwrap.wrap(
+        _escape(plain, '"'),
+        width,
+        initial_indent=" " * len(indent),
+        subsequent_indent=" " * len(below),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapped or [""]
 
 
 def _without_repeated_blanks(lines: list[str]) -> list[str]:

@@ -73,6 +73,20 @@ class TypeRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StrategyRules:
+    """How the objects of one kind of one group-version are written: ``facts`` are arguments of
+    ``apimachinery.meta.strategies.Strategy`` by their names, ``phases`` the rules of each function of it
+    (``admit``, ``create``, ``update``)."""
+
+    group: str
+    version: str
+    kind: str
+    facts: tuple[tuple[str, Json], ...]
+    phases: tuple[tuple[str, tuple[DefaultRule, ...]], ...]
+    location: Location = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ZeroValues:
     """How a typed struct of a built-in kind is written: ``written`` fields are there always, with this value
     where nothing else was said; ``kept`` scalars are written although they are zero."""

@@ -1,20 +1,39 @@
-"""Which source reads what: from the sources of a configuration to fragments.
+"""Which source reads what: from paths to fragments.
 
-A path is a file or a folder; what a document is, its own first keys say (``swagger``, ``openapi``,
-``kind: CustomResourceDefinition``).
+A path is a file or a folder. In a folder every ``*.yaml``, ``*.yml`` and ``*.json`` is read, below it too; a folder
+with a ``kustomization.yaml`` names its own files under ``resources`` (and ``crds``), which may be folders again. What a
+document is, its first keys say: ``swagger``, ``openapi``, ``kind: CustomResourceDefinition``, ``kind: List``. Manifests
+of other kinds are passed over in folders, and refused where the user named the file.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Fragment
 from kubewright.ir.types import Json
-from kubewright.source import kubernetes_validate
+from kubewright.location import Document, Location
+from kubewright.source import crd, kubernetes_validate, text
 from kubewright.source.catalog import read_catalog
-from kubewright.source.definitions import META_V1
+from kubewright.source.definitions import APIMACHINERY
+from kubewright.source.openapi_v2 import OpenApiV2
+from kubewright.source.openapi_v3 import OpenApiV3
+from kubewright.source.rules import read_rules
+
+KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_SUFFIXES = {".yaml", ".yml", ".json"}
+
+
+@dataclass(slots=True)
+class Input:
+    """The documents of some paths, by what they are. ``others`` are manifests of no interest here."""
+
+    openapi: list[Document] = field(default_factory=list)
+    crds: list[Document] = field(default_factory=list)
+    others: int = 0
 
 
 def read_kubernetes(release: str, catalog: Path | None, diagnostics: Diagnostics) -> Fragment | None:
@@ -31,24 +50,157 @@ def read_kubernetes(release: str, catalog: Path | None, diagnostics: Diagnostics
 
 
 def read_library(diagnostics: Diagnostics) -> Fragment | None:
-    """What sources may refer to without bringing it: meta/v1 of the newest release."""
+    """What sources may refer to without bringing it: apimachinery's types of the newest release."""
     fragment = read_kubernetes(kubernetes_validate.NEWEST, None, diagnostics)
     if fragment is None:
         return None
     members = tuple(
-        d for d in fragment.definitions if d.name.startswith(META_V1.removesuffix("apis.meta.v1"))
+        replace(d, kinds=()) if len(d.kinds) > 1 else d
+        for d in fragment.definitions
+        if d.name.startswith(APIMACHINERY)
     )
     return Fragment(origin=fragment.origin, definitions=members)
 
 
 def read_facts(folder: Path | None, diagnostics: Diagnostics) -> tuple[tuple[str, Json], ...]:
-    """The declared rules below ``folder``: (path without suffix, content), sorted by path."""
-    del diagnostics
-    if folder is None or not folder.is_dir():
+    """The declared rules below ``folder``, by the name of their folder (``defaults``, ``conversions``, …) or file."""
+    if folder is None:
         return ()
-    import yaml
+    if not folder.is_dir():
+        diagnostics.error("K001", "cannot read: no such folder", Location(str(folder)))
+        return ()
+    return read_rules(folder, diagnostics)
 
-    return tuple(
-        (path.relative_to(folder).with_suffix("").as_posix(), yaml.load(path.read_bytes(), yaml.CSafeLoader))
-        for path in sorted(folder.rglob("*.yaml"))
-    )
+
+def read_input(paths: Iterable[Path], diagnostics: Diagnostics) -> Input:
+    """The documents of ``paths``, sorted out by kind."""
+    found = Input()
+    for path in paths:
+        before = len(found.openapi) + len(found.crds)
+        files = list(_files(path, diagnostics))
+        for file in files:
+            for document in text.read_documents(file, diagnostics):
+                _sort_in(document, found, diagnostics, named=path.is_file())
+        if len(found.openapi) + len(found.crds) == before and not diagnostics.has_errors:
+            diagnostics.error(
+                "K003",
+                "nothing to read here" if files else "the folder has no YAML or JSON files",
+                Location(str(path)),
+                "wanted: OpenAPI documents or CustomResourceDefinitions",
+            )
+    return found
+
+
+def read_fragments(found: Input, diagnostics: Diagnostics) -> Iterator[Fragment]:
+    """The fragment of each document."""
+    for document in found.openapi:
+        source = OpenApiV2() if "swagger" in document.value else OpenApiV3()
+        yield source.read(document, diagnostics)
+    for document in found.crds:
+        yield crd.Crd().read(document, diagnostics)
+
+
+def _files(path: Path, diagnostics: Diagnostics, above: tuple[Path, ...] = ()) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+        return
+    if not path.is_dir():
+        diagnostics.error("K001", "cannot read: no such file or folder", Location(str(path)))
+        return
+    kustomization = next((path / name for name in KUSTOMIZATIONS if (path / name).is_file()), None)
+    if kustomization is not None:
+        yield from _kustomized(kustomization, diagnostics, (*above, path.resolve()))
+        return
+    for file in sorted(path.rglob("*")):
+        hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+        if file.suffix in _SUFFIXES and file.is_file() and not hidden:
+            yield file
+
+
+def _kustomized(file: Path, diagnostics: Diagnostics, above: tuple[Path, ...]) -> Iterator[Path]:
+    document = text.read_single(file, diagnostics)
+    if document is None:
+        return
+    value = document.value if isinstance(document.value, dict) else {}
+    for key in ("resources", "crds", "bases"):
+        entries = value.get(key, [])
+        if not isinstance(entries, list):
+            diagnostics.error("K013", f"`{key}` must be a list of paths", document.at(f"/{key}"))
+            continue
+        for index, entry in enumerate(entries):
+            place = document.at(f"/{key}/{index}")
+            if not isinstance(entry, str) or "://" in entry or entry.startswith("github.com/"):
+                diagnostics.error(
+                    "K013",
+                    f"cannot read the kustomize resource {entry!r}",
+                    place,
+                    "only local paths are read",
+                )
+                continue
+            target = file.parent / entry
+            if target.resolve() in above:
+                diagnostics.error("K013", f"kustomization {entry!r} includes itself", place)
+            elif not target.exists():
+                diagnostics.error("K001", f"cannot read: no such file or folder: {entry}", place)
+            else:
+                yield from _files(target, diagnostics, above)
+
+
+def _sort_in(document: Document, found: Input, diagnostics: Diagnostics, *, named: bool) -> None:
+    value = document.value
+    if not isinstance(value, dict):
+        diagnostics.error("K004", "a document must be an object", document.at(""))
+    elif "swagger" in value or "openapi" in value:
+        _sort_in_openapi(document, found, diagnostics)
+    elif crd.is_crd(value):
+        if value.get("apiVersion") == crd.API_VERSION:
+            found.crds.append(document)
+        else:
+            diagnostics.error(
+                "K004",
+                f"CustomResourceDefinition of {value.get('apiVersion')!r}",
+                document.at("/apiVersion"),
+                f"only {crd.API_VERSION} is read; v1beta1 went with Kubernetes 1.22",
+            )
+    elif value.get("kind") == "List" and isinstance(value.get("items"), list):
+        for index, item in enumerate(value["items"]):
+            _sort_in(_inner(document, item, f"/items/{index}"), found, diagnostics, named=False)
+    elif isinstance(value.get("$defs"), dict) or isinstance(value.get("definitions"), dict):
+        diagnostics.error(
+            "K004",
+            "definitions without `swagger` or `openapi`",
+            document.at(""),
+            'an OpenAPI v2 document begins with `swagger: "2.0"`',
+        )
+    elif named:
+        what = f"kind {value['kind']}" if isinstance(value.get("kind"), str) else "none of these"
+        diagnostics.error(
+            "K004",
+            "wanted an OpenAPI document or a CustomResourceDefinition",
+            document.at("/kind"),
+            f"this is {what}",
+        )
+    else:
+        found.others += 1
+
+
+def _sort_in_openapi(document: Document, found: Input, diagnostics: Diagnostics) -> None:
+    value = document.value
+    version = str(value.get("swagger") or value.get("openapi"))
+    if ("swagger" in value and version == "2.0") or ("openapi" in value and version.startswith("3.")):
+        found.openapi.append(document)
+    else:
+        key = "swagger" if "swagger" in value else "openapi"
+        diagnostics.error(
+            "K004", f"OpenAPI version {version!r}", document.at(f"/{key}"), "versions 2.0 and 3.x are read"
+        )
+
+
+def _inner(document: Document, value: Json, prefix: str) -> Document:
+    """A document inside another, whose positions are those of the outer one."""
+
+    def positions() -> dict[str, tuple[int, int]]:
+        outer = document.find_positions() if document.find_positions else {}
+        return {key[len(prefix) :]: spot for key, spot in outer.items() if key.startswith(prefix)}
+
+    return Document(document.file, value, positions)

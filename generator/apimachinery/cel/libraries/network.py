@@ -1,0 +1,297 @@
+"""IP addresses and CIDRs.
+
+As Go's net/netip reads them, with two refusals of Kubernetes: zones, and IPv4 addresses mapped into IPv6.
+The texts of errors are those that users of kube-apiserver see.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, ClassVar
+
+from .. import types as t
+from ..declarations import Library
+from ..errors import EvalError
+from ..values import Opaque
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class IP(Opaque):
+    """``net.IP``."""
+
+    __slots__ = ("address",)
+    type_name: ClassVar[str] = "net.IP"
+
+    def __init__(self, address: Address):
+        self.address = address
+
+    def equals(self, other: Any) -> bool:
+        """By value."""
+        return bool(self.address == other.address)
+
+    def cost_size(self) -> int:
+        """Bytes of the address."""
+        return self.address.max_prefixlen // 8
+
+    def __str__(self) -> str:
+        return str(self.address)
+
+
+class CIDR(Opaque):
+    """``net.CIDR``: an address and the length of a prefix."""
+
+    __slots__ = ("address", "length")
+    type_name: ClassVar[str] = "net.CIDR"
+
+    def __init__(self, address: Address, length: int):
+        self.address = address
+        self.length = length
+
+    def equals(self, other: Any) -> bool:
+        """By address and length."""
+        return bool(self.address == other.address) and self.length == other.length
+
+    def cost_size(self) -> int:
+        """Bytes of the prefix, rounded up."""
+        return -(-self.length // 8)
+
+    @property
+    def network(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+        """The masked network."""
+        return ipaddress.ip_network((self.address, self.length), strict=False)
+
+    def __str__(self) -> str:
+        return f"{self.address}/{self.length}"
+
+
+def _quoted(text: str) -> str:
+    from .strings import quote
+
+    return quote(text)
+
+
+class AddressError(ValueError):
+    """A text that is no address; the message is netip's."""
+
+
+def parse_address(text: str) -> Address:
+    """Read an address; AddressError."""
+    for char in text:
+        if char == ".":
+            return _ipv4(text)
+        if char == ":":
+            return _ipv6(text)
+        if char == "%":
+            raise AddressError(f"ParseAddr({_quoted(text)}): missing IPv6 address")
+    raise AddressError(f"ParseAddr({_quoted(text)}): unable to parse IP")
+
+
+def _ipv4(text: str) -> ipaddress.IPv4Address:
+    def fail(message: str, at: str = "") -> AddressError:
+        return AddressError(f"ParseAddr({_quoted(text)}): {message}" + (f" (at {_quoted(at)})" if at else ""))
+
+    fields: list[int] = []
+    digits, value = 0, 0
+    for place, char in enumerate(text):
+        if char in "0123456789":
+            if digits == 1 and value == 0:
+                raise fail("IPv4 field has octet with leading zero")
+            value, digits = value * 10 + int(char), digits + 1
+            if value > 255:
+                raise fail("IPv4 field has value >255")
+        elif char == ".":
+            if place == 0 or place == len(text) - 1 or text[place - 1] == ".":
+                raise fail("IPv4 field must have at least one digit", text[place:])
+            if len(fields) == 3:
+                raise fail("IPv4 address too long")
+            fields.append(value)
+            value, digits = 0, 0
+        else:
+            raise fail("unexpected character", text[place:])
+    if len(fields) < 3:
+        raise fail("IPv4 address too short")
+    return ipaddress.IPv4Address(bytes([*fields, value]))
+
+
+def _ipv6(text: str) -> ipaddress.IPv6Address:
+    if "%" in text:
+        if text.endswith("%"):
+            raise AddressError(f"ParseAddr({_quoted(text)}): zone must be a non-empty string")
+        raise ZoneError("")
+    try:
+        return ipaddress.IPv6Address(text)
+    except ValueError:
+        pass
+
+    def fail(message: str, at: str = "") -> AddressError:
+        return AddressError(f"ParseAddr({_quoted(text)}): {message}" + (f" (at {_quoted(at)})" if at else ""))
+
+    for place, char in enumerate(text):
+        if char not in "0123456789abcdefABCDEF:.":
+            raise fail("unexpected character, want colon", text[place:])
+    if text.count("::") > 1:
+        raise fail("multiple :: in address", text[text.rindex("::") :])
+    if any(len(part) > 4 and "." not in part for part in text.split(":")):
+        raise fail("each group must have 4 or less digits", text)
+    if "::" not in text and text.count(":") < 7:
+        raise fail("address string too short")
+    if text.endswith(":") and not text.endswith("::"):
+        raise fail("colon must be followed by more characters", ":")
+    raise fail("trailing garbage after address", text)
+
+
+class ZoneError(AddressError):
+    """An address with a zone."""
+
+
+def _kubernetes_address(text: str) -> Address:
+    try:
+        address = parse_address(text)
+    except ZoneError:
+        raise EvalError(f"IP address {_quoted(text)} with zone value is not allowed") from None
+    except AddressError as error:
+        raise EvalError(
+            f"IP Address {_quoted(text)} parse error during conversion from string: {error}"
+        ) from None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        raise EvalError(f"IPv4-mapped IPv6 address {_quoted(text)} is not allowed")
+    return address
+
+
+def _ip(text: str) -> IP:
+    return IP(_kubernetes_address(text))
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        _kubernetes_address(text)
+    except EvalError:
+        return False
+    return True
+
+
+def canonical(address: Address) -> str:
+    """The canonical text, RFC 5952."""
+    return str(address)
+
+
+def _is_canonical(text: str) -> bool:
+    return canonical(_kubernetes_address(text)) == text
+
+
+def _link_local_multicast(ip: IP) -> bool:
+    address = ip.address
+    if isinstance(address, ipaddress.IPv4Address):
+        return address in _V4_LINK_MULTICAST
+    return address.packed[0] == 0xFF and address.packed[1] & 0x0F == 2
+
+
+_V4_LINK_MULTICAST = ipaddress.IPv4Network("224.0.0.0/24")
+
+
+def _global_unicast(ip: IP) -> bool:
+    address = ip.address
+    if isinstance(address, ipaddress.IPv4Address) and int(address) in (0, 2**32 - 1):
+        return False
+    plain = address.is_unspecified or address.is_loopback or address.is_multicast
+    return not (plain or _link_local_unicast(ip))
+
+
+def _link_local_unicast(ip: IP) -> bool:
+    return ip.address.is_link_local
+
+
+def ips() -> Library:
+    """``ip``, ``isIP`` and what is asked of an address."""
+    lib = Library("ip")
+    lib.declare_type("ip", t.opaque("net.IP"), IP)
+    lib.overload("ip", "string_to_ip", "(string) ip", _ip)
+    lib.overload("string", "ip_to_string", "(ip) string", str)
+    lib.overload("isIP", "is_ip", "(string) bool", _is_ip)
+    lib.overload("ip.isCanonical", "ip_is_canonical", "(string) bool", _is_canonical)
+    lib.overload("family", "ip_family", "ip.() int", lambda ip: ip.address.version)
+    lib.overload("isUnspecified", "ip_is_unspecified", "ip.() bool", lambda ip: ip.address.is_unspecified)
+    lib.overload("isLoopback", "ip_is_loopback", "ip.() bool", lambda ip: ip.address.is_loopback)
+    lib.overload("isLinkLocalMulticast", "ip_is_link_local_multicast", "ip.() bool", _link_local_multicast)
+    lib.overload("isLinkLocalUnicast", "ip_is_link_local_unicast", "ip.() bool", _link_local_unicast)
+    lib.overload("isGlobalUnicast", "ip_is_global_unicast", "ip.() bool", _global_unicast)
+    return lib
+
+
+def parse_cidr(text: str) -> CIDR:
+    """Read ``address/length``; EvalError."""
+    prefix = "network address parse error during conversion from string"
+
+    def fail(message: str) -> EvalError:
+        return EvalError(f"{prefix}: {prefix}: netip.ParsePrefix({_quoted(text)}): {message}")
+
+    slash = text.rfind("/")
+    if slash < 0:
+        raise fail("no '/'")
+    try:
+        address = parse_address(text[:slash])
+    except ZoneError:
+        raise fail("IPv6 zones cannot be present in a prefix") from None
+    except AddressError as error:
+        raise fail(str(error)) from None
+    bits = text[slash + 1 :]
+    if not bits or not set(bits) <= set("0123456789") or (len(bits) > 1 and bits[0] == "0"):
+        raise fail(f"bad bits after slash: {_quoted(bits)}")
+    if len(bits) > 3 or int(bits) > address.max_prefixlen:
+        raise fail("prefix length out of range")
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        raise EvalError(f"IPv4-mapped IPv6 address {_quoted(text)} is not allowed")
+    return CIDR(address, int(bits))
+
+
+def _is_cidr(text: str) -> bool:
+    try:
+        parse_cidr(text)
+    except EvalError:
+        return False
+    return True
+
+
+def _contains_ip(cidr: CIDR, other: IP | str) -> bool:
+    if isinstance(other, str):
+        try:
+            address = _kubernetes_address(other)
+        except EvalError:
+            raise EvalError("no such overload") from None
+    else:
+        address = other.address
+    return address in cidr.network
+
+
+def _contains_cidr(cidr: CIDR, other: CIDR | str) -> bool:
+    if isinstance(other, str):
+        try:
+            other = parse_cidr(other)
+        except EvalError:
+            raise EvalError("no such overload") from None
+    if other.address.version != cidr.address.version:
+        return False
+    return other.address in cidr.network and other.length >= cidr.length
+
+
+def _masked(cidr: CIDR) -> CIDR:
+    return CIDR(cidr.network.network_address, cidr.length)
+
+
+def cidrs() -> Library:
+    """``cidr``, ``isCIDR`` and what is asked of a network."""
+    lib = Library("cidr")
+    lib.declare_type("ip", t.opaque("net.IP"), IP)
+    lib.declare_type("cidr", t.opaque("net.CIDR"), CIDR)
+    lib.overload("cidr", "string_to_cidr", "(string) cidr", parse_cidr)
+    lib.overload("string", "cidr_to_string", "(cidr) string", str)
+    lib.overload("isCIDR", "is_cidr", "(string) bool", _is_cidr)
+    lib.overload("containsIP", "cidr_contains_ip_string", "cidr.(string) bool", _contains_ip)
+    lib.overload("containsIP", "cidr_contains_ip_ip", "cidr.(ip) bool", _contains_ip)
+    lib.overload("containsCIDR", "cidr_contains_cidr_string", "cidr.(string) bool", _contains_cidr)
+    lib.overload("containsCIDR", "cidr_contains_cidr", "cidr.(cidr) bool", _contains_cidr)
+    lib.overload("ip", "cidr_ip", "cidr.() ip", lambda cidr: IP(cidr.address))
+    lib.overload("masked", "cidr_masked", "cidr.() cidr", _masked)
+    lib.overload("prefixLength", "cidr_prefix_length", "cidr.() int", lambda cidr: cidr.length)
+    return lib

@@ -1,0 +1,31 @@
+"""find and findAll, over RE2."""
+
+from __future__ import annotations
+
+from ..declarations import Library
+from .standard import compile_regex
+
+
+def _find(text: str, pattern: str) -> str:
+    found = compile_regex(pattern).search(text)
+    return found.group() if found else ""
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    found: list[str] = []
+    if limit == 0:
+        return found
+    for match in compile_regex(pattern).finditer(text):
+        found.append(match.group())
+        if len(found) == limit:
+            break
+    return found
+
+
+def regex() -> Library:
+    """Kubernetes' regex library."""
+    lib = Library("kubernetes regex")
+    lib.overload("find", "string_find_string", "string.(string) string", _find)
+    lib.overload("findAll", "string_find_all_string", "string.(string) list(string)", _find_all)
+    lib.overload("findAll", "string_find_all_string_int", "string.(string, int) list(string)", _find_all)
+    return lib

@@ -1,0 +1,710 @@
+"""A checked tree to one Python closure, with the cost that Kubernetes would count.
+
+Theory. A node becomes a ``Step``: a function of the frame and a *fixed cost* that the function does not charge
+itself. Whoever runs a step without condition adds its fixed cost to the own one; whoever runs it on a condition
+(the right side of ``&&``, a branch, the body of a loop) charges it when it happens. So an expression without
+branches charges once, at its root. The frame is a list: [0] cost so far, [1] the limit, then the variables.
+
+Folded as cel-go's planner folds: lists and maps of constants, ``x in [constants]`` (free but for x) and type
+conversions of constants. A call whose overload is certain runs its impl; else the values choose.
+Errors are exceptions; ``&&``, ``||``, ``all`` and ``exists`` hold them back and drop them if the other side decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import types as t
+from . import values as v
+from .ast import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
+from .call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, cost_needs_result, runtime_cost
+from .declarations import Function, Overload
+from .errors import CostLimitError, EvalError
+from .fast_paths import compare_attributes
+from .libraries.standard import compile_regex, index
+from .values import ABSENT, MISSING, NO_OVERLOAD, Optional, Uint, insert, type_name
+
+Frame = list[Any]
+Run = Callable[[Frame], Any]
+FIRST_SLOT = 2
+
+
+class Step:
+    """A compiled node. ``path`` is (slot, property names) of a plain chain of selects on known records."""
+
+    __slots__ = ("attribute", "constant", "cost", "path", "run")
+
+    def __init__(
+        self,
+        run: Run,
+        cost: int,
+        constant: bool = False,
+        attribute: bool = False,
+        path: tuple[int, tuple[str, ...]] | None = None,
+    ):
+        self.run = run
+        self.cost = cost
+        self.constant = constant
+        self.attribute = attribute
+        self.path = path
+
+    def charged(self) -> Run:
+        """The run of a step that pays for itself."""
+        run, cost = self.run, self.cost
+        if not cost:
+            return run
+
+        def pay(frame: Frame) -> Any:
+            frame[0] += cost
+            return run(frame)
+
+        return pay
+
+
+def constant(value: Any) -> Step:
+    """The step of a value known now; free."""
+    return Step(lambda frame: value, 0, constant=True)
+
+
+_CONVERSIONS = frozenset(
+    ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
+)
+
+
+class Planner:
+    """Compiles one tree. ``variables`` lists, by slot, the names that the frame must be filled with."""
+
+    def __init__(
+        self,
+        functions: Mapping[str, Function],
+        constants: Mapping[str, Any],
+        wire_name: Callable[[str, str], str],
+        resolve: Callable[[str], str | None] | None = None,
+        construct: Callable[[str, dict[str, Any]], Any] | None = None,
+    ):
+        self.functions = functions
+        self.constants = constants
+        self.wire_name = wire_name
+        self.resolve = resolve
+        self.construct = construct
+        self.variables: list[str] = []
+        self.locals: list[tuple[str, int]] = []
+        self.slots = FIRST_SLOT
+        self.slot_of: dict[str, int] = {}
+        self.lazy: dict[int, Run] = {}
+
+    def new_slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def plan(self, node: Node) -> Step:
+        """Compile ``node``."""
+        if isinstance(node, Call):
+            return self.call(node)
+        if isinstance(node, Select):
+            return self.select(node)
+        if isinstance(node, Ident):
+            return self.ident(node)
+        if isinstance(node, Literal):
+            return constant(node.value)
+        if isinstance(node, Comprehension):
+            from .folds import plan_fold
+
+            return plan_fold(self, node)
+        if isinstance(node, ListExpr):
+            return self.list_literal(node)
+        if isinstance(node, MapExpr):
+            return self.map_literal(node)
+        assert isinstance(node, StructExpr)
+        return self.message(node)
+
+    # Names and fields
+
+    def ident(self, node: Ident) -> Step:
+        for name, slot in reversed(self.locals):
+            if name == node.ident:
+                if slot in self.lazy:
+                    return Step(_lazy(slot, self.lazy[slot]), 1, attribute=True)
+                return Step(lambda frame: frame[slot], 1, attribute=True, path=(slot, ()))
+        name = node.name or (self.resolve(node.ident) if self.resolve else None)
+        return self.variable(name or node.ident.removeprefix("."))
+
+    def variable(self, name: str) -> Step:
+        if name in self.constants:
+            return constant(self.constants[name])
+        slot = self.slot_of.get(name)
+        if slot is None:
+            slot = self.slot_of[name] = self.new_slot()
+            self.variables.append(name)
+
+        def read(frame: Frame) -> Any:
+            value = frame[slot]
+            if value is MISSING:
+                raise EvalError(f"no such attribute(s): {name}")
+            return value
+
+        return Step(read, 1, attribute=True, path=(slot, ()))
+
+    def base(self, operand: Step) -> int:
+        """The cost of an operand as the base of an attribute: one more where it is a call's result."""
+        return operand.cost if operand.attribute else operand.cost + 1
+
+    def select(self, node: Select) -> Step:
+        if node.name is not None:
+            return self.variable(node.name)
+        if self.resolve is not None and not node.test_only:
+            found = self.resolve_unchecked(node)
+            if found is not None:
+                return self.variable(found)
+        operand = self.plan(node.operand)
+        of = node.operand.type or t.DYN
+        if node.test_only:
+            return Step(self.presence(operand.run, of, node.field), self.base(operand))
+        cost = self.base(operand) + 1
+        run, field = operand.run, node.field
+        if of.kind == "object":
+            name = self.wire_name(of.name, field)
+            path = operand.path and (operand.path[0], (*operand.path[1], name))
+            return Step(record_field(run, name, field), cost, attribute=True, path=path)
+
+        def read(frame: Frame) -> Any:
+            return select_dynamic(run(frame), field)
+
+        return Step(read, cost, attribute=True)
+
+    def resolve_unchecked(self, node: Select) -> str | None:
+        from .checker import qualified_name
+
+        name = qualified_name(node)
+        if name is None or self.resolve is None or any(name.split(".")[0] == n for n, _ in self.locals):
+            return None
+        return self.resolve(name)
+
+    def presence(self, run: Run, of: t.Type, field: str) -> Run:
+        if of.kind == "object":
+            name = self.wire_name(of.name, field)
+            return lambda frame: run(frame).get(name) is not None
+
+        def has(frame: Frame) -> bool:
+            return is_present(run(frame), field)
+
+        return has
+
+    # Literals
+
+    def list_literal(self, node: ListExpr) -> Step:
+        steps = [self.plan(e) for e in node.elements]
+        if not node.optional and all(s.constant for s in steps):
+            return constant([s.run([]) for s in steps])
+        runs = [s.run for s in steps]
+        cost = sum(s.cost for s in steps) + LIST_CREATE
+        if not node.optional:
+            if len(runs) == 1:
+                only = runs[0]
+                return Step(lambda frame: [only(frame)], cost)
+            return Step(lambda frame: [run(frame) for run in runs], cost)
+        optional = node.optional
+
+        def build(frame: Frame) -> list[Any]:
+            found = []
+            for place, run in enumerate(runs):
+                value = run(frame)
+                if place in optional:
+                    value = _expect_optional(value)
+                    if value is ABSENT:
+                        continue
+                    value = value.value
+                found.append(value)
+            return found
+
+        return Step(build, cost)
+
+    def map_literal(self, node: MapExpr) -> Step:
+        steps = [(self.plan(k), self.plan(e), optional) for k, e, optional in node.entries]
+        runs = [(k.run, e.run, optional) for k, e, optional in steps]
+
+        def build(frame: Frame) -> dict[Any, Any]:
+            found: dict[Any, Any] = {}
+            for key_run, value_run, optional in runs:
+                key = key_run(frame)
+                value = value_run(frame)
+                if optional:
+                    value = _expect_optional(value)
+                    if value is ABSENT:
+                        continue
+                    value = value.value
+                insert(found, key, value)
+            return found
+
+        if all(k.constant and e.constant and not optional for k, e, optional in steps):
+            try:
+                return constant(build([]))
+            except EvalError:
+                pass
+        return Step(build, sum(k.cost + e.cost for k, e, _ in steps) + MAP_CREATE)
+
+    def message(self, node: StructExpr) -> Step:
+        if self.construct is None or node.name is None:
+            raise EvalError(f"unknown type: {node.message}")
+        construct, name = self.construct, node.name
+        steps = [(field, self.plan(value), optional) for field, value, optional, _ in node.entries]
+
+        def build(frame: Frame) -> Any:
+            fields: dict[str, Any] = {}
+            for field, step, optional in steps:
+                value = step.run(frame)
+                if optional:
+                    value = _expect_optional(value)
+                    if value is ABSENT:
+                        continue
+                    value = value.value
+                fields[field] = value
+            return construct(name, fields)
+
+        return Step(build, sum(s.cost for _, s, _ in steps) + STRUCT_CREATE)
+
+    # Calls
+
+    def call(self, node: Call) -> Step:
+        special = getattr(self, _SPECIAL.get(node.function, ""), None)
+        if special is not None:
+            step: Step = special(node)
+            return step
+        function = self.function(node)
+        args = ([node.target] if node.target is not None else []) + node.args
+        steps = [self.plan(arg) for arg in args]
+        overload = self.certain(node, function, args)
+        impl = overload.impl if overload else function.dispatch(node.target is not None)
+        id = node.overloads[0] if len(node.overloads) == 1 else ""
+        if node.function in _CONVERSIONS and len(steps) == 1 and steps[0].constant:
+            try:
+                return constant(impl(steps[0].run([])))
+            except EvalError as error:
+                return Step(raiser(error), 0)
+        return build_call(impl, [s.run for s in steps], sum(s.cost for s in steps), node.function, id)
+
+    def function(self, node: Call) -> Function:
+        function = self.functions.get(node.function)
+        if function is None and self.resolve is not None:
+            # Unchecked: a target may be a namespace.
+            from .checker import qualified_name
+
+            prefix = qualified_name(node.target) if node.target is not None else None
+            function = self.functions.get(f"{prefix}.{node.function}") if prefix else None
+            if function is not None:
+                node.target = None
+                node.function = function.name
+        return function if function is not None else Unbound(node.function)
+
+    def certain(self, node: Call, function: Function, args: list[Node]) -> Overload | None:
+        """The one overload that can only be meant, given the types of the arguments."""
+        if len(node.overloads) != 1:
+            return None
+        found = next(o for o in function.overloads if o.id == node.overloads[0])
+        for arg, wanted in zip(args, found.params, strict=True):
+            if not _is_certain(arg.type or t.DYN, wanted):
+                return None
+        return found
+
+    def logical_and(self, node: Call) -> Step:
+        return self.logic(node, stop=False)
+
+    def logical_or(self, node: Call) -> Step:
+        return self.logic(node, stop=True)
+
+    def logic(self, node: Call, stop: bool) -> Step:
+        left, right = (self.plan(arg) for arg in node.args)
+        left_run, right_run, right_cost = left.run, right.run, right.cost
+
+        def both(frame: Frame) -> bool:
+            try:
+                first = left_run(frame)
+            except CostLimitError:
+                raise
+            except EvalError as error:
+                frame[0] += right_cost
+                if right_run(frame) is stop:
+                    return stop
+                raise error from None
+            if first is stop:
+                return stop
+            frame[0] += right_cost
+            second = right_run(frame)
+            if second is stop:
+                return stop
+            if type(first) is not bool or type(second) is not bool:
+                raise EvalError(NO_OVERLOAD)
+            return not stop
+
+        return Step(both, left.cost)
+
+    def conditional(self, node: Call) -> Step:
+        condition, yes, no = (self.plan(arg) for arg in node.args)
+        run = condition.run
+        # A branch that is a bare attribute is read without being counted itself.
+        yes_run, yes_cost = yes.run, yes.cost - yes.attribute
+        no_run, no_cost = no.run, no.cost - no.attribute
+
+        def choose(frame: Frame) -> Any:
+            chosen = run(frame)
+            if chosen is True:
+                frame[0] += yes_cost
+                return yes_run(frame)
+            if chosen is False:
+                frame[0] += no_cost
+                return no_run(frame)
+            raise EvalError(NO_OVERLOAD)
+
+        return Step(choose, condition.cost, attribute=True)
+
+    def not_strictly_false(self, node: Call) -> Step:
+        arg = self.plan(node.args[0])
+        run = arg.run
+
+        def test(frame: Frame) -> bool:
+            try:
+                return run(frame) is not False
+            except CostLimitError:
+                raise
+            except EvalError:
+                return True
+
+        return Step(test, arg.cost + 1)
+
+    def equals(self, node: Call) -> Step:
+        return self.equality(node, same=True)
+
+    def not_equals(self, node: Call) -> Step:
+        return self.equality(node, same=False)
+
+    def equality(self, node: Call, same: bool) -> Step:
+        a, b = (self.plan(arg) for arg in node.args)
+        of = node.args[0].type or t.DYN
+        other = node.args[1].type or t.DYN
+        left, right = a.run, b.run
+        if of.kind == other.kind and of.kind in _FIXED_SIZE:
+            if same:
+                return Step(lambda frame: left(frame) == right(frame), a.cost + b.cost + 1)
+            return Step(lambda frame: left(frame) != right(frame), a.cost + b.cost + 1)
+        cost = runtime_cost(node.function, "")
+        assert callable(cost)
+        equal = v.equal
+
+        def compare(frame: Frame) -> bool:
+            x = left(frame)
+            y = right(frame)
+            frame[0] += cost(x, y)
+            return equal(x, y) is same
+
+        return Step(compare, a.cost + b.cost)
+
+    def compare(self, node: Call) -> Step:
+        function = self.function(node)
+        overload = self.certain(node, function, node.args)
+        a, b = (self.plan(arg) for arg in node.args)
+        if overload is not None and all(p.kind in ("int", "double", "uint") for p in overload.params):
+            fast = compare_attributes(node.function, a, b)
+            if fast is not None:
+                return Step(fast, a.cost + b.cost + 1)
+        impl = overload.impl if overload else function.dispatch(False)
+        id = node.overloads[0] if len(node.overloads) == 1 else ""
+        return build_call(impl, [a.run, b.run], a.cost + b.cost, node.function, id)
+
+    def membership(self, node: Call) -> Step:
+        item, holder = (self.plan(arg) for arg in node.args)
+        run = item.run
+        holds_list = holder.constant and isinstance(holder.run([]), list)
+        if holds_list and node.overloads in (("in_list",), ()):
+            items = holder.run([])
+            if not items:
+                return constant(False)
+            if all(isinstance(x, (bool, int, float, str, bytes)) for x in items):
+                if all(type(x) is str for x in items):
+                    strings = frozenset(items)
+                    if (node.args[0].type or t.DYN).kind == "string":
+                        return Step(lambda frame: run(frame) in strings, item.cost)
+                    return Step(lambda frame: type(x := run(frame)) is str and x in strings, item.cost)
+                return Step(lambda frame: v.contains(items, run(frame)), item.cost)
+        impl = self.functions["@in"].dispatch(False)
+        id = node.overloads[0] if len(node.overloads) == 1 else ""
+        return build_call(impl, [run, holder.run], item.cost + holder.cost, "@in", id)
+
+    def index(self, node: Call) -> Step:
+        holder, key = (self.plan(arg) for arg in node.args)
+        run, key_run = holder.run, key.run
+        of = node.args[0].type or t.DYN
+        if of.kind in ("list", "map"):
+
+            def read(frame: Frame) -> Any:
+                return index(run(frame), key_run(frame))
+
+            return Step(read, self.base(holder) + key.cost + 1, attribute=True)
+
+        def dynamic(frame: Frame) -> Any:
+            held = run(frame)
+            wanted = key_run(frame)
+            if type(held) is Optional:
+                return ABSENT if held is ABSENT else optional_index(held.value, wanted)
+            return index(held, wanted)
+
+        return Step(dynamic, self.base(holder) + key.cost + 1, attribute=True)
+
+    def optional_select(self, node: Call) -> Step:
+        operand = self.plan(node.args[0])
+        field_node = node.args[1]
+        assert isinstance(field_node, Literal)
+        run, field = operand.run, field_node.value
+        of = node.args[0].type or t.DYN
+        if t.is_optional(of):
+            of = of.params[0]
+        if of.kind == "object":
+            field = self.wire_name(of.name, field)
+        record = of.kind == "object"
+
+        def read(frame: Frame) -> Optional:
+            held = run(frame)
+            if type(held) is Optional:
+                if held is ABSENT:
+                    return ABSENT
+                held = held.value
+            if record:
+                value = held.get(field)
+                return ABSENT if value is None else Optional(value)
+            return optional_index(held, field)
+
+        return Step(read, self.base(operand) + 1, attribute=True)
+
+    def optional_index(self, node: Call) -> Step:
+        holder, key = (self.plan(arg) for arg in node.args)
+        run, key_run = holder.run, key.run
+
+        def read(frame: Frame) -> Optional:
+            held = run(frame)
+            wanted = key_run(frame)
+            if type(held) is Optional:
+                if held is ABSENT:
+                    return ABSENT
+                held = held.value
+            return optional_index(held, wanted)
+
+        return Step(read, self.base(holder) + key.cost + 1, attribute=True)
+
+    def or_else(self, node: Call) -> Step:
+        """``or`` and ``orValue``: the argument is run only where it is needed."""
+        if node.target is None:
+            return Step(raiser(EvalError(NO_OVERLOAD)), 0)
+        target, other = self.plan(node.target), self.plan(node.args[0])
+        run, other_run, other_cost = target.run, other.run, other.cost
+        unwrap = node.function == "orValue"
+
+        def choose(frame: Frame) -> Any:
+            held = run(frame)
+            if type(held) is not Optional:
+                raise EvalError(NO_OVERLOAD)
+            if held is not ABSENT:
+                return held.value if unwrap else held
+            frame[0] += other_cost
+            return other_run(frame)
+
+        return Step(choose, target.cost)
+
+    def match(self, node: Call) -> Step:
+        """``matches`` with a constant pattern has its program at hand."""
+        args = ([node.target] if node.target is not None else []) + node.args
+        if len(args) == 2:
+            text, pattern = (self.plan(arg) for arg in args)
+            if pattern.constant and type(pattern.run([])) is str and (args[0].type or t.DYN).kind == "string":
+                return match_constant(text, pattern.run([]), node.overloads)
+        function = self.function(node)
+        steps = [self.plan(arg) for arg in args]
+        overload = self.certain(node, function, args)
+        impl = overload.impl if overload else function.dispatch(node.target is not None)
+        id = node.overloads[0] if len(node.overloads) == 1 else ""
+        return build_call(impl, [s.run for s in steps], sum(s.cost for s in steps), node.function, id)
+
+
+class Unbound(Function):
+    """A function that nobody declared: calls of it fail when they are made."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+
+    def dispatch(self, member: bool) -> Callable[..., Any]:
+        """An impl that fails."""
+
+        def unknown(*args: Any) -> Any:
+            raise EvalError(f"unbound function: {self.name}")
+
+        return unknown
+
+
+_SPECIAL = {
+    "_&&_": "logical_and",
+    "_||_": "logical_or",
+    "_?_:_": "conditional",
+    "@not_strictly_false": "not_strictly_false",
+    "_==_": "equals",
+    "_!=_": "not_equals",
+    "_<_": "compare",
+    "_<=_": "compare",
+    "_>_": "compare",
+    "_>=_": "compare",
+    "@in": "membership",
+    "_[_]": "index",
+    "_[?_]": "optional_index",
+    "_?._": "optional_select",
+    "or": "or_else",
+    "orValue": "or_else",
+    "matches": "match",
+}
+_FIXED_SIZE = frozenset(("bool", "int", "uint", "timestamp", "duration", "double"))
+
+
+def _is_certain(given: t.Type, wanted: t.Type) -> bool:
+    if wanted.kind in ("dyn", "param"):
+        return True
+    if given.kind in ("dyn", "error", "null", "param", "wrapper"):
+        return False
+    return given.kind == wanted.kind
+
+
+def build_call(impl: Callable[..., Any], runs: list[Run], cost: int, function: str, overload: str) -> Step:
+    """The step of a call, charging what the call costs before it is made."""
+    if cost_needs_result(function):
+
+        def by_result(frame: Frame) -> Any:
+            result = impl(*[run(frame) for run in runs])
+            frame[0] += -(-len(result) * 2 // 10) if isinstance(result, str) else 1
+            if frame[0] > frame[1]:
+                raise CostLimitError
+            return result
+
+        return Step(by_result, cost)
+    price = runtime_cost(function, overload)
+    if isinstance(price, int):
+        return Step(_fixed_call(impl, runs), cost + price)
+    price_of = price
+
+    def priced(frame: Frame) -> Any:
+        args = [run(frame) for run in runs]
+        frame[0] += price_of(*args)
+        if frame[0] > frame[1]:
+            raise CostLimitError
+        return impl(*args)
+
+    return Step(priced, cost)
+
+
+def _fixed_call(impl: Callable[..., Any], runs: list[Run]) -> Run:
+    if len(runs) == 1:
+        (one,) = runs
+        return lambda frame: impl(one(frame))
+    if len(runs) == 2:
+        first, second = runs
+        return lambda frame: impl(first(frame), second(frame))
+    return lambda frame: impl(*[run(frame) for run in runs])
+
+
+def match_constant(text: Step, pattern: str, overloads: tuple[str, ...]) -> Step:
+    """A search for a pattern known now."""
+    run = text.run
+    try:
+        search = compile_regex(pattern).search
+    except EvalError as error:
+        return Step(raiser(error), text.cost)
+    from math import ceil
+
+    regex_cost = ceil(len(pattern) * 0.25)
+    if overloads == ("matches",):
+
+        def plain(frame: Frame) -> bool:
+            return search(run(frame)) is not None
+
+        return Step(plain, text.cost + 1)
+
+    def test(frame: Frame) -> bool:
+        value = run(frame)
+        frame[0] += ceil((1.0 + len(value)) * 0.1) * regex_cost
+        return search(value) is not None
+
+    return Step(test, text.cost)
+
+
+def _lazy(slot: int, compute: Run) -> Run:
+    def read(frame: Frame) -> Any:
+        value = frame[slot]
+        if value is MISSING:
+            value = frame[slot] = compute(frame)
+        return value
+
+    return read
+
+
+def raiser(error: EvalError) -> Run:
+    """A run that fails."""
+
+    def fail(frame: Frame) -> Any:
+        raise error
+
+    return fail
+
+
+def record_field(run: Run, name: str, shown: str) -> Run:
+    """Read a field of a record; null counts as absent."""
+
+    def read(frame: Frame) -> Any:
+        try:
+            value = run(frame)[name]
+        except KeyError:
+            value = None
+        if value is None:
+            raise EvalError(f"no such key: {shown}")
+        return value
+
+    return read
+
+
+def select_dynamic(held: Any, field: str) -> Any:
+    """``held.field`` for a value of unknown type."""
+    if type(held) is dict:
+        value = held.get(field, MISSING)
+        if value is MISSING:
+            raise EvalError(f"no such key: {field}")
+        return value
+    if type(held) is Optional:
+        return ABSENT if held is ABSENT else optional_index(held.value, field)
+    read = getattr(held, "cel_field", None)
+    if read is not None:
+        return read(field)
+    raise EvalError(f"{NO_OVERLOAD}: {type_name(held)}.{field}" if held is None else NO_OVERLOAD)
+
+
+def is_present(held: Any, field: str) -> bool:
+    """``has(held.field)`` for a value of unknown type."""
+    if type(held) is dict:
+        return field in held
+    if type(held) is Optional:
+        return held is not ABSENT and is_present(held.value, field)
+    has = getattr(held, "cel_has", None)
+    if has is not None:
+        return bool(has(field))
+    raise EvalError(NO_OVERLOAD)
+
+
+def optional_index(held: Any, key: Any) -> Optional:
+    """``held[?key]``: absent where the key or the index is not there."""
+    if type(held) is dict:
+        value = v.lookup(held, key, MISSING)
+        return ABSENT if value is MISSING else Optional(value)
+    if isinstance(held, list):
+        if type(key) in (int, Uint) or (type(key) is float and key.is_integer()):
+            return Optional(held[int(key)]) if 0 <= key < len(held) else ABSENT
+        raise EvalError(f"unsupported index type '{type_name(key)}' in list")
+    raise EvalError(NO_OVERLOAD)
+
+
+def _expect_optional(value: Any) -> Optional:
+    if type(value) is not Optional:
+        raise EvalError(f"cannot initialize optional entry from non-optional value {value}")
+    return value

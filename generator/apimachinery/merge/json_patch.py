@@ -1,0 +1,202 @@
+"""JSON Patch (RFC 6902) as kube-apiserver applies it.
+
+More lenient than the RFC: ``replace`` and ``copy`` of a missing key succeed (the copy gives null), ``test`` of a
+missing key against null holds, a pointer need not start with a slash (what stands before the first one is
+ignored), an ``add`` without value adds null, negative indices count from the end. Unlike in the RFC the whole
+document can be replaced and tested, but not added. Whatever fails makes the whole patch fail, with one answer
+that does not say why; ``JsonPatchFailed.detail`` does.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Final
+
+from apimachinery.merge.errors import BadPatch, MergeError
+from apimachinery.merge.value import json_form, same
+
+MAX_OPERATIONS: Final = 10_000
+MAX_COPIED_NODES: Final = 1_000_000
+_GENERIC: Final = "the server rejected our request due to an error in our request"
+_MEMBERS: Final = {"op": "string", "path": "string", "from": "string"}
+
+
+class JsonPatchFailed(MergeError):
+    """422: an operation that cannot be done. ``operation`` is its number, ``detail`` says why, with the pointer."""
+
+    def __init__(self, operation: int, detail: str) -> None:
+        super().__init__(_GENERIC, code=422, reason="Invalid")
+        self.operation = operation
+        self.detail = f"operation {operation}: {detail}"
+
+
+class _Impossible(Exception):
+    """Why an operation cannot be done."""
+
+
+def apply(document: Any, operations: Any) -> Any:
+    """The patched document; the given one is not changed, and shares no lists or objects with the answer that a
+    later change could reach.
+
+    Raises ``BadPatch`` for what is not a list of operations, ``MergeError`` 413 for more than 10,000 of them,
+    ``JsonPatchFailed`` for one that cannot be done.
+    """
+    if operations is None:
+        return document
+    if not isinstance(operations, list):
+        raise BadPatch(
+            f"error decoding patch: json: cannot unmarshal {json_form(operations)} into Go value of type "
+            "[]handlers.jsonPatchOp"
+        )
+    for operation in operations:
+        _check_form(operation)
+    if len(operations) > MAX_OPERATIONS:
+        raise MergeError(
+            "Request entity is too large: The allowed maximum operations in a JSON patch is "
+            f"{MAX_OPERATIONS}, got {len(operations)}",
+            code=413,
+            reason="RequestEntityTooLarge",
+        )
+    patching = _Patching(copy.deepcopy(document))
+    for number, operation in enumerate(operations):
+        try:
+            patching.do(operation or {})
+        except _Impossible as error:
+            raise JsonPatchFailed(number, str(error)) from None
+    return patching.document
+
+
+def _check_form(operation: Any) -> None:
+    if operation is None:
+        return
+    if not isinstance(operation, dict):
+        raise BadPatch(
+            f"error decoding patch: json: cannot unmarshal {json_form(operation)} into Go value of type "
+            "handlers.jsonPatchOp"
+        )
+    for member, form in _MEMBERS.items():
+        value = operation.get(member)
+        if value is not None and not isinstance(value, str):
+            raise BadPatch(
+                f"error decoding patch: json: cannot unmarshal {json_form(value)} into Go struct field "
+                f"jsonPatchOp.{member} of type {form}"
+            )
+
+
+class _Patching:
+    """A document under change."""
+
+    def __init__(self, document: Any) -> None:
+        self.document = document
+        self.copied = 0
+
+    def do(self, operation: dict[str, Any]) -> None:
+        path = operation.get("path")
+        kind = operation.get("op")
+        if not isinstance(path, str):
+            raise _Impossible("has no path")
+        if kind == "add":
+            self._add(path, copy.deepcopy(operation.get("value")))
+        elif kind == "remove":
+            self._remove(path)
+        elif kind == "replace":
+            self._replace(path, copy.deepcopy(operation.get("value")))
+        elif kind == "test":
+            self._test(path, operation.get("value"))
+        elif kind in ("move", "copy"):
+            source = operation.get("from")
+            if not isinstance(source, str):
+                raise _Impossible("has no from")
+            value = self._get(source)
+            if kind == "move":
+                self._remove(source)
+            else:
+                value = self._copy(value)
+            self._add(path, value)
+        else:
+            raise _Impossible(f"unknown operation {kind!r}")
+
+    def _place(self, path: str) -> tuple[Any, str]:
+        """The container that holds the last step of a pointer, and that step."""
+        steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")]
+        if len(steps) < 2:
+            raise _Impossible(f"no place at {path!r}")
+        place = self.document
+        for step in steps[1:-1]:
+            place = place[_index(place, step)] if isinstance(place, list) else place.get(step)
+            if not isinstance(place, dict | list):
+                raise _Impossible(f"nothing at {path!r}")
+        return place, steps[-1]
+
+    def _get(self, path: str) -> Any:
+        place, step = self._place(path)
+        return place[_index(place, step)] if isinstance(place, list) else place.get(step)
+
+    def _add(self, path: str, value: Any) -> None:
+        place, step = self._place(path)
+        if isinstance(place, dict):
+            place[step] = value
+        elif step == "-":
+            place.append(value)
+        else:
+            place.insert(_index(place, step, room=1), value)
+
+    def _remove(self, path: str) -> None:
+        place, step = self._place(path)
+        if isinstance(place, list):
+            del place[_index(place, step)]
+        elif step in place:
+            del place[step]
+        else:
+            raise _Impossible(f"nothing to remove at {path!r}")
+
+    def _replace(self, path: str, value: Any) -> None:
+        if not path:
+            if not isinstance(value, dict | list):
+                raise _Impossible("a document can only be an object or a list")
+            self.document = value
+            return
+        place, step = self._place(path)
+        if isinstance(place, list):
+            place[_index(place, step)] = value
+        else:
+            place[step] = value
+
+    def _test(self, path: str, value: Any) -> None:
+        found = self._get(path) if path else self.document
+        if not same(found, value):
+            raise _Impossible(f"test failed at {path!r}")
+
+    def _copy(self, value: Any) -> Any:
+        """A deep copy; copies may not double a document without end."""
+        self.copied += _count(value)
+        if self.copied > MAX_COPIED_NODES:
+            raise _Impossible(f"copies of more than {MAX_COPIED_NODES} values")
+        return copy.deepcopy(value)
+
+
+def _index(items: Sequence[Any], step: str, room: int = 0) -> int:
+    """A list index; ``room`` is 1 where one past the end is allowed."""
+    digits = step[1:] if step[:1] in ("-", "+") else step
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
+        raise _Impossible(f"{step!r} is no index")
+    index = int(step)
+    length = len(items) + room
+    if index >= length or index < -length:
+        raise _Impossible(f"index {index} is out of range")
+    return index if index >= 0 else index + length
+
+
+def _count(value: Any) -> int:
+    """The number of values in a value."""
+    total = 0
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        total += 1
+        if isinstance(item, dict):
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+    return total

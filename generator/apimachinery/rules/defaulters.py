@@ -1,0 +1,211 @@
+"""Functions that rule files name, where a rule of the language could not decide.
+
+Each takes an object as a client may have sent it, changes it in place, and never fails: what is not of the
+expected shape is left for validation.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+from typing import Any
+
+from apimachinery.meta.quantity import parse_quantity
+from apimachinery.rules.fields import Json, copied, created, items, lookup, struct
+
+_NO_EXECUTE_SECONDS = 300
+_UNREADY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
+
+def encode_string_data(secret: Json) -> None:
+    """``stringData`` goes into ``data``, encoded, and wins over what is there; it is never stored itself."""
+    plain = secret.get("stringData")
+    if not isinstance(plain, dict) or not all(isinstance(text, str) for text in plain.values()):
+        return
+    del secret["stringData"]
+    if plain and (data := created(secret, "data")) is not None:
+        for key, text in plain.items():
+            data[key] = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+
+
+def resolve_priority(pod: Json) -> None:
+    """The Priority admission plugin for pods without a class of the user's: 0, or a system class's number."""
+    spec = struct(pod, "spec")
+    if spec is None:
+        return
+    name = spec.get("priorityClassName")
+    if not name or name in _SYSTEM_PRIORITIES:
+        spec.setdefault("priority", _SYSTEM_PRIORITIES.get(str(name), 0))
+        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def tolerate_unready_nodes(pod: Json) -> None:
+    """The DefaultTolerationSeconds admission plugin: five minutes on nodes not ready or out of reach."""
+    spec = struct(pod, "spec")
+    if spec is None or not isinstance(spec.get("tolerations", []), list):
+        return
+    tolerations = list(items(spec, "tolerations"))
+    for taint in _UNREADY_TAINTS:
+        if not any(
+            toleration.get("key") in (None, "", taint) and toleration.get("effect") in (None, "", "NoExecute")
+            for toleration in tolerations
+        ):
+            spec.setdefault("tolerations", []).append(
+                {
+                    "key": taint,
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": _NO_EXECUTE_SECONDS,
+                }
+            )
+
+
+def set_qos_class(pod: Json) -> None:
+    """``status.qosClass``: Guaranteed where every container has limits of CPU and memory equal to its requests,
+    BestEffort where none has either, else Burstable. Resources of the pod itself count instead where given."""
+    spec, status = struct(pod, "spec"), created(pod, "status")
+    if spec is None or status is None:
+        return
+    holders = (
+        [spec] if struct(spec, "resources") else [*items(spec, "containers"), *items(spec, "initContainers")]
+    )
+    any_set, guaranteed = False, True
+    for holder in holders:
+        requests, limits = _positive(holder, "requests"), _positive(holder, "limits")
+        any_set = any_set or bool(requests or limits)
+        guaranteed = guaranteed and limits.keys() == {"cpu", "memory"} and requests == limits
+    status["qosClass"] = "BestEffort" if not any_set else "Guaranteed" if guaranteed else "Burstable"
+
+
+def _positive(holder: Json, key: str) -> dict[str, Any]:
+    found = {}
+    for name in ("cpu", "memory"):
+        try:
+            quantity = parse_quantity(str(lookup(holder, "resources", key, name))).value
+        except ValueError:
+            continue
+        if quantity > 0:
+            found[name] = quantity
+    return found
+
+
+def set_ip_families(service: Json) -> None:
+    """Families and policy of a service's addresses in a cluster of IPv4, and what goes without saying of a
+    headless one: its ``clusterIPs``. A headless service without selector gets both families."""
+    spec = struct(service, "spec")
+    if spec is None or spec.get("type") == "ExternalName":
+        return
+    address = spec.get("clusterIP")
+    if address and "clusterIPs" not in spec:
+        spec["clusterIPs"] = [address]
+    if address == "None" and not spec.get("selector"):
+        spec.setdefault("ipFamilyPolicy", "RequireDualStack")
+        spec.setdefault("ipFamilies", ["IPv4", "IPv6"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+    spec.setdefault("ipFamilies", ["IPv6" if isinstance(address, str) and ":" in address else "IPv4"])
+
+
+def add_kubernetes_finalizer(namespace: Json) -> None:
+    """A namespace goes only after its content did: ``spec.finalizers`` has ``kubernetes``."""
+    spec = created(namespace, "spec")
+    if spec is None:
+        return
+    finalizers = spec.setdefault("finalizers", [])
+    if isinstance(finalizers, list) and "kubernetes" not in finalizers:
+        finalizers.append("kubernetes")
+
+
+def taint_unready_node(node: Json) -> None:
+    """The TaintNodesByCondition admission plugin: a new node takes no pods until it is ready."""
+    spec = created(node, "spec")
+    if spec is None or not isinstance(spec.get("taints", []), list):
+        return
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    if not any(
+        item.get("key") == taint["key"] and item.get("effect") == "NoSchedule"
+        for item in items(spec, "taints")
+    ):
+        spec.setdefault("taints", []).append(taint)
+
+
+def protect_volume(volume: Json) -> None:
+    """The StorageObjectInUseProtection admission plugin for volumes."""
+    _add_finalizer(volume, "kubernetes.io/pv-protection")
+
+
+def protect_claim(claim: Json) -> None:
+    """The StorageObjectInUseProtection admission plugin for claims."""
+    _add_finalizer(claim, "kubernetes.io/pvc-protection")
+
+
+def _add_finalizer(obj: Json, name: str) -> None:
+    metadata = created(obj, "metadata")
+    if metadata is None or not isinstance(metadata.get("finalizers", []), list):
+        return
+    if name not in metadata.setdefault("finalizers", []):
+        metadata["finalizers"].append(name)
+
+
+def stamp_phase_transition(volume: Json) -> None:
+    """When the volume came into its phase: now."""
+    status = created(volume, "status")
+    if status is not None:
+        status["lastPhaseTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def normalize_data_sources(claim: Json) -> None:
+    """``dataSource`` and ``dataSourceRef`` say the same unless the reference crosses namespaces."""
+    spec = struct(claim, "spec")
+    if spec is None:
+        return
+    source, reference = struct(spec, "dataSource"), struct(spec, "dataSourceRef")
+    if source is not None and reference is None:
+        spec["dataSourceRef"] = copied(source)
+    elif reference is not None and source is None and not reference.get("namespace"):
+        spec["dataSource"] = {key: copied(value) for key, value in reference.items() if key != "namespace"}
+
+
+def set_template_generation(daemon_set: Json) -> None:
+    """The template generation of a new daemon set, which is kept in an annotation."""
+    metadata = created(daemon_set, "metadata")
+    if metadata is not None and (annotations := created(metadata, "annotations")) is not None:
+        annotations[_TEMPLATE_GENERATION] = "1"
+
+
+def raise_template_generation(new: Json, old: Json) -> None:
+    """One more where the template changed, else what it was."""
+    before = lookup(old, "metadata", "annotations", _TEMPLATE_GENERATION)
+    metadata = created(new, "metadata")
+    if metadata is None or (annotations := created(metadata, "annotations")) is None:
+        return
+    number = int(before) if isinstance(before, str) and before.isdigit() and len(before) < 19 else 0
+    if lookup(new, "spec", "template") != lookup(old, "spec", "template"):
+        number += 1
+    annotations[_TEMPLATE_GENERATION] = str(number)
+
+
+def generate_job_selector(job: Json) -> None:
+    """Labels and selector by which a job finds its pods, from its uid, unless ``manualSelector`` is true."""
+    spec, metadata = struct(job, "spec"), struct(job, "metadata")
+    if spec is None or metadata is None or spec.get("manualSelector") is True:
+        return
+    uid, name = str(metadata.get("uid", "")), str(metadata.get("name", ""))
+    template = created(spec, "template", "metadata")
+    labels = created(template, "labels") if template is not None else None
+    if labels is None:
+        return
+    given = {
+        "controller-uid": uid,
+        "batch.kubernetes.io/controller-uid": uid,
+        "job-name": name,
+        "batch.kubernetes.io/job-name": name,
+    }
+    for key, value in given.items():
+        labels.setdefault(key, value)
+    selector = created(spec, "selector", "matchLabels")
+    if selector is not None:
+        selector.setdefault("batch.kubernetes.io/controller-uid", uid)
+    if not metadata.get("labels"):
+        metadata["labels"] = copied(labels)

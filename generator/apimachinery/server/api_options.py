@@ -1,0 +1,54 @@
+"""What an operator chooses of the API: which groups are served, as which release, which controllers run.
+
+``api.build_api(backend, options)`` makes an API of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+CONTROLLERS = ("namespace", "gc")
+RELEASE = "1.36"
+
+
+class OptionError(ValueError):
+    """A choice that cannot be; the text names the option, the offender and what can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiOptions:
+    """``packages`` are the generated packages to serve; ``runtime_config`` is kube-apiserver's: ``api/all``,
+    ``api/beta``, ``GROUP/VERSION`` or ``GROUP/VERSION/RESOURCE`` → whether it is served."""
+
+    packages: tuple[str, ...] = ("kubernetes_api",)
+    controllers: frozenset[str] = frozenset(CONTROLLERS)
+    runtime_config: Mapping[str, bool] = field(default_factory=dict)
+    emulated_version: str = RELEASE
+
+
+def parse_controllers(text: str) -> frozenset[str]:
+    """``all``, ``none``, or names joined by commas. Raises OptionError."""
+    if text == "all":
+        return frozenset(CONTROLLERS)
+    if text in ("none", ""):
+        return frozenset()
+    names = frozenset(name.strip() for name in text.split(","))
+    if unknown := sorted(names - set(CONTROLLERS)):
+        raise OptionError(
+            f"--controllers: {unknown[0]!r} is none; use all, none, or {', '.join(CONTROLLERS)}"
+        )
+    return names
+
+
+def parse_runtime_config(pairs: list[str]) -> dict[str, bool]:
+    """``key=value`` pairs, several joined by commas or the option repeated. Raises OptionError."""
+    chosen: dict[str, bool] = {}
+    for pair in (part.strip() for text in pairs for part in text.split(",")):
+        if not pair:
+            continue
+        key, found, value = pair.partition("=")
+        if value.lower() not in (("true", "1", "false", "0") if found else ("",)) or not key:
+            raise OptionError(f"--runtime-config: {pair!r} is not KEY=true or KEY=false")
+        chosen[key.strip()] = value.lower() not in ("false", "0")
+    return chosen

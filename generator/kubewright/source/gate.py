@@ -1,0 +1,97 @@
+"""OpenAPI documents must be valid OpenAPI before they are read: openapi-spec-validator decides.
+
+It takes seconds on the documents of Kubernetes, so a verdict is kept by the hash of the content, below the user's
+cache folder. Faults a fixup explains are waived (``fixups/``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubewright.ir.types import Json
+from kubewright.location import escape_pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault the validator found: where (a JSON pointer), in its words, and what the rule was."""
+
+    pointer: str
+    message: str
+    instance_is_empty: bool
+    rule: tuple[str, ...]
+
+
+def find_faults(value: Json) -> list[Fault]:
+    """The faults of an OpenAPI document, from the cache where its content was judged before."""
+    content = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    path = _cache_folder() / f"{hashlib.sha256(_validator_version() + content).hexdigest()}.json"
+    known = _read_verdict(path)
+    if known is None:
+        known = list(_judge(value))
+        _write_verdict(path, known)
+    return known
+
+
+def _judge(value: Json) -> Iterable[Fault]:
+    import openapi_spec_validator
+
+    validator: Any = openapi_spec_validator.OpenAPIV30SpecValidator
+    if "swagger" in value:
+        validator = openapi_spec_validator.OpenAPIV2SpecValidator
+    elif str(value.get("openapi", "")).startswith("3.1"):
+        validator = openapi_spec_validator.OpenAPIV31SpecValidator
+    try:
+        for error in validator(value).iter_errors():
+            yield Fault(
+                pointer="".join(f"/{escape_pointer(str(step))}" for step in error.absolute_path),
+                message=_shorten(error.message),
+                instance_is_empty=error.instance == {},
+                rule=tuple(str(step) for step in error.absolute_schema_path),
+            )
+    except Exception as error:
+        # The validator follows references itself, and fails in many ways on those that lead nowhere.
+        yield Fault("", _shorten(f"{type(error).__name__}: {error}"), False, ())
+
+
+def _shorten(message: str) -> str:
+    line = message.strip().splitlines()[0] if message.strip() else "invalid"
+    return line if len(line) <= 200 else line[:197] + "..."
+
+
+def _validator_version() -> bytes:
+    from importlib.metadata import version
+
+    return version("openapi-spec-validator").encode()
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "kubewright" / "openapi"
+
+
+def _read_verdict(path: Path) -> list[Fault] | None:
+    try:
+        entries: Any = json.loads(path.read_bytes())
+        return [Fault(e[0], e[1], e[2], tuple(e[3])) for e in entries]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _write_verdict(path: Path, faults: list[Fault]) -> None:
+    """A cache that cannot be written is no fault of the input: the next run judges again."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(f".{os.getpid()}")
+        temporary.write_text(
+            json.dumps([[f.pointer, f.message, f.instance_is_empty, f.rule] for f in faults])
+        )
+        temporary.replace(path)
+    except OSError:
+        return

@@ -1,0 +1,33 @@
+"""What OpenAPI v2 and v3 documents of a Kubernetes-style API have in common."""
+
+from __future__ import annotations
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.api import Fragment
+from kubewright.ir.types import Definition, Json
+from kubewright.location import Document
+from kubewright.source import paths
+from kubewright.source.definitions import read_definitions
+from kubewright.source.schema import Dialect
+
+
+def read_openapi(
+    document: Document, schemas: Json, pointer: str, dialect: Dialect, diagnostics: Diagnostics
+) -> Fragment:
+    """The named ``schemas`` at ``pointer`` and the resources of the paths."""
+    definitions = read_definitions(schemas, pointer, document, dialect, diagnostics)
+    resources = paths.read_resources(
+        document,
+        {kind: d.name for d in definitions for kind in d.kinds},
+        {d.name: _kind(d) for d in definitions},
+        diagnostics,
+    )
+    if not definitions and not resources and not document.value.get("paths"):
+        diagnostics.error(
+            "K003", "the document has neither definitions nor paths", document.at(""), "is it the right file?"
+        )
+    return Fragment(origin=document.file, definitions=definitions, resources=resources)
+
+
+def _kind(definition: Definition) -> str:
+    return definition.kinds[0][2] if len(definition.kinds) == 1 else ""

@@ -1,0 +1,284 @@
+"""Reads rule files: declared defaults, and how typed structs write zero values.
+
+A file that cannot be understood is never half applied: every problem is a diagnostic at its line, and the rules
+that were understood still go on, so that one run tells all. Codes K160-K169 are of this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.paths import Path, parse_path
+from kubewright.ir.rules import TESTS, Condition, DefaultRule, StrategyRules, TypeRules, ZeroValues
+from kubewright.ir.types import ABSENT, Json
+from kubewright.location import Document, escape_pointer
+from kubewright.source.text import read_single
+
+ACTIONS = ("default", "set", "default-entries", "remove", "call")
+_OPTIONS = frozenset(
+    {"value", "copy", "from", "text", "lower", "collect", "create", "zero", "when", "function"}
+)
+_SOURCES = ("value", "copy", "text", "collect")
+
+
+def read_rules(folder: FilePath, diagnostics: Diagnostics) -> tuple[tuple[str, Json], ...]:
+    """All rule files below ``folder``: the name of each folder (or of ``zero_values.yaml``) → what was read."""
+    readers: dict[str, Callable[[Document, Diagnostics], tuple[Any, ...]]] = {
+        "defaults": read_default_rules,
+        "strategies": read_strategies,
+        "zero_values": read_zero_values,
+    }
+    found: list[tuple[str, Json]] = []
+    for name, read in readers.items():
+        files = sorted((folder / name).glob("*.yaml"))
+        single = folder / f"{name}.yaml"
+        if single.is_file():
+            files.append(single)
+        rules: list[Any] = []
+        for path in files:
+            document = read_single(path, diagnostics)
+            if document is not None:
+                rules += read(document, diagnostics)
+        if files:
+            found.append((name, tuple(rules)))
+    return tuple(found)
+
+
+def read_default_rules(document: Document, diagnostics: Diagnostics) -> tuple[TypeRules, ...]:
+    """The rules of one file of ``defaults/``, once for each version it names."""
+    reader = RuleReader(document, diagnostics)
+    head = reader.head()
+    if head is None:
+        return ()
+    group, versions, types = head
+    found: list[TypeRules] = []
+    for type_name, lines in types.items():
+        pointer = f"/types/{escape_pointer(type_name)}"
+        rules = tuple(
+            rule
+            for index, line in enumerate(reader.list_of(lines, pointer))
+            if (rule := _default_rule(reader, line, f"{pointer}/{index}")) is not None
+        )
+        found.extend(
+            TypeRules(
+                group=group, version=version, type_name=type_name, rules=rules, location=document.at(pointer)
+            )
+            for version in versions
+        )
+    return tuple(found)
+
+
+_PHASES = ("admit", "create", "update")
+_FACTS = {
+    "generation": list,
+    "status": dict,
+    "keeps_status_on_create": bool,
+    "create_on_update": bool,
+    "unconditional_update": bool,
+    "graceful_deletion": bool,
+    "requester": bool,
+}
+
+
+def read_strategies(document: Document, diagnostics: Diagnostics) -> tuple[StrategyRules, ...]:
+    """The facts of one file of ``strategies/``, once for each version it names."""
+    reader = RuleReader(document, diagnostics)
+    head = reader.head()
+    if head is None:
+        return ()
+    group, versions, kinds = head
+    found: list[StrategyRules] = []
+    for kind, entry in kinds.items():
+        pointer = f"/types/{escape_pointer(kind)}"
+        fields = reader.mapping(entry, pointer)
+        reader.only(fields, {*_FACTS, *_PHASES}, pointer)
+        for name, wanted in _FACTS.items():
+            if name in fields and not isinstance(fields[name], wanted):
+                reader.error("K161", f"{name!r} takes a {wanted.__name__}", f"{pointer}/{name}")
+        phases = tuple(
+            (
+                phase,
+                tuple(
+                    rule
+                    for index, line in enumerate(reader.list_of(fields[phase], f"{pointer}/{phase}"))
+                    if (rule := _default_rule(reader, line, f"{pointer}/{phase}/{index}")) is not None
+                ),
+            )
+            for phase in _PHASES
+            if phase in fields
+        )
+        facts = tuple((name, fields[name]) for name in _FACTS if name in fields)
+        found.extend(
+            StrategyRules(
+                group=group,
+                version=version,
+                kind=kind,
+                facts=facts,
+                phases=phases,
+                location=document.at(pointer),
+            )
+            for version in versions
+        )
+    return tuple(found)
+
+
+def read_zero_values(document: Document, diagnostics: Diagnostics) -> tuple[ZeroValues, ...]:
+    """The facts of ``zero_values.yaml``."""
+    reader = RuleReader(document, diagnostics)
+    found = []
+    for definition, entry in reader.mapping(document.value, "").items():
+        pointer = f"/{escape_pointer(definition)}"
+        fields = reader.mapping(entry, pointer)
+        reader.only(fields, {"written", "kept"}, pointer)
+        written = reader.mapping(fields.get("written", {}), f"{pointer}/written")
+        kept = reader.list_of(fields.get("kept", []), f"{pointer}/kept")
+        found.append(
+            ZeroValues(
+                definition=definition, written=tuple(sorted(written.items())), kept=tuple(sorted(kept))
+            )
+        )
+    return tuple(found)
+
+
+class RuleReader:
+    """Takes a rule file apart; a problem becomes a diagnostic and an empty answer."""
+
+    def __init__(self, document: Document, diagnostics: Diagnostics) -> None:
+        self.document = document
+        self.diagnostics = diagnostics
+
+    def error(self, code: str, message: str, pointer: str, hint: str = "") -> None:
+        """Reports a problem at ``pointer``."""
+        self.diagnostics.error(code, message, self.document.at(pointer), hint)
+
+    def head(self) -> tuple[str, tuple[str, ...], Mapping[str, Any]] | None:
+        """Group, versions and types of the file, or ``None`` where it has none."""
+        top = self.mapping(self.document.value, "")
+        if not top:
+            return None
+        self.only(top, {"group", "version", "versions", "types"}, "")
+        group, version = top.get("group"), top.get("version")
+        versions = top.get("versions", [version] if version is not None else None)
+        if not isinstance(group, str) or not isinstance(versions, list) or not versions:
+            self.error(
+                "K160",
+                "a rule file says which group and which version or versions it is for",
+                "",
+                "begin it with `group: apps` and `version: v1`; the core group is ''",
+            )
+            return None
+        types = self.mapping(top.get("types"), "/types")
+        return group, tuple(str(item) for item in versions), types
+
+    def mapping(self, value: Json, pointer: str) -> Mapping[str, Any]:
+        """``value`` if it is an object, else nothing and a diagnostic."""
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return value
+        self.error("K161", "expected an object here", pointer)
+        return {}
+
+    def list_of(self, value: Json, pointer: str) -> list[Any]:
+        """``value`` if it is a list, else nothing and a diagnostic."""
+        if isinstance(value, list):
+            return value
+        self.error("K161", "expected a list here", pointer)
+        return []
+
+    def only(self, fields: Mapping[str, Any], known: set[str] | frozenset[str], pointer: str) -> None:
+        """Reports fields that nobody would read."""
+        for name in fields:
+            if name not in known:
+                self.error(
+                    "K162",
+                    f"unknown word {name!r} in a rule",
+                    f"{pointer}/{escape_pointer(name)}",
+                    f"known here: {', '.join(sorted(known))}",
+                )
+
+    def path(self, text: Json, pointer: str) -> Path | None:
+        """The path written at ``pointer``."""
+        if not isinstance(text, str):
+            self.error("K163", f"a path is a string, not {text!r}", pointer)
+            return None
+        try:
+            return parse_path(text)
+        except ValueError as problem:
+            self.error("K163", f"{text!r} is no path: {problem}", pointer)
+            return None
+
+    def conditions(self, value: Json, pointer: str) -> tuple[Condition, ...]:
+        """The conditions under ``when``; all of them must hold."""
+        found: list[Condition] = []
+        for text, test in self.mapping(value, pointer).items():
+            place = f"{pointer}/{escape_pointer(text)}"
+            path = self.path(text, place)
+            if path is None:
+                continue
+            tests = test if isinstance(test, dict) else {"equals": test}
+            for name, argument in tests.items():
+                if name not in TESTS:
+                    known = ", ".join(TESTS)
+                    self.error("K164", f"unknown test {name!r}", place, f"known tests: {known}")
+                elif name in ("in", "not-in", "only", "any-of") and not isinstance(argument, list):
+                    self.error("K164", f"the test {name!r} takes a list", place)
+                elif name in ("set", "latest-tag") and not isinstance(argument, bool):
+                    self.error("K164", f"the test {name!r} takes true or false", place)
+                else:
+                    found.append(Condition(path, name, argument))
+        return tuple(found)
+
+
+def _default_rule(reader: RuleReader, line: Json, pointer: str) -> DefaultRule | None:
+    fields = reader.mapping(line, pointer)
+    if not fields:
+        return None
+    action = next((name for name in ACTIONS if name in fields), None)
+    if action is None:
+        reader.error(
+            "K165", "a rule says what it does: one of " + ", ".join(ACTIONS), pointer, "see docs/rules.md"
+        )
+        return None
+    reader.only(fields, _OPTIONS | {action}, pointer)
+    target = reader.path(fields[action], f"{pointer}/{action}")
+    sources = [name for name in _SOURCES if name in fields]
+    wants = {"default": 1, "set": 1}.get(action, 0)
+    if len(sources) != wants:
+        said = ", ".join(sources) or "none"
+        reader.error(
+            "K166",
+            f"{action!r} takes {'exactly one' if wants else 'none'} of {', '.join(_SOURCES)}; here: {said}",
+            pointer,
+        )
+        return None
+    extra: dict[str, tuple[str, Callable[[], bool]]] = {
+        "default-entries": ("from", lambda: "from" in fields),
+        "call": ("function", lambda: isinstance(fields.get("function"), str)),
+    }
+    if action in extra and not extra[action][1]():
+        reader.error("K166", f"{action!r} needs {extra[action][0]!r}", pointer)
+        return None
+    copied = fields.get("copy", fields.get("from"))
+    copy = reader.path(copied, f"{pointer}/copy") if copied is not None else None
+    if copy is not None and copy.keys is None:
+        reader.error("K163", f"{copy.text!r} must lead to one value: fields only", f"{pointer}/copy")
+        return None
+    collect = reader.path(fields["collect"], f"{pointer}/collect") if "collect" in fields else None
+    if target is None:
+        return None
+    return DefaultRule(
+        action=action,
+        target=target,
+        location=reader.document.at(pointer),
+        value=fields.get("value", ABSENT),
+        copy=copy,
+        text=str(fields.get("text", "")),
+        lower=bool(fields.get("lower", False)),
+        collect=collect,
+        function=str(fields.get("function", "")),
+        create=bool(fields.get("create", False)),
+        zero=bool(fields.get("zero", False)),
+        when=reader.conditions(fields.get("when", {}), f"{pointer}/when"),
+    )

@@ -1,0 +1,219 @@
+"""``kubewright serve``: an API server for generated packages and for the CRDs that are made while it runs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import ipaddress
+import json
+import logging
+import signal
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apimachinery.server.api_options import (
+    RELEASE,
+    ApiOptions,
+    OptionError,
+    parse_controllers,
+    parse_runtime_config,
+)
+from apimachinery.server.authentication import (
+    Authenticator,
+    LoopbackAdmin,
+    TokenFileError,
+    Tokens,
+    read_token_file,
+)
+from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig
+from apimachinery.server.process import Server, ServerOptions
+from apimachinery.server.protocol import ConnectionLimits
+from apimachinery.server.tls import TlsError, ensure_certificate, server_context
+from apimachinery.storage.interface import StorageError
+from apimachinery.storage.url import StorageUrlError, storage_path
+
+# The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
+SWITCH_SECONDS = 0.0005
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options."""
+    add = parser.add_argument
+    add("--storage", default="sqlite:///kubewright.db", metavar="URL",
+        help="memory://, sqlite:///RELATIVE or sqlite:////ABSOLUTE (default %(default)s)")  # fmt: skip
+    add("--host", default="127.0.0.1", help="address to bind (default %(default)s)")
+    add("--port", type=int, default=6443, help="port to bind, 0 for a free one (default %(default)s)")
+    add(
+        "--tls",
+        default="",
+        metavar="auto|CERT,KEY",
+        help="serve https, with a certificate made here or given",
+    )
+    add("--cert-dir", type=Path, metavar="DIR", help="where --tls auto keeps its certificate")
+    add("--token-file", type=Path, metavar="FILE", help='CSV of token,user,uid,"group,group"')
+    add("--kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig there instead of printing it")
+    add("--packages", default="kubernetes_api", metavar="NAME,NAME", help="generated packages to serve")
+    add("--controllers", default="all", metavar="all|none|NAME,NAME", help="loops that run in the process")
+    add("--runtime-config", action="append", default=[], metavar="KEY=BOOL",
+        help="enable or disable api/all, api/beta, GROUP/VERSION or GROUP/VERSION/RESOURCE")  # fmt: skip
+    add("--emulated-version", default=RELEASE, help="Kubernetes release to answer as (default %(default)s)")
+    add("--request-timeout", type=float, default=60.0, metavar="SECONDS", help="default %(default)s")
+    add("--shutdown-delay", type=float, default=0.0, metavar="SECONDS",
+        help="go on answering, but not ready, this long after a signal")  # fmt: skip
+    add("--livez-grace", type=float, default=0.0, metavar="SECONDS",
+        help="how long /livez forgives a start that is not finished")  # fmt: skip
+    add("--history", type=float, default=300.0, metavar="SECONDS", help="how long old versions are kept")
+    add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Security:
+    """How clients reach the server and prove who they are."""
+
+    authenticator: Authenticator
+    token: str
+    certificate: Path | None
+    key: Path | None
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serves until SIGINT or SIGTERM. Returns the exit code: 2 for options that cannot be."""
+    _log_to_stderr(options.log_level)
+    try:
+        api_options = ApiOptions(
+            packages=tuple(name.strip() for name in options.packages.split(",") if name.strip()),
+            controllers=parse_controllers(options.controllers),
+            runtime_config=parse_runtime_config(options.runtime_config),
+            emulated_version=options.emulated_version,
+        )
+        security = _security(options)
+    except (OptionError, TokenFileError, TlsError, StorageUrlError, OSError) as fault:
+        print(f"kubewright serve: error: {fault}", file=sys.stderr)
+        return 2
+    try:
+        code: int = _event_loop()(_serve(options, api_options, security))
+        return code
+    except (StorageError, StorageUrlError, OptionError, OSError) as fault:
+        print(f"kubewright serve: error: {fault}", file=sys.stderr)
+        return 2
+
+
+def _security(options: argparse.Namespace) -> _Security:
+    if not _is_loopback(options.host) and not (options.token_file and options.tls):
+        raise OptionError(
+            f"--host {options.host}: whoever reaches this address could do anything; "
+            "give --token-file and --tls, or bind 127.0.0.1"
+        )
+    authenticator: Authenticator = LoopbackAdmin()
+    token = ""
+    if options.token_file:
+        authenticator = tokens = read_token_file(options.token_file)
+        assert isinstance(tokens, Tokens)
+        token = tokens.administrator()
+    if not options.tls:
+        return _Security(authenticator, token, None, None)
+    if options.tls == "auto":
+        return _Security(
+            authenticator, token, *ensure_certificate(_certificate_folder(options), options.host)
+        )
+    certificate, found, key = options.tls.partition(",")
+    if not found:
+        raise OptionError(f"--tls {options.tls}: use auto, or CERT,KEY")
+    return _Security(authenticator, token, Path(certificate), Path(key))
+
+
+def _certificate_folder(options: argparse.Namespace) -> Path:
+    if options.cert_dir:
+        return Path(options.cert_dir)
+    database = storage_path(options.storage)
+    if database is None:
+        return Path(tempfile.mkdtemp(prefix="kubewright-certs-"))
+    return database.with_name(f"{database.name}.certs")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def _serve(options: argparse.Namespace, api_options: ApiOptions, security: _Security) -> int:
+    from apimachinery.server.api import build_api  # type: ignore[import-not-found]
+
+    tls = None
+    if security.certificate and security.key:
+        tls = server_context(security.certificate, security.key)
+    server = Server(
+        ServerOptions(
+            storage=options.storage,
+            host=options.host,
+            port=options.port,
+            tls=tls,
+            limits=ConnectionLimits(request_seconds=options.request_timeout),
+            livez_grace_seconds=options.livez_grace,
+            shutdown_delay_seconds=options.shutdown_delay,
+            history_seconds=options.history,
+        ),
+        security.authenticator,
+        lambda backend: build_api(backend, api_options),
+    )
+    asked = asyncio.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(name, asked.set)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    await server.start()
+    gc.freeze()
+    _print_kubeconfig(options, server, security)
+    await asked.wait()
+    await server.stop()
+    return 0
+
+
+def _print_kubeconfig(options: argparse.Namespace, server: Server, security: _Security) -> None:
+    authority = security.certificate.read_bytes() if security.certificate else b""
+    text = kubeconfig(server.url, authority=authority, token=security.token)
+    if options.kubeconfig:
+        write_kubeconfig(options.kubeconfig, text)
+        print(f"serving on {server.url}; export KUBECONFIG={options.kubeconfig}", flush=True)
+    else:
+        print(text, end="", flush=True)
+
+
+def _event_loop() -> Any:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run
+    return uvloop.run
+
+
+class _JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    _standard = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "taskName"}
+
+    def format(self, record: logging.LogRecord) -> str:
+        shown: dict[str, Any] = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        shown.update({k: v for k, v in record.__dict__.items() if k not in self._standard})
+        if record.exc_info:
+            shown["exception"] = self.formatException(record.exc_info)
+        return json.dumps(shown, default=str)
+
+
+def _log_to_stderr(level: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    root = logging.getLogger("kubewright")
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    root.propagate = False

@@ -1,0 +1,79 @@
+"""The write path of a built-in kind as far as it needs no server: typed form, defaults, admission, strategy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from apimachinery.meta.strategies import Strategy
+from apimachinery.typed_form import compile_typed_form
+from kubernetes_api.registry import GROUP_VERSIONS
+from kubernetes_api.zero_values import ZERO_VALUES
+
+Json = dict[str, Any]
+ROOT = Path(__file__).parents[2]
+SHARED = ROOT / "../shared"
+DEFINITIONS = json.loads((ROOT / "generated/kubernetes_api/definitions.json").read_bytes())
+
+
+@cache
+def generated(api_version: str, module: str) -> ModuleType | None:
+    """A generated module of a group-version, or ``None`` where there was nothing to generate."""
+    try:
+        return import_module(f"kubernetes_api.{GROUP_VERSIONS[api_version]}.{module}")
+    except ModuleNotFoundError:
+        return None
+
+
+@cache
+def typed_form(api_version: str, kind: str) -> Callable[[Json], None]:
+    """The typed form of a kind."""
+    group, _, version = api_version.rpartition("/")
+    wanted = {"group": group, "version": version, "kind": kind}
+    name = next(
+        name
+        for name, schema in DEFINITIONS.items()
+        if schema.get("x-kubernetes-group-version-kind") == [wanted]
+    )
+    return compile_typed_form(name, DEFINITIONS, ZERO_VALUES)
+
+
+def default(obj: Json) -> Json:
+    """Brings ``obj`` into typed form and defaults it, in place."""
+    typed_form(obj["apiVersion"], obj["kind"])(obj)
+    module = generated(obj["apiVersion"], "defaults")
+    if module and (defaulter := module.DEFAULTERS.get(obj["kind"])):
+        defaulter(obj)
+    return obj
+
+
+def strategy(obj: Json) -> Strategy:
+    """The strategy of an object's kind."""
+    module = generated(obj["apiVersion"], "strategies")
+    found = module.STRATEGIES.get(obj["kind"]) if module else None
+    return found if isinstance(found, Strategy) else Strategy()
+
+
+def create(obj: Json, namespace: str = "", uid: str = "00000000-0000-0000-0000-000000000000") -> Json:
+    """What a create stores, less what needs a server (times, addresses, other objects)."""
+    default(obj)
+    facts = strategy(obj)
+    if facts.admit:
+        facts.admit(obj)
+    metadata = obj["metadata"]
+    metadata["uid"] = uid
+    if namespace:
+        metadata["namespace"] = namespace
+    if facts.generation is not None:
+        metadata["generation"] = 1
+    if facts.status is not None and not facts.keeps_status_on_create:
+        obj["status"] = json.loads(json.dumps(facts.status))
+    if facts.prepare_create:
+        facts.prepare_create(obj)
+    del metadata["uid"]
+    return obj
