@@ -26,16 +26,23 @@ from apimachinery.storage.watch_cache import WatchCache
 KEYS = [f"/core/pods/{ns}/{name}" for ns in ("a", "a-b") for name in ("x", "xy", "y")]
 steps = st.lists(
     st.one_of(
-        st.tuples(st.sampled_from(("create", "update", "delete", "stale")), st.sampled_from(KEYS)),
+        st.tuples(
+            st.sampled_from(("write", "write", "write", "delete", "create", "stale")), st.sampled_from(KEYS)
+        ),
         st.tuples(st.just("compact"), st.integers(0, 5)),
     ),
-    max_size=30,
+    min_size=5,
+    max_size=60,
 )
 SCOPES = ["/core/pods/", "/core/pods/a/", "/core/pods/a-b/", *KEYS[:2]]
 
 
 def value(text: str) -> Value:
     return Value.cut(f"{REVISION_MARK}:{text}".encode())
+
+
+def within(key: str, scope: str) -> bool:
+    return key.startswith(scope) if scope.endswith("/") else key == scope
 
 
 async def write(storage: Storage, verb: str, key: str, expected: int, number: int) -> Record:
@@ -65,6 +72,8 @@ async def play(storage: Storage, story: list[tuple[str, object]]) -> None:
             await storage.compact(compacted)
             continue
         assert isinstance(key, str)
+        if verb == "write":
+            verb = "update" if key in now else "create"
         expected = now[key][0] if key in now else 1
         allowed = (verb == "create") != (key in now) and verb != "stale"
         if not allowed:
