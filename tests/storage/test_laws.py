@@ -92,9 +92,7 @@ async def play(storage: Storage, story: list[tuple[str, object]]) -> None:
     assert [(e.revision, e.record.key, e.deleted) for e in live] == log
     for revision, state in states.items():
         for scope in SCOPES:
-            wanted = {
-                k: v for k, v in state.items() if (k.startswith(scope) if scope[-1] == "/" else k == scope)
-            }
+            wanted = {k: v for k, v in state.items() if within(k, scope)}
             if revision < compacted:
                 with pytest.raises(Compacted):
                     await pods.snapshot_at(scope, revision)
@@ -105,11 +103,11 @@ async def play(storage: Storage, story: list[tuple[str, object]]) -> None:
                 page = await storage.list(scope, at=revision)
                 assert [(r.key, (r.revision, r.value)) for r in page.records] == sorted(wanted.items())
             since = [(e.revision, e.record.key, e.deleted) for e in pods.events_since(scope, revision)]
-            assert since == [
-                e
-                for e in log
-                if e[0] > revision and (e[1].startswith(scope) if scope[-1] == "/" else e[1] == scope)
-            ]
+            assert since == [e for e in log if e[0] > revision and within(e[1], scope)]
+            if scope.endswith("/"):
+                replayed: list[Event] = []
+                storage.watch(scope, revision, replayed.extend).close()
+                assert [(e.revision, e.record.key, e.deleted) for e in replayed] == since
     for event in live:
         before = states[event.revision - 1].get(event.record.key)
         assert (event.previous.revision if event.previous else None) == (before[0] if before else None)
