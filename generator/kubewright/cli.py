@@ -22,7 +22,10 @@ from importlib import import_module
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("kubewright.tools.diff", "what changed between two states of an API, and whom it breaks"),
-    "lint": ("kubewright.tools.lint", "check API descriptions against conventions and the deprecation policy"),
+    "lint": (
+        "kubewright.tools.lint",
+        "check API descriptions against conventions and the deprecation policy",
+    ),
     "generate": ("kubewright.tools.generate", "make typed models and everything else from API descriptions"),
 }
 """Sub-command → (module, one line of help)."""

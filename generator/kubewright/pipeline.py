@@ -19,6 +19,7 @@ from kubewright import output
 from kubewright.config import Config, KubernetesSource, Package, PathSource, specs_folder
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
+from kubewright.ir.types import Json
 from kubewright.location import Document
 
 Progress = Callable[[str], None]
@@ -57,9 +58,17 @@ def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
     releases = [source.release for source in package.sources if isinstance(source, KubernetesSource)]
     fragments = []
     for release in releases:
-        fragment = reading.read_kubernetes(release, specs_folder() / "kubernetes", diagnostics)
-        fragments += [fragment] if fragment else []
+        document = reading.load_kubernetes(release, diagnostics)
+        if document is not None:
+            fix(document, document.value["$defs"], release, diagnostics)
+            fragments.append(
+                reading.read_kubernetes(document, specs_folder() / "kubernetes", release, diagnostics)
+            )
     found = reading.read_input(paths, diagnostics)
+    for document in found.openapi:
+        info = document.value.get("info")
+        if isinstance(info, dict) and info.get("title") == "Kubernetes":
+            fix(document, document.value.get("definitions", {}), str(info.get("version", "")), diagnostics)
     judge(found.openapi, diagnostics, jobs)
     fragments += reading.read_fragments(found, diagnostics)
     api = link(
@@ -73,9 +82,27 @@ def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
     return api
 
 
+def fix(document: Document, definitions: Json, release: str, diagnostics: Diagnostics) -> None:
+    """Takes the known faults of a Kubernetes release out of its definitions."""
+    from kubewright.fixups import MENDS
+
+    for mend in MENDS:
+        if any(release.removeprefix("v").startswith(r) for r in mend.releases) and not mend.mend(definitions):
+            _report_expired(mend.name, document, diagnostics)
+
+
+def _report_expired(name: str, document: Document, diagnostics: Diagnostics) -> None:
+    diagnostics.error(
+        "K604",
+        f"the fixup {name!r} has nothing to do here any more",
+        document.at(""),
+        "the spec was mended: take the fixup away",
+    )
+
+
 def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> None:
     """Reports what openapi-spec-validator has against ``documents``, but for what a fixup waives."""
-    from kubewright.fixups import FIXUPS
+    from kubewright.fixups import WAIVERS
     from kubewright.source.gate import find_faults
 
     values = [document.value for document in documents]
@@ -86,7 +113,7 @@ def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> Non
         verdicts = [find_faults(value) for value in values]
     waived: dict[str, int] = {}
     for document, faults in zip(documents, verdicts, strict=True):
-        fixups = [fixup for fixup in FIXUPS if fixup.applies_to(document.value)]
+        fixups = [fixup for fixup in WAIVERS if fixup.applies_to(document.value)]
         waived |= {fixup.name: waived.get(fixup.name, 0) for fixup in fixups}
         for fault in faults:
             known = next(
@@ -98,12 +125,7 @@ def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> Non
                 diagnostics.error("K603", f"not valid OpenAPI: {fault.message}", document.at(fault.pointer))
     for name, count in waived.items():
         if count == 0:
-            diagnostics.error(
-                "K604",
-                f"the fixup {name!r} has nothing to waive any more",
-                documents[0].at(""),
-                "the spec was mended: remove the fixup",
-            )
+            _report_expired(name, documents[0], diagnostics)
 
 
 def build(package: Package, folder: Path, progress: Progress = lambda text: None, jobs: int = 1) -> Built:

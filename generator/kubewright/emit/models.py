@@ -18,7 +18,7 @@ from typing import cast
 from kubewright.emit import names
 from kubewright.emit.layout import ClassPlan, FieldPlan, Layout, ModulePlan, lay_out
 from kubewright.emit.registry import Options
-from kubewright.emit.render import docstring, header, module, render, string_literal
+from kubewright.emit.render import class_header, docstring, header, render, statement, string_literal
 from kubewright.ir.api import Api, Emitter, File
 
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
@@ -53,49 +53,42 @@ class MsgspecModels:
 
     def _table_of_contents(self, plan: ModulePlan, first_line: str) -> str:
         exported = [item.name for item in plan.classes] + [item.name for item in plan.aliases]
-        return module(
-            render(
-                "package",
-                header=first_line,
-                docstring=docstring(f"Models of {plan.api_version}."),
-                package=self.options.package,
-                module=plan.name,
-                names=sorted(exported, key=names.import_order),
-                exported=sorted(exported, key=names.export_order),
-            )
+        return render(
+            "package",
+            header=first_line,
+            docstring=docstring(f"Models of {plan.api_version}."),
+            package=self.options.package,
+            module=plan.name,
+            names=sorted(exported, key=names.import_order),
+            exported=sorted(exported, key=names.export_order),
         )
 
     def _models(self, plan: ModulePlan, layout: Layout, first_line: str) -> str:
         lines = {c.name: [_field_line(f, c.kind) for f in c.fields] for c in plan.classes}
         classes = [self._class(c, plan, lines[c.name]) for c in plan.classes]
-        aliases = [{"name": a.name, "value": a.annotation} for a in plan.aliases]
-        text = "\n".join(
-            [*(line for body in lines.values() for line in body), *(a["value"] for a in aliases)]
-        )
-        return module(
-            render(
-                "models",
-                header=first_line,
-                docstring=docstring(f"Models of {plan.api_version}."),
-                package=self.options.package,
-                imports=sorted(plan.imports),
-                uses=_Uses(plan, text),
-                classes=classes,
-                aliases=aliases,
-            )
+        aliases = [statement(f"{a.name}: TypeAlias = {a.annotation}") for a in plan.aliases]
+        text = "\n".join([*(line for body in lines.values() for line in body), *aliases])
+        return render(
+            "models",
+            header=first_line,
+            docstring=docstring(f"Models of {plan.api_version}."),
+            package=self.options.package,
+            imports=sorted(plan.imports),
+            uses=_Uses(plan, text),
+            classes=classes,
+            aliases=aliases,
         )
 
     def _class(self, plan: ClassPlan, home: ModulePlan, lines: list[str]) -> dict[str, object]:
         return {
-            "name": plan.name,
-            "base": "Object" if plan.kind else "Part",
+            "header": class_header(plan.name, "Object" if plan.kind else "Part"),
             "docstring": docstring(self._doc(plan, home), 4),
             "kind": plan.kind
             and {
                 "api_version": string_literal(home_version(plan.kind)),
                 "kind": string_literal(plan.kind[2]),
             },
-            "fields": lines,
+            "fields": [statement(line, 4) for line in lines],
         }
 
     def _doc(self, plan: ClassPlan, home: ModulePlan) -> str:

@@ -213,6 +213,30 @@ def _escape(text: str, quote: str) -> str:
     return "".join(out)
 
 
+def statement(text: str, indent: int = 0) -> str:
+    """One statement at ``indent`` columns, broken over lines by black where it is too long for one."""
+    if indent + len(text) <= LINE_LENGTH:
+        return text
+    return _broken(text, indent)
+
+
+@cache
+def _broken(text: str, indent: int) -> str:
+    import black
+
+    mode = black.Mode(line_length=LINE_LENGTH)
+    if not indent:
+        return black.format_str(text, mode=mode).rstrip("\n")
+    head = "class _:\n"
+    return black.format_str(f"{head}    {text}\n", mode=mode).removeprefix(head + "    ").rstrip("\n")
+
+
+def class_header(name: str, base: str) -> str:
+    """The line(s) that open a class of keyword-only fields."""
+    line = f"class {name}({base}, kw_only=True):"
+    return line if len(line) <= LINE_LENGTH else f"class {name}(\n    {base},\n    kw_only=True,\n):"
+
+
 def module(source: str) -> str:
     """``source`` finished: as it stands where every line fits, through black where one does not."""
     if max(map(len, source.splitlines()), default=0) <= LINE_LENGTH:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubewright.fixups.fixup import Fixup
+from kubewright.fixups.fixup import Waiver
 
 
 def _applies_to(value: Any) -> bool:
@@ -44,7 +44,7 @@ def _waives(message: str, instance_is_empty: bool, rule: tuple[str, ...]) -> boo
     return instance_is_empty and rule[:1] == ("allOf",) and rule[-1:] == ("required",)
 
 
-EMPTY_DEFAULTS = Fixup(
+EMPTY_DEFAULTS = Waiver(
     name="empty_defaults",
     reason="default: {} beside a type with required fields",
     applies_to=_applies_to,

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api, Fragment, Group, Resource
+from kubewright.ir.packages import group_versions, package_of
 from kubewright.ir.types import Definition, Json, Ref
 from kubewright.ir.versions import version_priority
 from kubewright.ir.walk import referenced, values
@@ -41,6 +42,7 @@ def link(
         for resource in fragment.resources:
             _add_resource(resources, resource, diagnostics)
     _resolve(table, resources.values(), library, diagnostics)
+    _assign_group_versions(table)
     _refuse_alias_cycles(table, diagnostics)
     _refuse_shared_kinds(table, diagnostics)
     return Api(
@@ -160,6 +162,15 @@ def _place_of(definition: Definition, name: str) -> Location:
         if isinstance(value.type, Ref) and value.type.name == name:
             return value.location
     return definition.value.location
+
+
+def _assign_group_versions(table: dict[str, Definition]) -> None:
+    """Gives every definition whose source did not say it (no version) its group and version."""
+    owners = group_versions((definition.name, definition.kinds) for definition in table.values())
+    for name, definition in table.items():
+        if not definition.version:
+            group, version = owners[package_of(name)]
+            table[name] = replace(definition, group=group, version=version)
 
 
 def _refuse_alias_cycles(table: dict[str, Definition], diagnostics: Diagnostics) -> None:

@@ -201,8 +201,8 @@ class Field:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """A named type. ``name`` is the spec's own (``io.k8s.api.apps.v1.Deployment``); ``group`` and
-    ``version`` say in which module it is emitted; ``kinds`` are the GVKs it is registered for, as
-    (group, version, kind), empty for parts."""
+    ``version`` say in which module it is emitted (empty in fragments whose documents do not say); ``kinds``
+    are the GVKs it is registered for, as (group, version, kind), empty for parts."""
 
     name: str
     group: str

@@ -21,3 +21,8 @@ def version_priority(version: str) -> tuple[int, int, int, str]:
 def is_stable(version: str) -> bool:
     """Whether a version is neither alpha nor beta (``v1``, ``v2``)."""
     return version_priority(version)[0] == _STAGES[None]
+
+
+def is_version(text: str) -> bool:
+    """Whether ``text`` is a version as Kubernetes counts them: ``v1``, ``v2beta1``."""
+    return _VERSION.fullmatch(text) is not None

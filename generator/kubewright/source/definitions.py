@@ -1,18 +1,11 @@
-"""Named definitions of a document that names them as Kubernetes does, and which group-version each belongs to.
-
-Kubernetes names a definition ``<package>.<Type>`` (``io.k8s.api.apps.v1.Deployment``). The GVKs of a package's
-kinds say the group and version of all its parts; a package without kinds takes them from its own path.
-apimachinery's types without a group-version of their own (Quantity, IntOrString, RawExtension, version Info)
-are emitted beside meta/v1, where users look for them.
-"""
+"""The named definitions of a document. Which group-version each belongs to, ``ir.packages`` finds at link time."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from kubewright.diagnostics import Diagnostics
+from kubewright.ir.packages import APIMACHINERY
 from kubewright.ir.types import (
     Definition,
     Duration,
@@ -28,9 +21,7 @@ from kubewright.location import Document, escape_pointer
 from kubewright.source import markers
 from kubewright.source.schema import Dialect, SchemaReader
 
-APIMACHINERY = "io.k8s.apimachinery.pkg."
 META_V1 = APIMACHINERY + "apis.meta.v1"
-META_GROUP_VERSION = ("meta.k8s.io", "v1")
 
 WELL_KNOWN: Mapping[str, Type] = {
     APIMACHINERY + "api.resource.Quantity": Quantity(),
@@ -40,8 +31,6 @@ WELL_KNOWN: Mapping[str, Type] = {
     META_V1 + ".Duration": Duration(),
 }
 """Types whose JSON form OpenAPI v2 cannot say; every Kubernetes document calls them so."""
-
-_VERSION = re.compile(r"^v\d+((alpha|beta)\d+)?$")
 
 
 def read_definitions(
@@ -60,44 +49,6 @@ def read_definitions(
             value = Value(type=WELL_KNOWN[name], location=value.location, doc=value.doc)
         kinds = markers.read_kinds(schema, place, document, diagnostics) if isinstance(schema, dict) else ()
         found.append((name, value, kinds))
-    owners = group_versions((name, kinds) for name, _, kinds in found)
     return tuple(
-        Definition(
-            name=name,
-            group=owners[_package(name)][0],
-            version=owners[_package(name)][1],
-            value=value,
-            kinds=kinds,
-        )
-        for name, value, kinds in found
+        Definition(name=name, group="", version="", value=value, kinds=kinds) for name, value, kinds in found
     )
-
-
-def group_versions(
-    named: Iterable[tuple[str, tuple[tuple[str, str, str], ...]]],
-) -> dict[str, tuple[str, str]]:
-    """Package → (group, version): the one most of its kinds are registered for, else read from its path."""
-    votes: dict[str, Counter[tuple[str, str]]] = {}
-    for name, kinds in named:
-        counter = votes.setdefault(_package(name), Counter())
-        if len(kinds) == 1:
-            counter[kinds[0][:2]] += 1
-    sole = {pair for counter in votes.values() for pair in counter}
-    owners = {}
-    for package, counter in votes.items():
-        if package.startswith(APIMACHINERY):
-            owners[package] = META_GROUP_VERSION
-        elif counter:
-            owners[package] = min(counter, key=lambda pair: (-counter[pair], pair))
-        else:
-            owners[package] = _from_path(package) or (next(iter(sole)) if len(sole) == 1 else ("", ""))
-    return owners
-
-
-def _from_path(package: str) -> tuple[str, str] | None:
-    *_, group, version = ["", "", *package.split(".")]
-    return (group, version) if group and _VERSION.match(version) else None
-
-
-def _package(name: str) -> str:
-    return name.rpartition(".")[0]

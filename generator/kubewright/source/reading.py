@@ -14,11 +14,11 @@ from pathlib import Path
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Fragment
+from kubewright.ir.packages import APIMACHINERY
 from kubewright.ir.types import Json
 from kubewright.location import Document, Location
 from kubewright.source import crd, kubernetes_validate, text
 from kubewright.source.catalog import read_catalog
-from kubewright.source.definitions import APIMACHINERY
 from kubewright.source.openapi_v2 import OpenApiV2
 from kubewright.source.openapi_v3 import OpenApiV3
 from kubewright.source.rules import read_rules
@@ -36,14 +36,14 @@ class Input:
     others: int = 0
 
 
-def read_kubernetes(release: str, catalog: Path | None, diagnostics: Diagnostics) -> Fragment | None:
-    """The definitions of a release with the resources of ``catalog``; ``None`` after a diagnostic."""
-    document = kubernetes_validate.load(release, diagnostics)
-    if document is None:
-        return None
+def load_kubernetes(release: str, diagnostics: Diagnostics) -> Document | None:
+    """The definitions of a release as they come; ``None`` after a diagnostic."""
+    return kubernetes_validate.load(release, diagnostics)
+
+
+def read_kubernetes(document: Document, catalog: Path, release: str, diagnostics: Diagnostics) -> Fragment:
+    """The definitions of a release with the resources of ``catalog``."""
     fragment = kubernetes_validate.KubernetesValidate().read(document, diagnostics)
-    if catalog is None:
-        return fragment
     kinds = {kind: d.name for d in fragment.definitions if len(d.kinds) == 1 for kind in d.kinds}
     served = read_catalog(catalog, release, kinds, diagnostics)
     return replace(fragment, resources=served.resources, groups=served.groups)
@@ -51,9 +51,10 @@ def read_kubernetes(release: str, catalog: Path | None, diagnostics: Diagnostics
 
 def read_library(diagnostics: Diagnostics) -> Fragment | None:
     """What sources may refer to without bringing it: apimachinery's types of the newest release."""
-    fragment = read_kubernetes(kubernetes_validate.NEWEST, None, diagnostics)
-    if fragment is None:
+    document = load_kubernetes(kubernetes_validate.NEWEST, diagnostics)
+    if document is None:
         return None
+    fragment = kubernetes_validate.KubernetesValidate().read(document, diagnostics)
     members = tuple(
         replace(d, kinds=()) if len(d.kinds) > 1 else d
         for d in fragment.definitions
