@@ -152,11 +152,8 @@ class _Compiling:
             made.rest = None if declared.rest is None else self.type(declared.rest)
             made.free = not declared.fields and declared.rest == DEDUCED
             for name, entry in declared.fields.items():
-                field = field_of(entry)
-                type_ = self.type(field.type)
+                type_ = self.type(field_of(entry).type)
                 made.entries[name] = Entry(f"f:{name}", type_.leaf, type_.exact, type_)
-                if field.always:
-                    made.always.append((name, type_))
         elif isinstance(made, EitherType) and isinstance(declared, Either):
             made.list = None if declared.list is None else self.type(declared.list)
             made.map = None if declared.map is None else self.type(declared.map)

@@ -186,8 +186,7 @@ class _Reader:
         default = schema.get("default", ABSENT)
         words = schema.get("x-kubernetes-patch-strategy", "")
         patch = tuple(word for word in str(words).split(",") if word)
-        always = default == {} and _reference(schema) is not None
-        field = Field(declared, default, always, patch, str(schema.get("x-kubernetes-patch-merge-key", "")))
+        field = Field(declared, default, patch, str(schema.get("x-kubernetes-patch-merge-key", "")))
         return field if field != Field(declared) else declared
 
     def _list(self, schema: Mapping[str, Any], preserve: bool) -> ListOf:

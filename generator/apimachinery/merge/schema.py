@@ -114,15 +114,12 @@ Type: TypeAlias = Scalar | ListOf | MapOf | Struct | Ref | Either
 class Field:
     """A field of a struct, where more is to say than its type.
 
-    ``default`` serves only for list keys that an item omits. ``always`` marks a field that a built-in object
-    always has, as an empty object at least (a Go struct held by value). ``patch`` and ``merge_key`` are the
-    strategic merge patch markers: words of ``x-kubernetes-patch-strategy``, and
-    ``x-kubernetes-patch-merge-key``.
+    ``default`` serves only for list keys that an item omits. ``patch`` and ``merge_key`` are the strategic merge
+    patch markers: words of ``x-kubernetes-patch-strategy``, and ``x-kubernetes-patch-merge-key``.
     """
 
     type: Type
     default: Json = ABSENT
-    always: bool = False
     patch: tuple[str, ...] = ()
     merge_key: str = ""
 

@@ -111,10 +111,6 @@ class MergeType(ABC):
         """``fields`` and every declared field above one of them (not keys of maps, nor items)."""
         return fields
 
-    def empty(self) -> Any:
-        """What a built-in object always has here: the fields that are structs held by value."""
-        return {}
-
     def parts(self) -> list[MergeType]:
         """The types that stand below this one."""
         return []
@@ -201,13 +197,12 @@ class AtomicType(MergeType):
 class StructType(MergeType):
     """An object: declared fields, and ``rest`` for other keys (a plain map has only that)."""
 
-    __slots__ = ("always", "entries", "free", "rest")
+    __slots__ = ("entries", "free", "rest")
 
     def __init__(self) -> None:
         super().__init__()
         self.entries: dict[str, Entry] = {}
         self.rest: MergeType | None = None
-        self.always: list[tuple[str, MergeType]] = []
         self.free = False
         """Whether this is a map of which the schema says nothing: reconciling passes it by."""
 
@@ -224,9 +219,6 @@ class StructType(MergeType):
                 raise Misfit
             return Entry(f"f:{key}", rest.leaf, rest.exact, rest)
         return found
-
-    def empty(self) -> dict[str, Any]:
-        return {name: type.empty() for name, type in self.always}
 
     def owned(self, value: Any, strict: bool = True) -> Node:
         if value.__class__ is not dict:
