@@ -67,6 +67,8 @@ class FieldOwnership:
     ``type`` is the merge type at ``api_version``. ``ignored`` holds, by apiVersion, fields that a write
     through this (sub)resource never sets and so never owns (``status`` of a main resource, ``spec`` of
     ``/status``): build them with ``field_set.from_paths``. Without ``converter`` only ``api_version`` exists.
+    ``empty`` is what an object of this kind holds that nobody set anything in: for built-in kinds the objects
+    that are always there (``spec: {}``), which no creator owns.
     """
 
     def __init__(
@@ -78,11 +80,13 @@ class FieldOwnership:
         subresource: str = "",
         converter: Converter | None = None,
         ignored: Mapping[str, FieldSet] | None = None,
+        empty: JsonObject | None = None,
     ) -> None:
         self._api_version = api_version
         self._kind = kind
         self._type = type
         self._subresource = subresource
+        self._empty = empty or {}
         self._updater = Updater(converter or OneVersion(api_version, type), ignored or {})
 
     def apply(
@@ -104,7 +108,7 @@ class FieldOwnership:
             raise BadPatch(f"invalid object type: {_gvk(applied)}")
         if live is not None and not managed:
             try:
-                managed = self._record(self._type.empty(), base, managed, BEFORE_FIRST_APPLY, now)
+                managed = self._record(self._empty, base, managed, BEFORE_FIRST_APPLY, now)
             except Misfit:
                 faults = explain(self._type, base, strict=False)
                 raise MergeError(
@@ -142,7 +146,7 @@ class FieldOwnership:
         """
         bare = _without_entries(new)
         managed = self._requested(live, new)
-        base = _without_entries(live) if live is not None else self._type.empty()
+        base = _without_entries(live) if live is not None else self._empty
         if not managed and live is not None and _metadata(live).get("uid"):
             return bare
         try:
