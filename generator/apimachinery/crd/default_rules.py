@@ -1,0 +1,86 @@
+"""Defaults must be what they would have to be as values.
+
+Valid, pruned, and good metadata where they are metadata.
+
+Source: apiextensions' schema/defaulting validation. ``additionalProperties`` is not followed. A default
+within the metadata of a resource is judged in a resource made up around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+from apimachinery.meta.field_errors import FieldError, aggregate, invalid_value
+from apimachinery.pruning import prune_value
+from apimachinery.resource_metadata import embedded_resources, metadata_fault, prune_metadata
+from apimachinery.schema_node import MISSING, Node, SchemaReader
+from apimachinery.validation.embedded import embedded_faults
+from apimachinery.validation.explain import explain
+from apimachinery.validation.faults import field_errors
+
+_META = ("metadata", "apiVersion", "kind")
+_TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}
+
+
+def default_faults(schema: dict[str, Any], field: str, *, pruned: bool = True) -> list[FieldError]:
+    """The faults of every default in a structural schema; unknown fields count where ``pruned`` says so."""
+    root = replace(SchemaReader().read(schema), embedded=True)
+    return list(_faults(root, field, root, (), False, pruned))
+
+
+def _faults(
+    node: Node, field: str, root: Node, steps: tuple[str | int, ...], inside_meta: bool, pruned: bool
+) -> Iterator[FieldError]:
+    if node.embedded:
+        inside_meta, steps, root = False, (), node
+    if node.default is not MISSING:
+        at = f"{field}.default"
+        yield from _meta_faults(node, at, root, steps) if inside_meta else _value_faults(node, at, pruned)
+    if node.items is not None:
+        yield from _faults(node.items, f"{field}.items", root, (*steps, 0), inside_meta, pruned)
+    for name, child in sorted(node.properties.items()):
+        inside = inside_meta or (node.embedded and name in _META)
+        yield from _faults(child, f"{field}.properties[{name}]", root, (*steps, name), inside, pruned)
+
+
+def _value_faults(node: Node, field: str, pruned: bool) -> Iterator[FieldError]:
+    if pruned:
+        bare = deepcopy(node.default)
+        if prune_value(node, bare, is_resource=node.embedded):
+            yield invalid_value(field, node.default, "must not have unknown fields")
+    yield from (
+        _coercion_faults(node, node.default, field)
+        or [*embedded_faults(node, node.default, field)]
+        or field_errors(explain(node, node.default).faults, field)
+    )
+
+
+def _coercion_faults(node: Node, value: Any, field: str) -> list[FieldError]:
+    """The first value of an embedded resource that does not decode."""
+    for resource, at in embedded_resources(node, value, field):
+        for name in ("apiVersion", "kind"):
+            if name in resource and not isinstance(resource[name], str):
+                return [invalid_value(f"{at}.{name}", resource[name], "must be a string")]
+        if (text := metadata_fault(resource)) is not None:
+            return [invalid_value(f"{at}.metadata", resource["metadata"], text)]
+    return []
+
+
+def _meta_faults(node: Node, field: str, root: Node, steps: tuple[str | int, ...]) -> Iterator[FieldError]:
+    resource: Any = deepcopy(node.default)
+    for step in reversed(steps):
+        resource = [resource] if isinstance(step, int) else {step: resource}
+    resource = {**_TYPE_META, **resource}
+    coercion = _coercion_faults(root, resource, "")
+    if coercion:
+        yield invalid_value(field, node.default, f"must result in valid metadata: {coercion[0]}")
+        return
+    prune_metadata(resource)
+    found = [str(each) for each in embedded_faults(root, resource)]
+    if found:
+        yield invalid_value(field, node.default, f"must result in valid metadata: {aggregate(found)}")
+        return
+    yield from field_errors(explain(node, node.default).faults, field)
