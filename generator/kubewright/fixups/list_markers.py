@@ -11,7 +11,12 @@ from typing import Any
 
 from kubewright.fixups.fixup import Mend
 
-_LIST_MARKERS = ("x-kubernetes-list-type", "x-kubernetes-list-map-keys")
+_LIST_MARKERS = (
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-patch-merge-key",
+    "x-kubernetes-patch-strategy",
+)
 
 
 def _drop_list_markers(schema: Any, field: str) -> int:
