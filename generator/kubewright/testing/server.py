@@ -1,0 +1,278 @@
+"""The context manager: a server with its kubeconfig, CRDs, clients and namespaces, and nothing left behind."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import ssl
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from apimachinery.meta.errors import ApiError, Cause
+from apimachinery.server.api_options import RELEASE, ApiOptions, parse_controllers
+from apimachinery.server.authentication import Authenticator, LoopbackAdmin, Tokens
+from apimachinery.server.http import User
+from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig
+from apimachinery.server.process import BuildApi, Server, ServerOptions
+
+from .thread import ServerThread
+
+if TYPE_CHECKING:
+    from apimachinery.client.connection import AsyncClient, Client
+
+PATIENCE_SECONDS = 10.0
+_ADMIN_TOKEN = "test-admin"
+CRDS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class StartError(RuntimeError):
+    """What was asked of a server for tests cannot be; the text says what to do."""
+
+
+class ApiServer:
+    """An API server for tests. Use it in a ``with`` statement, or call ``start`` and ``stop``.
+
+    ``crds`` are files or folders of CRD manifests (YAML or JSON) to create before it is ready; ``storage`` a URL such
+    as ``sqlite:////tmp/x/db``; ``tls`` serves https with a token; ``controllers`` are the loops that end namespaces
+    and collect garbage (``all``, ``none``, names). ``build`` serves an API of one's own.
+    """
+
+    def __init__(
+        self,
+        *,
+        crds: Iterable[str | Path] = (),
+        storage: str = "memory://",
+        tls: bool = False,
+        controllers: str = "all",
+        packages: Iterable[str] = ("kubernetes_api",),
+        emulated_version: str = RELEASE,
+        port: int = 0,
+        build: BuildApi | None = None,
+    ) -> None:
+        self._crds = [Path(path) for path in crds]
+        self._storage = storage
+        self._tls = tls
+        self._port = port
+        self._build = build or _generated_api(
+            ApiOptions(
+                packages=tuple(packages),
+                controllers=parse_controllers(controllers),
+                emulated_version=emulated_version,
+            )
+        )
+        self._thread: ServerThread | None = None
+        self._folder: Path | None = None
+        self._context: ssl.SSLContext | None = None
+        self._authority = b""
+
+    def start(self) -> Self:
+        """Serves when it returns. Raises StartError, and what the storage or the CRDs raise (ApiError)."""
+        if self._thread is not None:
+            raise StartError("the server runs already; make another ApiServer for a second one")
+        self._folder = Path(tempfile.mkdtemp(prefix="kubewright-test-"))
+        try:
+            self._thread = ServerThread(self._server(self._folder))
+            write_kubeconfig(self.kubeconfig, self.kubeconfig_text)
+            for path in self._crds:
+                self.create_crds(path)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Ends the server and removes its files; harmless when repeated."""
+        if self._thread is not None:
+            self._thread.stop()
+            self._thread = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *fault: object) -> None:
+        self.stop()
+
+    # How to reach it.
+
+    @property
+    def url(self) -> str:
+        """``http://127.0.0.1:PORT``."""
+        return self._running().server.url
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._running().server.port
+
+    @property
+    def kubeconfig_text(self) -> str:
+        """A kubeconfig for it."""
+        token = _ADMIN_TOKEN if self._tls else ""
+        return kubeconfig(self.url, authority=self._authority, token=token)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The path of that kubeconfig, there until ``stop``."""
+        self._running()
+        assert self._folder is not None
+        return self._folder / "kubeconfig"
+
+    def client(self) -> Client:
+        """A synchronous client of the SDK, to close when done."""
+        from apimachinery.client.config import Config
+        from apimachinery.client.connection import Client
+
+        return Client(Config.load(self.kubeconfig))
+
+    def async_client(self) -> AsyncClient:
+        """An asynchronous client of the SDK, to close when done."""
+        from apimachinery.client.config import Config
+        from apimachinery.client.connection import AsyncClient
+
+        return AsyncClient(Config.load(self.kubeconfig))
+
+    def request(
+        self, method: str, path: str, body: Any = None, content_type: str = "application/json"
+    ) -> Any:
+        """One plain call: the JSON of the answer. Raises ApiError for a refusal."""
+        target = urlsplit(self.url)
+        connection = (
+            http.client.HTTPSConnection(str(target.hostname), target.port, context=self._context, timeout=60)
+            if self._context
+            else http.client.HTTPConnection(str(target.hostname), target.port, timeout=60)
+        )
+        headers = {"Content-Type": content_type, "Accept": "application/json"}
+        if self._tls:
+            headers["Authorization"] = f"Bearer {_ADMIN_TOKEN}"
+        sent = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        try:
+            connection.request(method, path, sent, headers)
+            answer = connection.getresponse()
+            raw = answer.read()
+        finally:
+            connection.close()
+        shown = json.loads(raw) if "json" in answer.headers.get("Content-Type", "") else raw.decode()
+        if answer.status >= 400:
+            raise _refusal(answer.status, shown)
+        return shown
+
+    # What tests need.
+
+    def create_crds(self, path: str | Path) -> list[str]:
+        """Creates the CRDs of a file or folder and waits until they are served; other kinds are left out.
+
+        Gives their names. Raises StartError where there is none, ApiError where one is refused.
+        """
+        manifests = list(_read_crds(Path(path)))
+        if not manifests:
+            raise StartError(f"{path} holds no CustomResourceDefinition")
+        for manifest in manifests:
+            self.request("POST", CRDS_PATH, manifest)
+        for manifest in manifests:
+            self._wait_until_served(manifest)
+        return [manifest["metadata"]["name"] for manifest in manifests]
+
+    @contextmanager
+    def namespace(self, prefix: str = "test-") -> Iterator[str]:
+        """A new namespace, deleted with all that is in it at the end."""
+        made = self.request("POST", "/api/v1/namespaces", {"metadata": {"generateName": prefix}})
+        name = made["metadata"]["name"]
+        try:
+            yield name
+        finally:
+            self.delete_namespace(name)
+
+    def delete_namespace(self, name: str) -> None:
+        """Deletes a namespace; does not wait for the end of what finalizers hold."""
+        try:
+            self.request("DELETE", f"/api/v1/namespaces/{name}")
+        except ApiError as refusal:
+            if refusal.code not in (404, 409):
+                raise
+
+    def _server(self, folder: Path) -> Server:
+        authenticator: Authenticator = LoopbackAdmin()
+        context = None
+        if self._tls:
+            from apimachinery.server.tls import ensure_certificate, server_context
+
+            certificate, key = ensure_certificate(folder, "127.0.0.1")
+            context = server_context(certificate, key)
+            self._authority = certificate.read_bytes()
+            self._context = ssl.create_default_context(cadata=self._authority.decode())
+            admin = User("admin", "admin", ("system:masters", "system:authenticated"))
+            authenticator = Tokens({_ADMIN_TOKEN: admin})
+        options = ServerOptions(
+            storage=self._storage, port=self._port, tls=context, shutdown_seconds=PATIENCE_SECONDS
+        )
+        return Server(options, authenticator, self._build)
+
+    def _running(self) -> ServerThread:
+        if self._thread is None:
+            raise StartError("the server does not run; use `with ApiServer() as server`")
+        return self._thread
+
+    def _wait_until_served(self, manifest: dict[str, Any]) -> None:
+        path = f"{CRDS_PATH}/{manifest['metadata']['name']}"
+        until = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < until:
+            conditions = self.request("GET", path).get("status", {}).get("conditions", [])
+            if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
+                return
+            time.sleep(0.01)
+        raise StartError(f"{manifest['metadata']['name']} is not established after {PATIENCE_SECONDS:g} s")
+
+
+def _generated_api(options: ApiOptions) -> BuildApi:
+    from apimachinery.server.api import build_api  # type: ignore[import-not-found]
+
+    return lambda backend: build_api(backend, options)
+
+
+def _read_crds(path: Path) -> Iterator[dict[str, Any]]:
+    import yaml
+
+    if not path.exists():
+        raise StartError(f"{path} does not exist")
+    files = (
+        sorted(p for p in path.rglob("*") if p.suffix in (".yaml", ".yml", ".json"))
+        if path.is_dir()
+        else [path]
+    )
+    for file in files:
+        with file.open(encoding="utf-8") as text:
+            try:
+                documents = list(yaml.safe_load_all(text))
+            except yaml.YAMLError as fault:
+                raise StartError(f"{file} is not YAML: {fault}") from None
+        for document in documents:
+            if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
+                yield document
+
+
+def _refusal(code: int, shown: Any) -> ApiError:
+    if not isinstance(shown, dict):
+        return ApiError(code, "", str(shown).strip())
+    details = shown.get("details") or {}
+    causes = tuple(
+        Cause(c.get("reason", ""), c.get("message", ""), c.get("field", ""))
+        for c in details.get("causes", ())
+    )
+    return ApiError(
+        code,
+        shown.get("reason", ""),
+        shown.get("message", ""),
+        name=details.get("name", ""),
+        group=details.get("group", ""),
+        kind=details.get("kind", ""),
+        causes=causes,
+    )

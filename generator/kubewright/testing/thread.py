@@ -1,0 +1,61 @@
+"""A server on an event loop of its own, on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from apimachinery.server.process import Server
+
+
+class ServerThread:
+    """Starts a server when made; ``stop`` ends it and its thread. Raises what the server's start raises."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._settled = threading.Event()
+        self._fault: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="kubewright-server", daemon=True)
+        self._thread.start()
+        self._settled.wait()
+        if self._fault is not None:
+            self._thread.join()
+            raise self._fault
+
+    def stop(self) -> None:
+        """Ends the server in order; harmless when repeated."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._end.set)
+            self._thread.join()
+
+    def _run(self) -> None:
+        loop = new_event_loop()
+        try:
+            loop.run_until_complete(self._serve())
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.run_until_complete(loop.shutdown_default_executor())
+            loop.close()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._end = asyncio.Event()
+        try:
+            await self.server.start()
+        except BaseException as fault:
+            self._fault = fault
+            return
+        finally:
+            self._settled.set()
+        await self._end.wait()
+        await self.server.stop()
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
