@@ -1,0 +1,52 @@
+# Targets for people and for CI. `make` alone lists them.
+# The tools live in .venv, made on first use; to use another environment: make test VENV=/path/to/venv SETUP=
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+SETUP ?= $(VENV)/.ready
+RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup generate verify test golden lint type bench wheel clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup: $(SETUP) ## an environment with all tools in .venv
+
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 …"; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { echo "no venv module: on Debian, apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+generate: $(SETUP) ## make generated/ from specs/
+	$(RUN) -m kubewright generate
+
+verify: $(SETUP) ## regenerate and compare: fails when generated/ is not what the specs say
+	$(RUN) -m kubewright generate --check --force
+
+test: $(SETUP) ## lint, types, generated files, all tests
+	@$(MAKE) --no-print-directory lint type verify
+	$(RUN) -m pytest -q -n $(JOBS) --dist loadfile
+
+golden: $(SETUP) ## write tests/golden anew, to be read in the diff
+	$(RUN) -m pytest -q tests/golden --rewrite-golden
+
+lint: $(SETUP) ## ruff, on hand-written and generated code
+	$(BIN)/ruff check generator generated tests
+	$(BIN)/ruff format --check --quiet generator tests
+
+type: $(SETUP) ## mypy --strict, on hand-written and generated code
+	$(BIN)/mypy generator generated
+
+bench: $(SETUP) ## measure; prints ratios, asserts nothing
+	@for script in tests/bench/bench_*.py; do echo "== $$script"; $(RUN) $$script || exit 1; done
+
+wheel: $(SETUP) ## the wheel, in dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean: ## what can be made again
+	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis generated/.kubewright
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
