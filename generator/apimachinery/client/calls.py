@@ -294,21 +294,24 @@ def list_page(target: Target, codec: Codec[T], options: ListOptions, token: str 
     return Call(Request("GET", target.path() + query), decode, repeatable=True)
 
 
-def create(
-    target: Target,
-    codec: Codec[T],
-    obj: Any,
-    options: WriteOptions,
-    *,
-    name: str = "",
-    subresource: str = "",
-    answer: Callable[[bytes], Any] | None = None,
-) -> Call[Any]:
-    """POST of an object; with ``subresource`` of what that takes (an eviction, a binding, …)."""
-    request = Request(
-        "POST", target.path(name, subresource) + options.query(), {"Content-Type": JSON}, codec.encode(obj)
-    )
-    return Call(request, answer or codec.decode, repeatable=False)
+def create(target: Target, codec: Codec[T], obj: Any, options: WriteOptions) -> Call[T]:
+    """POST of an object."""
+    request = Request("POST", target.path() + options.query(), {"Content-Type": JSON}, codec.encode(obj))
+    return Call(request, codec.decode, repeatable=False)
+
+
+def create_subresource(
+    target: Target, name: str, subresource: str, body: T, options: WriteOptions
+) -> Call[T | None]:
+    """POST to a subresource (an eviction, a token request, …); a Status as answer is read as None."""
+    codec: Codec[T] = typed_codec(type(body))
+
+    def decode(raw: bytes) -> T | None:
+        answer = UNSTRUCTURED.decode(raw)
+        return None if answer.get("kind") == "Status" else codec.decode(raw)
+
+    path = target.path(name, subresource) + options.query()
+    return Call(Request("POST", path, {"Content-Type": JSON}, codec.encode(body)), decode, repeatable=False)
 
 
 def update(
@@ -356,6 +359,40 @@ def delete_collection(target: Target, selection: ListOptions, options: DeleteOpt
     return Call(
         Request("DELETE", path, {"Content-Type": JSON}, options.body()), lambda _: None, repeatable=False
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """Which part of which container's log."""
+
+    container: str = ""
+    previous: bool = False
+    since_seconds: int | None = None
+    tail_lines: int | None = None
+    timestamps: bool = False
+
+    def query(self, **more: bool) -> str:
+        """The query string, with ``more`` parameters."""
+        return _query(
+            container=self.container,
+            previous=self.previous,
+            sinceSeconds=self.since_seconds,
+            tailLines=self.tail_lines,
+            timestamps=self.timestamps,
+            **more,
+        )
+
+
+def read_log(target: Target, name: str, options: LogOptions) -> Call[str]:
+    """GET of a log."""
+    request = Request("GET", target.path(name, "log") + options.query(), {"Accept": "*/*"})
+    return Call(request, lambda body: body.decode("utf-8", "replace"), repeatable=True)
+
+
+def follow_log(target: Target, name: str, options: LogOptions, silence: float | None) -> Request:
+    """GET of a log that goes on."""
+    path = target.path(name, "log") + options.query(follow=True)
+    return Request("GET", path, {"Accept": "*/*"}, timeout=silence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

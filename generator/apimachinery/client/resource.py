@@ -22,6 +22,7 @@ from apimachinery.client.calls import (
     Event,
     FieldValidation,
     ListOptions,
+    LogOptions,
     Page,
     PatchType,
     PropagationPolicy,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from apimachinery.client.reflector import ReflectorOptions
 
 T = TypeVar("T")
+B = TypeVar("B")
 
 
 class Pages(Generic[T]):
@@ -136,20 +138,43 @@ class ResourceApi(Generic[T]):
     def _watch(self, target: Target, selection: ListOptions, options: WatchOptions) -> Watch[T]:
         return Watch(self._client.stream(calls.watch(target, selection, options)), self._codec)
 
+    def _get_subresource(self, name: str, subresource: str, target: Target) -> T:
+        return self._client.run(calls.get(target, self._codec, name, subresource=subresource))
+
+    def _replace_subresource(
+        self, subresource: str, obj: T, target: Target, dry_run: bool, field_manager: str
+    ) -> T:
+        options = self._write(dry_run, field_manager)
+        call = calls.update(target, self._codec, name_of(obj), obj, options, subresource=subresource)
+        return self._client.run(call)
+
+    def _patch_subresource(
+        self,
+        name: str,
+        subresource: str,
+        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        kind: PatchType,
+        target: Target,
+        dry_run: bool,
+        field_manager: str,
+    ) -> T:
+        options = self._write(dry_run, field_manager)
+        call = calls.patch(target, self._codec, name, patch, kind, options, subresource=subresource)
+        return self._client.run(call)
+
     def _create_subresource(
         self,
         name: str,
         subresource: str,
-        body: Any,
+        body: B,
         target: Target,
-        answer: Codec[Any],
-        options: WriteOptions,
-    ) -> Any:
-        return self._client.run(
-            calls.create(
-                target, self._codec, body, options, name=name, subresource=subresource, answer=answer.decode
-            )
-        )
+        dry_run: bool,
+        field_manager: str,
+    ) -> B | None:
+        """The answer as the body's class; None where the server answers a Status (an eviction, a binding)."""
+        options = self._write(dry_run, field_manager)
+        call = calls.create_subresource(target, name, subresource, body, options)
+        return self._client.run(call)
 
 
 class NamespacedReadable(ResourceApi[T]):
@@ -432,6 +457,48 @@ class NamespacedStatusWritable(ResourceApi[T]):
                 subresource="status",
             )
         )
+
+
+class NamespacedLoggable(ResourceApi[T]):
+    """The log subresource, of a namespaced resource."""
+
+    def read_log(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        container: str = "",
+        previous: bool = False,
+        since_seconds: int | None = None,
+        tail_lines: int | None = None,
+        timestamps: bool = False,
+    ) -> str:
+        """The log of one container as text, undecodable bytes replaced."""
+        options = LogOptions(
+            container=container,
+            previous=previous,
+            since_seconds=since_seconds,
+            tail_lines=tail_lines,
+            timestamps=timestamps,
+        )
+        return self._client.run(calls.read_log(self._target(namespace), name, options))
+
+    def follow_log(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        container: str = "",
+        since_seconds: int | None = None,
+        tail_lines: int | None = None,
+        timestamps: bool = False,
+        silence: float | None = None,
+    ) -> LineStream:
+        """The log as it is written, a line at a time, until closed; ``silence`` as in ``watch``."""
+        options = LogOptions(
+            container=container, since_seconds=since_seconds, tail_lines=tail_lines, timestamps=timestamps
+        )
+        return self._client.stream(calls.follow_log(self._target(namespace), name, options, silence))
 
 
 class NamespacedScalable(ResourceApi[T]):
@@ -744,6 +811,46 @@ class ClusterStatusWritable(ResourceApi[T]):
                 subresource="status",
             )
         )
+
+
+class ClusterLoggable(ResourceApi[T]):
+    """The log subresource, of a cluster-scoped resource."""
+
+    def read_log(
+        self,
+        name: str,
+        *,
+        container: str = "",
+        previous: bool = False,
+        since_seconds: int | None = None,
+        tail_lines: int | None = None,
+        timestamps: bool = False,
+    ) -> str:
+        """The log of one container as text, undecodable bytes replaced."""
+        options = LogOptions(
+            container=container,
+            previous=previous,
+            since_seconds=since_seconds,
+            tail_lines=tail_lines,
+            timestamps=timestamps,
+        )
+        return self._client.run(calls.read_log(self._target(), name, options))
+
+    def follow_log(
+        self,
+        name: str,
+        *,
+        container: str = "",
+        since_seconds: int | None = None,
+        tail_lines: int | None = None,
+        timestamps: bool = False,
+        silence: float | None = None,
+    ) -> LineStream:
+        """The log as it is written, a line at a time, until closed; ``silence`` as in ``watch``."""
+        options = LogOptions(
+            container=container, since_seconds=since_seconds, tail_lines=tail_lines, timestamps=timestamps
+        )
+        return self._client.stream(calls.follow_log(self._target(), name, options, silence))
 
 
 class ClusterScalable(ResourceApi[T]):

@@ -77,3 +77,11 @@ class Resource:
     def api_version(self) -> str:
         """``group/version``, or the version alone for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def find_resource(resources: tuple[Resource, ...], plural: str) -> Resource:
+    """The resource of a table with that plural. Raises ``KeyError``."""
+    for resource in resources:
+        if resource.plural == plural:
+            return resource
+    raise KeyError(plural)

@@ -64,6 +64,10 @@ class MsgspecModels:
         )
 
     def _models(self, plan: ModulePlan, layout: Layout, first_line: str) -> str:
+        return self.module_text(plan, first_line, "models", f"Models of {plan.api_version}.")
+
+    def module_text(self, plan: ModulePlan, first_line: str, stem: str, title: str) -> str:
+        """The text of one module of classes; ``stem`` is its name, and that of the modules it imports."""
         lines = {c.name: [_field_line(f, c.kind) for f in c.fields] for c in plan.classes}
         classes = [self._class(c, plan, lines[c.name]) for c in plan.classes]
         aliases = [statement(f"{a.name}: TypeAlias = {a.annotation}") for a in plan.aliases]
@@ -71,8 +75,9 @@ class MsgspecModels:
         return render(
             "models",
             header=first_line,
-            docstring=docstring(f"Models of {plan.api_version}."),
+            docstring=docstring(title),
             package=self.options.package,
+            stem=stem,
             imports=sorted(plan.imports),
             uses=_Uses(plan, text),
             classes=classes,

@@ -23,6 +23,8 @@ EMITTERS = {
     "defaults": "kubewright.emit.defaults",
     "strategies": "kubewright.emit.strategies",
     "zero_values": "kubewright.emit.zero_values",
+    "apply": "kubewright.emit.apply",
+    "client": "kubewright.emit.client",
 }
 
 

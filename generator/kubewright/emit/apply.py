@@ -1,0 +1,48 @@
+"""Apply configurations: ``<group_version>/apply.py``, the models again with every field optional.
+
+A server-side apply says only what its sender wants to own, so what a whole object must have an apply configuration
+may leave out. Names and documentation are those of the models; apiVersion and kind are filled in. Lists are left
+out: nobody applies one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kubewright.emit.layout import ClassPlan, ModulePlan, lay_out
+from kubewright.emit.models import MsgspecModels
+from kubewright.emit.registry import Options
+from kubewright.emit.render import header
+from kubewright.ir.api import Api, Emitter, File
+
+
+def emitter(options: Options) -> Emitter:
+    """The emitter of ``apply.py``; nothing where the models are of another flavour than the client's."""
+    return Apply(options)
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """One module of apply configurations for each module of models."""
+
+    options: Options
+    name: str = "apply"
+
+    def emit(self, api: Api) -> Iterable[File]:
+        """``apply.py`` of each group-version."""
+        if self.options.models != "msgspec":
+            return
+        models = MsgspecModels(self.options)
+        first_line = header(self.options.origins)
+        for plan in lay_out(api).modules:
+            title = f"Apply configurations of {plan.api_version}: models whose every field may be left out."
+            yield File(f"{plan.name}/apply.py", models.module_text(_loosen(plan), first_line, "apply", title))
+
+
+def _loosen(plan: ModulePlan) -> ModulePlan:
+    return replace(plan, classes=[_optional(c) for c in plan.classes if not c.is_list])
+
+
+def _optional(plan: ClassPlan) -> ClassPlan:
+    return replace(plan, fields=tuple(replace(f, required=False) for f in plan.fields))

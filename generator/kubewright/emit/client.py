@@ -1,0 +1,208 @@
+"""Typed clients: ``<group_version>/client.py``, one class a resource, and the package's own ``client.py``.
+
+A resource's class is made of the mixins of its verbs and scope (apimachinery.client.resource), so it has no method
+that the server would refuse as unknown. Subresources other than status and scale become methods of their own; those
+that upgrade the connection (attach, exec, portforward, proxy) are left to tools that speak those protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kubewright.emit import names
+from kubewright.emit.layout import Layout, lay_out
+from kubewright.emit.registry import Options
+from kubewright.emit.render import docstring, header, module, render, string_literal
+from kubewright.ir.api import Api, Emitter, File, Resource, Subresource
+
+UPGRADED = frozenset({"attach", "exec", "portforward", "proxy"})
+
+
+@dataclass(frozen=True, slots=True)
+class Mixin:
+    """A mixin for a subresource, and the verbs without which it is not used."""
+
+    name: str
+    verbs: frozenset[str]
+
+
+MIXED_IN = {
+    "status": Mixin("StatusWritable", frozenset({"get", "update", "patch"})),
+    "scale": Mixin("Scalable", frozenset({"get", "update", "patch"})),
+    "log": Mixin("Loggable", frozenset({"get"})),
+}
+ANSWERED_BY_STATUS = frozenset({"Binding", "Eviction"})
+"""Kinds whose creation in a subresource the server answers with a Status, not with the object."""
+_PARTS = (
+    ("Readable", frozenset({"get", "list"})),
+    ("Watchable", frozenset({"watch"})),
+    ("Creatable", frozenset({"create"})),
+    ("Editable", frozenset({"update", "patch", "delete"})),
+    ("Purgeable", frozenset({"deletecollection"})),
+)
+
+
+def emitter(options: Options) -> Emitter:
+    """The emitter of ``client.py``; nothing where the models are of another flavour."""
+    return Clients(options)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceClient:
+    """One class to write: its names, its mixins, and the methods of its other subresources."""
+
+    kind: str
+    attribute: str
+    plural: str
+    model: str
+    mixins: tuple[str, ...]
+    methods: tuple[Method, ...]
+    deprecated: str
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of a subresource. ``form`` chooses its shape: read, replace, patch or create."""
+
+    form: str
+    name: str
+    subresource: str
+    literal: str
+    model: str
+    namespaced: bool
+    answers: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """The client modules of a package."""
+
+    options: Options
+    name: str = "client"
+
+    def emit(self, api: Api) -> Iterable[File]:
+        """``client.py`` of each group-version that serves something, and the package's own."""
+        if self.options.models != "msgspec":
+            return
+        layout = lay_out(api)
+        first_line = header(self.options.origins)
+        served: dict[tuple[str, str], list[Resource]] = {}
+        for resource in api.resources:
+            if resource.definition in layout.place:
+                served.setdefault((resource.group, resource.version), []).append(resource)
+        groups = []
+        for plan in layout.modules:
+            resources = served.get((plan.group, plan.version))
+            if not resources:
+                continue
+            imports: set[str] = set()
+            clients = [_client(r, plan.name, layout, imports) for r in resources]
+            group = {
+                "module": plan.name,
+                "class": names.class_name(plan.name),
+                "docstring": docstring(f"The resources of {plan.api_version}.", 4),
+                "title": docstring(f"The resources of {plan.api_version}, one at a time.", 4),
+            }
+            groups.append(group)
+            yield File(
+                f"{plan.name}/client.py",
+                module(
+                    render(
+                        "client",
+                        header=first_line,
+                        docstring=docstring(f"Clients of {plan.api_version}."),
+                        package=self.options.package,
+                        module=plan.name,
+                        group=group,
+                        imports=_import_lines(self.options.package, plan.name, imports),
+                        clients=clients,
+                        has_replace=any(
+                            m.form == "replace" and m.namespaced for c in clients for m in c.methods
+                        ),
+                        has_patch=any(m.form == "patch" for c in clients for m in c.methods),
+                    )
+                ),
+            )
+        if groups:
+            yield File(
+                "client.py",
+                module(
+                    render(
+                        "client_package",
+                        header=first_line,
+                        docstring=docstring("A client of every group-version of this package."),
+                        package=self.options.package,
+                        groups=groups,
+                    )
+                ),
+            )
+
+
+def _import_lines(package: str, home: str, others: set[str]) -> list[str]:
+    """The imports of models and resources, in isort's order (by module)."""
+    lines = {f"{package}.{other}": f"from {package}.{other} import models as {other}" for other in others}
+    lines[f"{package}.{home}"] = f"from {package}.{home} import models"
+    lines[f"{package}.{home}.resources"] = f"from {package}.{home}.resources import RESOURCES"
+    return [lines[name] for name in sorted(lines)]
+
+
+def _client(resource: Resource, home: str, layout: Layout, imports: set[str]) -> ResourceClient:
+    scope = "Namespaced" if resource.namespaced else "Cluster"
+    mixins = [f"{scope}{part}" for part, verbs in _PARTS if verbs <= set(resource.verbs)]
+    for sub in resource.subresources:
+        mixin = MIXED_IN.get(sub.name)
+        if mixin is not None and mixin.verbs <= set(sub.verbs):
+            mixins.append(f"{scope}{mixin.name}")
+    return ResourceClient(
+        kind=names.class_name(resource.kind),
+        attribute=names.attribute_name(resource.plural),
+        plural=string_literal(resource.plural),
+        model=_model(layout.place[resource.definition], home, imports),
+        mixins=tuple(mixins) or ("ResourceApi",),
+        methods=tuple(_methods(resource, home, layout, imports)),
+        deprecated=resource.deprecation_warning,
+    )
+
+
+def _methods(resource: Resource, home: str, layout: Layout, imports: set[str]) -> Iterator[Method]:
+    for sub in resource.subresources:
+        if sub.name in UPGRADED or sub.name in MIXED_IN:
+            continue
+        attribute = names.attribute_name(sub.name)
+        literal = string_literal(sub.name)
+        place = _kind_place(sub, layout)
+        if place is None:
+            continue
+        model = _model(place, home, imports)
+        forms = (("get", "read", "get"), ("update", "replace", "replace"), ("patch", "patch", "patch"))
+        for verb, form, prefix in forms:
+            if verb in sub.verbs and place == layout.place[resource.definition]:
+                yield Method(form, f"{prefix}_{attribute}", sub.name, literal, model, resource.namespaced)
+        if "create" in sub.verbs:
+            yield Method(
+                "create",
+                f"create_{attribute}",
+                sub.name,
+                literal,
+                model,
+                resource.namespaced,
+                sub.kind not in ANSWERED_BY_STATUS,
+            )
+
+
+def _kind_place(sub: Subresource, layout: Layout) -> tuple[str, str] | None:
+    wanted = (sub.group, sub.version, sub.kind)
+    for plan in layout.modules:
+        for entry in plan.classes:
+            if entry.kind == wanted:
+                return plan.name, entry.name
+    return None
+
+
+def _model(place: tuple[str, str], home: str, imports: set[str]) -> str:
+    module_name, class_name = place
+    if module_name == home:
+        return f"models.{class_name}"
+    imports.add(module_name)
+    return f"{module_name}.{class_name}"
