@@ -26,7 +26,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "kubewright.tools.lint",
         "check API descriptions against conventions and the deprecation policy",
     ),
-    "lint": ("kubewright.tools.lint", "check API descriptions against conventions and the deprecation policy"),
     "serve": ("kubewright.tools.serve", "run an API server for generated packages and CRDs"),
     "generate": ("kubewright.tools.generate", "make typed models and everything else from API descriptions"),
 }
