@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any
 
-from .values import Opaque, Timestamp, size_of
+from .values import Opaque, size_of
 
 CostOfCall = int | Callable[..., int]
 
@@ -107,6 +107,45 @@ def _ip(value: Any) -> int:
     return _first(value) if isinstance(value, str) else 1
 
 
+def _product(a: Any, b: Any) -> int:
+    return 1 + size_of(a) * size_of(b)
+
+
+def _product_twice(a: Any, b: Any) -> int:
+    return 1 + 2 * size_of(a) * size_of(b)
+
+
+def _allocate(size: float) -> int:
+    """A call that makes a list of ``size`` items."""
+    return int(size) + 1 + LIST_CREATE
+
+
+def _sliced(items: Any, start: int, end: int) -> int:
+    return _allocate(max(0, min(end, size_of(items)) - max(start, 0)))
+
+
+def _ranged(count: int) -> int:
+    return _allocate(max(count, 0))
+
+
+def _copied(items: Any) -> int:
+    return _allocate(size_of(items))
+
+
+def _flattened(items: Any, depth: int = 1) -> int:
+    return _allocate(size_of(items) * max(depth, 0))
+
+
+def _compare_all(items: Any) -> int:
+    count = size_of(items)
+    texts = count and isinstance(items[0], (str, bytes))
+    return _allocate(count * count * (2.0 + TRAVERSAL if texts else 2.0))
+
+
+def _compare_keys(items: Any, keys: Any) -> int:
+    return _compare_all(keys)
+
+
 _BY_OVERLOAD: dict[str, CostOfCall] = {
     **dict.fromkeys(("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string"), _first),
     **dict.fromkeys(("strings_quote", "string_format"), _first),
@@ -120,6 +159,15 @@ _BY_OVERLOAD: dict[str, CostOfCall] = {
     "add_bytes": _both,
     "matches_string": _pattern,
     "contains_string": _contains,
+    "list_sets_contains_list": _product,
+    "list_sets_intersects_list": _product,
+    "list_sets_equivalent_list": _product_twice,
+    "list_slice": _sliced,
+    "list_flatten": _copied,
+    "list_flatten_int": _flattened,
+    "lists_range": _ranged,
+    "list_reverse": _copied,
+    "list_distinct": _compare_all,
 }
 
 _KUBERNETES: dict[str, CostOfCall] = {
@@ -152,19 +200,8 @@ def runtime_cost(function: str, overload: str) -> CostOfCall:
         return found
     if function in ("_==_", "_!=_"):
         return _equality if function == "_==_" else _shorter
-    if function == "sets.contains" or function == "sets.intersects":
-        return _product
-    if function == "sets.equivalent":
-        return _product_twice
+    if overload.endswith("_sort"):
+        return _compare_all
+    if overload.endswith("_sortByAssociatedKeys"):
+        return _compare_keys
     return _BY_OVERLOAD.get(overload, 1)
-
-
-def _product(a: Any, b: Any) -> int:
-    return size_of(a) * size_of(b)
-
-
-def _product_twice(a: Any, b: Any) -> int:
-    return 2 * size_of(a) * size_of(b)
-
-
-SCALARS = (bool, int, float, type(None), Timestamp)

@@ -10,46 +10,82 @@ adds one cause at ``<nil>`` instead of running the rules: ``NOT_CHECKED``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping
+from typing import Any
 
+from .correlation import ABSENT, Absent
+from .environment import Environment
 from .findings import RuleFault, RuleOutcome
+from .rule_checks import find_rule_faults
+from .rule_runs import RuleNode, Run, compile_node
+from .schema_types import SchemaTypes
+
+__all__ = [
+    "ABSENT",
+    "NOT_CHECKED",
+    "RUNTIME_BUDGET",
+    "Absent",
+    "CompiledRules",
+    "check_schema",
+    "compile_rules",
+]
 
 NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
 )
 RUNTIME_BUDGET = 10_000_000
+DEFAULT_VERSION = "1.36"
 
 
-class Absent:
-    """No old value: the object is being created."""
+class CompiledRules:
+    """The compiled rules of one schema. ``has_rules`` is False where there is nothing to run."""
 
+    __slots__ = ("_node", "has_rules")
 
-ABSENT = Absent()
-
-
-class Rules(Protocol):
-    """The compiled rules of one schema."""
-
-    has_rules: bool
+    def __init__(self, node: RuleNode | None):
+        self._node = node
+        self.has_rules = node is not None
 
     def validate(
-        self, obj: Any, old: Any = ABSENT, *, budget: int = RUNTIME_BUDGET, field: str = ""
+        self,
+        obj: Any,
+        old: Any = ABSENT,
+        *,
+        budget: int = RUNTIME_BUDGET,
+        field: str = "",
+        pieces: tuple[str | int, ...] = (),
     ) -> RuleOutcome:
-        """Run every rule on ``obj`` (plain JSON). ``field`` is put before the paths of violations.
+        """Run every rule on ``obj`` (plain JSON). ``field`` and ``pieces`` are put before violations' paths.
 
         With ``old`` transition rules run where values correlate, and violations of unchanged values become
         warnings. Never raises for any JSON value.
         """
-        ...
+        if self._node is None:
+            return RuleOutcome()
+        return Run(budget).start(self._node, obj, old, field, pieces)
 
 
-def check_schema(schema: Mapping[str, Any], *, is_root: bool = True) -> list[RuleFault]:
-    """Return every refusal of the rules in ``schema``, in kube-apiserver's order (children before parents)."""
-    raise NotImplementedError
+def check_schema(
+    schema: Mapping[str, Any],
+    *,
+    is_root: bool = True,
+    field: str = "openAPIV3Schema",
+    faulty: Collection[str] = (),
+    version: str = DEFAULT_VERSION,
+) -> list[RuleFault]:
+    """Return every refusal of the rules in ``schema``, children before parents, the whole schema last.
+
+    ``field`` is the schema's own path, for messages that name it. ``faulty`` are the paths of nodes with
+    structural faults, relative as in ``RuleFault.node``: rules there and around are not compiled.
+    """
+    env = Environment.kubernetes(version)
+    return find_rule_faults(schema, env, is_root=is_root, field=field, faulty=faulty)
 
 
-def compile_rules(schema: Mapping[str, Any], *, is_root: bool = True) -> Rules:
+def compile_rules(
+    schema: Mapping[str, Any], *, is_root: bool = True, version: str = DEFAULT_VERSION
+) -> CompiledRules:
     """Compile the rules of ``schema``; a rule that does not compile becomes a violation when it is run."""
-    raise NotImplementedError
+    types = SchemaTypes(schema, is_root=is_root)
+    return CompiledRules(compile_node(schema, Environment.kubernetes(version), types, types.root, is_root))

@@ -1,0 +1,272 @@
+"""Validity of the rules in a CRD's schema: every refusal, in kube-apiserver's words.
+
+The walk is in the order of the API: children first, then the node's own rules; last the cost of all rules
+together. A rule's estimated cost counts as often as its value may occur: the product of the bounds of the lists and
+maps around it, or, where one has no bound, as often as the smallest such value fits into a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from .environment import Environment
+from .findings import RuleFault
+from .ranges import MAX
+from .rule_compile import CompiledRule, Rule, RuleCompiler
+from .rule_paths import PathError, read_field_path
+from .schema_types import SchemaTypes
+
+RULE_COST_LIMIT = 10_000_000
+SCHEMA_COST_LIMIT = 100_000_000
+REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_ADVICE = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings "
+    "are declared)"
+)
+EXTENSION = "x-kubernetes-validations"
+
+
+def go_quote(text: str) -> str:
+    """``text`` as Go's %q prints it."""
+    simple = {
+        "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
+        "\\": "\\\\", '"': '\\"',
+    }  # fmt: skip
+
+    def one(char: str) -> str:
+        if char in simple:
+            return simple[char]
+        if char.isprintable():
+            return char
+        code = ord(char)
+        return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+    return f'"{"".join(map(one, text))}"'
+
+
+def cost_message(what: str, cost: int, limit: int) -> str:
+    """How far ``cost`` is above ``limit``, and what to do."""
+    factor = cost / limit
+    shown = "more than 100x" if factor > 100 else f"{factor:.6f}x" if factor < 1.5 else f"{factor:.1f}x"
+    return f"{what} exceeds budget by factor of {shown} {_ADVICE}"
+
+
+def find_rule_faults(
+    schema: Mapping[str, Any],
+    env: Environment,
+    *,
+    is_root: bool,
+    field: str,
+    faulty: Collection[str],
+) -> list[RuleFault]:
+    """All refusals of the rules in ``schema``; see ``crd.check_schema`` for the arguments."""
+    walk = _Walk(schema, env, is_root, field, faulty)
+    walk.node(schema, "", walk.types.root, 1, None)
+    walk.total()
+    return walk.faults
+
+
+class _Walk:
+    def __init__(
+        self, schema: Mapping[str, Any], env: Environment, is_root: bool, field: str, faulty: Collection[str]
+    ):
+        self.env = env
+        self.field = field
+        self.faulty = faulty
+        self.types = SchemaTypes(schema, is_root=is_root)
+        self.faults: list[RuleFault] = []
+        self.cost = 0
+        self.dear: list[tuple[int, str, str]] = []
+
+    def fault(self, reason: str, node: str, path: str, detail: str, shown: str = "") -> None:
+        words = {
+            "FieldValueRequired": "Required value",
+            "FieldValueForbidden": "Forbidden",
+            "FieldValueInvalid": "Invalid value",
+            "FieldValueNotSupported": "Unsupported value",
+            "InternalError": "Internal error",
+        }[reason]
+        message = f"{words}: {shown}: {detail}" if shown else f"{words}: {detail}"
+        self.faults.append(RuleFault(reason, path, node, detail, message))
+
+    def node(
+        self,
+        schema: Mapping[str, Any],
+        path: str,
+        declared: Any,
+        cardinality: int | None,
+        uncorrelatable: str | None,
+    ) -> bool:
+        """Walk a node and what is below; whether all of it is free of structural faults and rule-text faults."""
+        clean = path not in self.faulty
+        factor = _factor(schema)
+        inner = None if cardinality is None or factor is None else min(cardinality * factor, MAX)
+        values = schema.get("additionalProperties")
+        if isinstance(values, Mapping):
+            element = declared.element if declared is not None else None
+            clean &= self.node(values, f"{path}.additionalProperties", element, inner, uncorrelatable)
+        properties = schema.get("properties")
+        if isinstance(properties, Mapping):
+            for name in sorted(properties):
+                if isinstance(properties[name], Mapping):
+                    child = self.child(declared, path, name)
+                    clean &= self.node(
+                        properties[name], f"{path}.properties[{name}]", child, inner, uncorrelatable
+                    )
+        items = schema.get("items")
+        if isinstance(items, Mapping):
+            element = declared.element if declared is not None else None
+            below = uncorrelatable
+            if schema.get("x-kubernetes-list-type") != "map" and below is None:
+                below = self.field + path
+            clean &= self.node(items, f"{path}.items", element, inner, below)
+        rules = schema.get(EXTENSION)
+        if isinstance(rules, list) and rules:
+            clean &= self.rules(schema, rules, path, declared, cardinality, uncorrelatable, clean)
+        return clean
+
+    def child(self, declared: Any, path: str, name: str) -> Any:
+        from .escaping import escape
+
+        if declared is None or declared.fields is None:
+            return None
+        return declared.fields.get(escape(name) or "")
+
+    def rules(
+        self,
+        schema: Mapping[str, Any],
+        entries: list[Any],
+        path: str,
+        declared: Any,
+        cardinality: int | None,
+        uncorrelatable: str | None,
+        clean: bool,
+    ) -> bool:
+        rules = [Rule.read(entry) for entry in entries]
+        before = len(self.faults)
+        for index, rule in enumerate(rules):
+            self.texts(rule, schema, path, f"{path}.{EXTENSION}[{index}]")
+        if len(self.faults) > before:
+            return False
+        if not clean:
+            return False
+        if declared is None:
+            detail = "internal error: failed to retrieve type information for x-kubernetes-validations"
+            self.fault("InternalError", path, f"{path}.{EXTENSION}", detail)
+            return True
+        compiler = RuleCompiler(self.env, self.types, declared)
+        for index, rule in enumerate(rules):
+            place = f"{path}.{EXTENSION}[{index}]"
+            self.compiled(compiler.compile(rule), path, place, cardinality, uncorrelatable)
+        return True
+
+    def texts(self, rule: Rule, schema: Mapping[str, Any], node: str, place: str) -> None:
+        """Faults that need no compiler."""
+        message = rule.message.strip()
+        if not rule.rule.strip():
+            self.fault("FieldValueRequired", node, f"{place}.rule", "rule is not specified")
+        elif rule.message and not message:
+            shown = go_quote(rule.message)
+            self.fault("FieldValueInvalid", node, f"{place}.message", "must be non-empty if specified", shown)
+        elif "\n" in message:
+            shown = go_quote(rule.message)
+            self.fault("FieldValueInvalid", node, f"{place}.message", "must not contain line breaks", shown)
+        elif "\n" in rule.rule.strip() and not message:
+            detail = "message must be specified if rule contains line breaks"
+            self.fault("FieldValueRequired", node, f"{place}.message", detail)
+        if rule.message_expression and not rule.message_expression.strip():
+            detail = "messageExpression must be non-empty if specified"
+            self.fault("FieldValueRequired", node, f"{place}.messageExpression", detail)
+        if rule.reason is not None and rule.reason not in REASONS:
+            supported = ", ".join(f'"{reason}"' for reason in REASONS)
+            shown = go_quote(rule.reason)
+            self.fault(
+                "FieldValueNotSupported", node, f"{place}.reason", f"supported values: {supported}", shown
+            )
+        if rule.field_path:
+            self.field_path(rule.field_path, schema, node, f"{place}.fieldPath")
+
+    def field_path(self, path: str, schema: Mapping[str, Any], node: str, place: str) -> None:
+        shown = go_quote(path)
+        if not path.strip():
+            self.fault("FieldValueInvalid", node, place, "must be non-empty if specified", shown)
+        if "\n" in path:
+            self.fault("FieldValueInvalid", node, place, "must not contain line breaks", shown)
+        try:
+            read_field_path(path, schema)
+        except PathError:
+            self.fault("FieldValueInvalid", node, place, "must be a valid path", shown)
+
+    def compiled(
+        self,
+        compiled: CompiledRule,
+        node: str,
+        place: str,
+        cardinality: int | None,
+        uncorrelatable: str | None,
+    ) -> None:
+        """Faults of a rule that was given to the compiler."""
+        rule = compiled.rule
+        times = compiled.cardinality if cardinality is None else cardinality
+        cost = min(compiled.cost * times, MAX)
+        if cost > RULE_COST_LIMIT:
+            detail = cost_message("estimated rule cost", cost, RULE_COST_LIMIT)
+            self.fault("FieldValueForbidden", node, f"{place}.rule", detail)
+        self.observe(cost, node, f"{place}.rule")
+        if compiled.error:
+            self.fault("FieldValueInvalid", node, f"{place}.rule", compiled.error, rule.as_json())
+        if compiled.message_error:
+            shown = rule.as_json()
+            self.fault("FieldValueInvalid", node, f"{place}.messageExpression", compiled.message_error, shown)
+        elif compiled.message_program is not None:
+            if compiled.message_cost > RULE_COST_LIMIT:
+                detail = cost_message(
+                    "estimated messageExpression cost", compiled.message_cost, RULE_COST_LIMIT
+                )
+                self.fault("FieldValueForbidden", node, f"{place}.messageExpression", detail)
+            self.observe(compiled.message_cost, node, f"{place}.messageExpression")
+        if compiled.uses_old_self:
+            if uncorrelatable is not None:
+                detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelatable}"
+                self.fault("FieldValueInvalid", node, f"{place}.rule", detail, go_quote(rule.rule))
+        elif rule.optional_old_self is not None:
+            shown = "true" if rule.optional_old_self else "false"
+            detail = "may not be set if oldSelf is not used in rule"
+            self.fault("FieldValueInvalid", node, f"{place}.optionalOldSelf", detail, shown)
+
+    def observe(self, cost: int, node: str, path: str) -> None:
+        """Count a cost towards the schema's, remembering the four dearest."""
+        self.cost = min(self.cost + cost, MAX)
+        if cost >= SCHEMA_COST_LIMIT // 100:
+            self.dear.append((cost, node, path))
+            self.dear.sort(key=lambda entry: -entry[0])
+            del self.dear[4:]
+
+    def total(self) -> None:
+        """The faults of all rules together."""
+        if self.cost <= SCHEMA_COST_LIMIT:
+            return
+        for _, node, path in self.dear:
+            detail = (
+                "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+            )
+            self.fault("FieldValueForbidden", node, path, detail)
+        what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        self.fault("FieldValueForbidden", "", "", cost_message(what, self.cost, SCHEMA_COST_LIMIT))
+
+
+def _factor(schema: Mapping[str, Any]) -> int | None:
+    """How many values a value of ``schema`` may have at each place below it; None: no bound."""
+    kind = schema.get("type")
+    if kind == "object":
+        if schema.get("additionalProperties") is None:
+            return 1
+        return _count(schema.get("maxProperties"))
+    if kind == "array":
+        return _count(schema.get("maxItems"))
+    return 0
+
+
+def _count(value: Any) -> int | None:
+    return max(0, int(value)) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,281 @@
+"""Running a schema's rules on an object.
+
+The walk is kube-apiserver's: the rules of a value first, in their order, then those of its items, map values and
+fields. Rules of null values are not run. Rules that read ``oldSelf`` run where there is an old value, or with an
+optional one where they ask for it. A budget is shared by all; when it is spent nothing more is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .correlation import ABSENT, NOTHING, Absent, Correlation, Pair, old_item
+from .environment import Environment, Outcome
+from .errors import CostLimitError
+from .findings import RuleOutcome, RuleViolation
+from .rule_checks import EXTENSION, go_quote
+from .rule_compile import CompiledRule, Rule, RuleCompiler
+from .rule_paths import PathError, read_field_path, show_path
+from .schema_types import Declared, SchemaTypes
+from .schema_values import converter
+from .values import ABSENT as NO_VALUE
+from .values import Optional
+
+OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+MAX_MESSAGE = 5 * 1024
+_TRIM = " \t\n\v\f\r\x85\xa0"
+
+Pieces = tuple[str | int, ...]
+
+
+class _Spent(Exception):
+    """Nothing more may be run."""
+
+
+class RuleNode:
+    """The rules of one schema node and of those below it."""
+
+    __slots__ = ("convert", "fields", "items", "paths", "rules", "schema", "type", "values")
+
+    def __init__(self, schema: Mapping[str, Any]):
+        self.schema = schema
+        kind = schema.get("type")
+        self.type = kind if isinstance(kind, str) else ""
+        self.rules: list[CompiledRule] = []
+        self.paths: list[tuple[str, Pieces]] = []
+        self.convert: Any = None
+        self.items: RuleNode | None = None
+        self.values: RuleNode | None = None
+        self.fields: dict[str, RuleNode] = {}
+
+
+def compile_node(
+    schema: Mapping[str, Any], env: Environment, types: SchemaTypes, declared: Declared | None, is_root: bool
+) -> RuleNode | None:
+    """Compile all rules at and below ``schema``; None if there are none."""
+    from .escaping import escape
+
+    node = RuleNode(schema)
+    if declared is None:
+        return None
+    items, values = schema.get("items"), schema.get("additionalProperties")
+    if isinstance(items, Mapping):
+        embedded = bool(items.get("x-kubernetes-embedded-resource"))
+        node.items = compile_node(items, env, types, declared.element, embedded)
+    if isinstance(values, Mapping):
+        embedded = bool(values.get("x-kubernetes-embedded-resource"))
+        node.values = compile_node(values, env, types, declared.element, embedded)
+    for name, sub in (schema.get("properties") or {}).items():
+        if not isinstance(sub, Mapping) or not _has_rules(sub):
+            continue
+        embedded = bool(sub.get("x-kubernetes-embedded-resource"))
+        identifier = escape(name)
+        if identifier is None:
+            child = types.declare(sub, embedded, f"{declared.type.name}.{name}")
+        else:
+            child = declared.fields.get(identifier) if declared.fields else None
+        compiled = compile_node(sub, env, types, child, embedded)
+        if compiled is not None:
+            node.fields[name] = compiled
+    entries = schema.get(EXTENSION)
+    if isinstance(entries, list) and entries:
+        compiler = RuleCompiler(env, types, declared)
+        for entry in entries:
+            rule = Rule.read(entry)
+            node.rules.append(compiler.compile(rule, estimate=False))
+            node.paths.append(_field_path(rule, schema))
+        node.convert = converter(schema, is_root)
+    if node.rules or node.items or node.values or node.fields:
+        return node
+    return None
+
+
+def _has_rules(schema: Mapping[str, Any]) -> bool:
+    stack: list[Any] = [schema]
+    while stack:
+        current = stack.pop()
+        if not isinstance(current, Mapping):
+            continue
+        if current.get(EXTENSION):
+            return True
+        stack.append(current.get("items"))
+        stack.append(current.get("additionalProperties"))
+        properties = current.get("properties")
+        if isinstance(properties, Mapping):
+            stack.extend(properties.values())
+    return False
+
+
+def _field_path(rule: Rule, schema: Mapping[str, Any]) -> tuple[str, Pieces]:
+    try:
+        pieces = read_field_path(rule.field_path, schema) if rule.field_path else []
+    except PathError:
+        pieces = []
+    return show_path(pieces), tuple(name for name, _ in pieces)
+
+
+class Run:
+    """One validation of one object."""
+
+    def __init__(self, budget: int):
+        self.budget = budget
+        self.left = budget
+        self.outcome_violations: list[RuleViolation] = []
+        self.outcome_warnings: list[RuleViolation] = []
+
+    def start(self, node: RuleNode, obj: Any, old: Any, field: str, pieces: Pieces) -> RuleOutcome:
+        """Run everything; never raises for JSON values."""
+        correlation = NOTHING if isinstance(old, Absent) else Correlation(Pair(obj, old))
+        try:
+            self.value(node, obj, old, field, pieces, correlation)
+        except _Spent:
+            self.left = min(self.left, 0)
+        spent = self.budget - max(self.left, 0)
+        return RuleOutcome(self.outcome_violations, self.outcome_warnings, spent)
+
+    def value(
+        self, node: RuleNode, obj: Any, old: Any, field: str, pieces: Pieces, correlation: Correlation
+    ) -> None:
+        if obj is None:
+            return
+        if node.rules:
+            self.rules(node, obj, ABSENT if old is None else old, field, pieces, correlation)
+        if isinstance(obj, list):
+            if node.items is not None:
+                for index, item in enumerate(obj):
+                    self.value(
+                        node.items,
+                        item,
+                        old_item(node.schema, old, item),
+                        f"{field}[{index}]",
+                        (*pieces, index),
+                        correlation.item(node.schema, item),
+                    )
+        elif isinstance(obj, dict):
+            self.members(node, obj, old if isinstance(old, dict) else {}, field, pieces, correlation)
+
+    def members(
+        self,
+        node: RuleNode,
+        obj: dict[str, Any],
+        old: dict[str, Any],
+        field: str,
+        pieces: Pieces,
+        correlation: Correlation,
+    ) -> None:
+        if node.values is not None:
+            for key in sorted(obj):
+                below = correlation.field(node.schema, key, obj[key])
+                old_value = old.get(key, ABSENT)
+                self.value(node.values, obj[key], old_value, f"{field}[{key}]", (*pieces, key), below)
+        for name in sorted(node.fields):
+            if name in obj:
+                below = correlation.field(node.schema, name, obj[name])
+                place = f"{field}.{name}" if field else name
+                old_value = old.get(name, ABSENT)
+                self.value(node.fields[name], obj[name], old_value, place, (*pieces, name), below)
+
+    def fault(self, node: RuleNode, rule: Rule, field: str, pieces: Pieces, detail: str) -> RuleViolation:
+        return RuleViolation("FieldValueInvalid", field, pieces, detail, node.type, rule.rule)
+
+    def rules(
+        self, node: RuleNode, obj: Any, old: Any, field: str, pieces: Pieces, correlation: Correlation
+    ) -> None:
+        convert = node.convert
+        value = convert(obj) if convert else obj
+        plain: dict[str, Any] = {"self": value}
+        has_old = not isinstance(old, Absent)
+        old_value: Any = None
+        if has_old and any(rule.uses_old_self for rule in node.rules):
+            old_value = convert(old) if convert else old
+            plain["oldSelf"] = old_value
+        add = self.outcome_violations.append
+        if self.left <= 0:
+            add(self.fault(node, node.rules[0].rule, field, pieces, OUT_OF_BUDGET))
+            raise _Spent
+        for index, compiled in enumerate(node.rules):
+            rule = compiled.rule
+            if compiled.error:
+                add(self.fault(node, rule, field, pieces, f"rule compile error: {compiled.error}"))
+                continue
+            program = compiled.program
+            if program is None:
+                continue
+            variables = plain
+            if rule.optional_old_self:
+                variables = {"self": value, "oldSelf": Optional(old_value) if has_old else NO_VALUE}
+            elif compiled.uses_old_self and not has_old:
+                continue
+            outcome = program.run(variables)
+            self.spend(outcome, node, rule, field, pieces)
+            if outcome.error is not None:
+                self.failed(outcome, node, rule, field, pieces)
+            elif outcome.value is not True:
+                self.broken(node, compiled, node.paths[index], obj, plain, field, pieces, correlation)
+
+    def spend(self, outcome: Outcome, node: RuleNode, rule: Rule, field: str, pieces: Pieces) -> None:
+        if outcome.cost > self.left:
+            self.outcome_violations.append(self.fault(node, rule, field, pieces, OUT_OF_BUDGET))
+            raise _Spent
+        self.left -= outcome.cost
+
+    def failed(self, outcome: Outcome, node: RuleNode, rule: Rule, field: str, pieces: Pieces) -> None:
+        """A rule that could not be computed."""
+        error, name = outcome.error, rule.message.strip(_TRIM) or rule.rule.strip(_TRIM)
+        add = self.outcome_violations.append
+        if isinstance(error, CostLimitError):
+            detail = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {name}"
+            add(self.fault(node, rule, field, pieces, detail))
+            raise _Spent
+        if str(error).startswith("no such overload"):
+            detail = f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: {name}"
+        else:
+            detail = f"{error} evaluating rule: {name}"
+        add(self.fault(node, rule, field, pieces, detail))
+
+    def broken(
+        self,
+        node: RuleNode,
+        compiled: CompiledRule,
+        path: tuple[str, Pieces],
+        obj: Any,
+        variables: dict[str, Any],
+        field: str,
+        pieces: Pieces,
+        correlation: Correlation,
+    ) -> None:
+        """A rule that does not hold."""
+        rule = compiled.rule
+        if path[0]:
+            field = f"{field}.{path[0]}" if field else path[0]
+            pieces = (*pieces, *path[1])
+        ratchet = not compiled.uses_old_self and correlation.unchanged()
+        add = (self.outcome_warnings if ratchet else self.outcome_violations).append
+        text = None
+        if compiled.message_program is not None:
+            outcome = compiled.message_program.run(variables)
+            wrong = ""
+            if outcome.cost > self.left:
+                wrong = "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+            elif isinstance(outcome.error, CostLimitError):
+                quoted = go_quote(rule.message_expression)
+                wrong = f"no further validation rules will be run due to call cost exceeds limit for messageExpression: {quoted}"
+            if wrong:
+                add(RuleViolation("FieldValueInvalid", field, pieces, wrong, node.type, rule.rule))
+                raise _Spent
+            self.left -= outcome.cost
+            text = _message(outcome)
+        if text is None:
+            text = rule.message.strip(_TRIM) if rule.message else f"failed rule: {rule.rule.strip(_TRIM)}"
+        reason = rule.reason or "FieldValueInvalid"
+        add(RuleViolation(reason, field, pieces, text, obj, rule.rule))
+
+
+def _message(outcome: Outcome) -> str | None:
+    """The text of a message expression, or None where it may not be used."""
+    if outcome.error is not None or not isinstance(outcome.value, str):
+        return None
+    text = outcome.value.strip(_TRIM)
+    too_long = len(text.encode("utf-8", "surrogatepass")) > MAX_MESSAGE
+    return None if not text or too_long or "\n" in text else text
