@@ -453,7 +453,7 @@ def test_objects_enter_and_leave_a_selection():
         await w.put("a", {"tier": "back"})
         stream = w.watch(labelled("tier", "front"), resourceVersion=1)
         task = asyncio.ensure_future(stream.take(4))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.02)
         await w.put("a", {"tier": "front"}, v="1")
         await w.put("a", {"tier": "front"}, v="2")
         await w.put("a", {"tier": "back"}, v="3")
@@ -512,7 +512,7 @@ def test_a_far_future_version_waits_and_a_streaming_list_of_it_fails():
     async def story(w: World) -> None:
         stream = w.watch(resourceVersion=4)
         task = asyncio.ensure_future(stream.take(1))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.02)
         for name in "abcd":
             await w.put(name)
         assert await task == [("ADDED", "d", "5")]
@@ -545,7 +545,7 @@ def test_watchers_of_the_same_share_one_encoding():
         options = ListOptions(watch=True, resource_version="1")
         streams = [Stream(w.watches.start(w.cache, SCOPE, options, view).parts) for _ in range(200)]
         tasks = [asyncio.ensure_future(stream.take(2)) for stream in streams]
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.02)
         await w.put("a")
         await w.put("b")
         assert all(got == [("ADDED", "a", "2"), ("ADDED", "b", "3")] for got in await asyncio.gather(*tasks))
@@ -582,7 +582,7 @@ def test_a_timed_watch_ends_and_a_slow_reader_is_cut_off(monkeypatch):
         assert await timed.ended()
         slow = w.watch(resourceVersion=1)
         task = asyncio.ensure_future(anext(slow.parts))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.02)
         await w.put("a")
         await task
         for number in range(30):
