@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kubewright import output
 from kubewright.config import Config, KubernetesSource, Package, PathSource, specs_folder
-from kubewright.diagnostics import Diagnostics
+from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.ir.api import Api
 from kubewright.ir.types import Json
 from kubewright.location import Document
@@ -69,7 +69,6 @@ def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
         info = document.value.get("info")
         if isinstance(info, dict) and info.get("title") == "Kubernetes":
             fix(document, document.value.get("definitions", {}), str(info.get("version", "")), diagnostics)
-    judge(found.openapi, diagnostics, jobs)
     fragments += reading.read_fragments(found, diagnostics)
     api = link(
         package.name,
@@ -79,6 +78,7 @@ def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
         facts=reading.read_facts(package.facts, diagnostics),
     )
     check(api, diagnostics)
+    judge(found.openapi, diagnostics, jobs)
     return api
 
 
@@ -101,7 +101,8 @@ def _report_expired(name: str, document: Document, diagnostics: Diagnostics) -> 
 
 
 def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> None:
-    """Reports what openapi-spec-validator has against ``documents``, but for what a fixup waives."""
+    """Reports what openapi-spec-validator has against ``documents``, but for what a fixup waives and for what
+    has been reported already, in better words and at the same place."""
     from kubewright.fixups import WAIVERS
     from kubewright.source.gate import find_faults
 
@@ -111,6 +112,10 @@ def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> Non
             verdicts = list(pool.map(find_faults, values, chunksize=4))
     else:
         verdicts = [find_faults(value) for value in values]
+    reported: dict[str, list[str]] = {}
+    for item in diagnostics:
+        if item.severity is Severity.ERROR:
+            reported.setdefault(item.location.file, []).append(item.location.pointer)
     waived: dict[str, int] = {}
     for document, faults in zip(documents, verdicts, strict=True):
         fixups = [fixup for fixup in WAIVERS if fixup.applies_to(document.value)]
@@ -121,11 +126,16 @@ def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> Non
             )
             if known is not None:
                 waived[known.name] += 1
-            else:
+            elif not any(_overlap(fault.pointer, place) for place in reported.get(document.file, ())):
                 diagnostics.error("K603", f"not valid OpenAPI: {fault.message}", document.at(fault.pointer))
     for name, count in waived.items():
         if count == 0:
             _report_expired(name, documents[0], diagnostics)
+
+
+def _overlap(left: str, right: str) -> bool:
+    """Whether one JSON pointer is the other's or leads through it."""
+    return f"{left}/".startswith(f"{right}/") or f"{right}/".startswith(f"{left}/")
 
 
 def build(package: Package, folder: Path, progress: Progress = lambda text: None, jobs: int = 1) -> Built:

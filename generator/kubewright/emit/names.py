@@ -172,12 +172,13 @@ def check_names(api: Api, diagnostics: Diagnostics) -> None:
             body = value.type.body if isinstance(value.type, EmbeddedObject) else value.type
             if not isinstance(body, Struct):
                 continue
-            for first, second in find_clashes(member.wire_name for member in body.fields):
+            chosen = attribute_names(member.wire_name for member in body.fields)
+            for first, second in find_clashes(chosen):
                 place = next(m.value.location for m in body.fields if m.wire_name == second)
                 name = attribute_name(second)
                 diagnostics.warning(
                     "K501",
                     f"fields {first!r} and {second!r} both become the attribute {name!r}",
                     place,
-                    f"{second!r} becomes {attribute_names([first, second])[second]!r}; rename one of the two",
+                    f"{second!r} becomes {chosen[second]!r}; rename one of the two",
                 )

@@ -16,7 +16,7 @@ from kubewright.ir.api import Api, Fragment, Group, Resource
 from kubewright.ir.packages import group_versions, package_of
 from kubewright.ir.types import Definition, Json, Ref
 from kubewright.ir.versions import version_priority
-from kubewright.ir.walk import referenced, values
+from kubewright.ir.walk import children, describe, referenced, values
 from kubewright.location import Location
 
 Library = Callable[[], Fragment | None]
@@ -87,24 +87,22 @@ def _rank_groups(groups: dict[str, Group], resources: Iterable[Resource]) -> tup
 
 def _difference(old: Definition, new: Definition) -> str:
     """The first place where two descriptions differ, in words."""
-    for left, right in zip(values(old.value), values(new.value), strict=False):
-        if type(left.type) is not type(right.type):
-            return f"{type(left.type).__name__} there, {type(right.type).__name__} here" + _where(
-                right.location
-            )
-        if left.default != right.default:
-            return f"the default is {left.default!r} there, {right.default!r} here" + _where(right.location)
-        if left.merge != right.merge:
-            return "the merge markers differ" + _where(right.location)
-        if left.constraints != right.constraints:
-            return "the validations differ" + _where(right.location)
-        if (left.doc, left.nullable, left.extensions) != (right.doc, right.nullable, right.extensions):
-            return "the words beside the type differ" + _where(right.location)
-    return "one has more fields than the other"
+    stack = [("it", old.value, new.value)]
+    while stack:
+        name, left, right = stack.pop(0)
+        ours, theirs = dict(children(left)), dict(children(right))
+        if type(left.type) is not type(right.type) or (not ours and left.type != right.type):
+            return f"{name} is {describe(left.type)} there, {describe(right.type)} here"
+        for step in sorted(ours.keys() ^ theirs.keys()):
+            return f"{name}{step} stands only {'there' if step in ours else 'here'}"
+        for what in ("default", "nullable", "merge", "constraints", "doc", "extensions"):
+            if getattr(left, what) != getattr(right, what):
+                return f"the {_WORDS.get(what, what)} of {name} differs"
+        stack += [(f"{name}{step}", value, theirs[step]) for step, value in ours.items()]
+    return "which fields are required differs"
 
 
-def _where(location: Location) -> str:
-    return f" (at {location.pointer})" if location.pointer else ""
+_WORDS = {"merge": "merge rule", "constraints": "validation", "doc": "description"}
 
 
 def _add_resource(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubewright.ir.types import EmbeddedObject, Json, ListOf, MapOf, Ref, Struct, Value
+from kubewright.ir.types import EmbeddedObject, Json, ListOf, MapOf, RawJson, Ref, Scalar, Struct, Type, Value
 
 
 def children(value: Value) -> Iterator[tuple[str, Value]]:
@@ -50,3 +50,13 @@ def _json_refs(schema: Json) -> Iterator[str]:
     elif isinstance(schema, list):
         for item in schema:
             yield from _json_refs(item)
+
+
+def describe(node: Type) -> str:
+    """A type in words, for messages."""
+    if isinstance(node, Scalar):
+        return node.primitive.value + (f" ({node.format})" if node.format else "")
+    if isinstance(node, Ref):
+        return node.name.rpartition(".")[2]
+    names = {Struct: "an object", ListOf: "a list", MapOf: "a map", RawJson: "any JSON"}
+    return names.get(type(node), type(node).__name__)

@@ -86,6 +86,10 @@ def _read(path: Path, name: str, diagnostics: Diagnostics) -> bytes | None:
         return None
 
 
+class _ConstantError(ValueError):
+    pass
+
+
 class _TwiceError(ValueError):
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -120,8 +124,10 @@ def _parse_json(text: str, name: str, diagnostics: Diagnostics) -> Document | No
         return None
     except RecursionError:
         value = None
-    except ValueError as error:
-        diagnostics.error("K010", f"broken JSON: {error}", Location(name))
+    except _ConstantError as constant:
+        start = next((m.start() for m in _JSON_TOKEN.finditer(text) if m.group() == str(constant)), 0)
+        place = Location(name, "", *_line_column(text, start))
+        diagnostics.error("K010", f"broken JSON: {constant} is no JSON value", place)
         return None
     if value is None or _depth(value) > MAX_DEPTH:
         diagnostics.error("K008", f"nested deeper than {MAX_DEPTH} levels", Location(name))
@@ -130,7 +136,7 @@ def _parse_json(text: str, name: str, diagnostics: Diagnostics) -> Document | No
 
 
 def _refuse_constant(word: str) -> Any:
-    raise ValueError(f"{word} is no JSON value")
+    raise _ConstantError(word)
 
 
 def _may_be_yaml(text: str) -> bool:
@@ -211,6 +217,8 @@ def _json_positions(text: str) -> Positions:
 
 def _parse_yaml(text: str, name: str, diagnostics: Diagnostics) -> list[Document]:
     documents: list[Document] = []
+    if _may_be_deep(text) and _is_deep(text, name, diagnostics):
+        return []
     loader = yaml.CSafeLoader(text)
     try:
         while loader.check_node():
@@ -232,6 +240,36 @@ def _parse_yaml(text: str, name: str, diagnostics: Diagnostics) -> list[Document
     finally:
         loader.dispose()
     return documents
+
+
+_LEADING = re.compile(r"^[ \-?:]*", re.MULTILINE)
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether ``text`` could nest deeper than allowed, judged from its characters: no block is deeper than the
+    indentation (with dashes) of its line, no flow deeper than there are opening brackets."""
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        return True
+    return max((match.end() - match.start() for match in _LEADING.finditer(text)), default=0) > MAX_DEPTH
+
+
+def _is_deep(text: str, name: str, diagnostics: Diagnostics) -> bool:
+    """Whether ``text`` does nest deeper; composing it would then overflow the stack of the C parser."""
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    mark = event.start_mark
+                    place = Location(name, "", mark.line + 1, mark.column + 1) if mark else Location(name)
+                    diagnostics.error("K008", f"nested deeper than {MAX_DEPTH} levels", place)
+                    return True
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except yaml.YAMLError:
+        return False
+    return False
 
 
 def _ready(positions: Positions) -> Callable[[], Positions]:
@@ -280,6 +318,9 @@ class _Builder:
         self.positions.setdefault(pointer, (mark.line + 1, mark.column + 1))
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
+        if node.tag not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
+            self.fault("K012", f"the tag {node.tag} has no meaning here", node)
+            return None
         if identity in self._open:
             self.fault("K009", "an alias stands inside its own anchor", node)
             return None

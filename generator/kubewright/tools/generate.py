@@ -108,17 +108,17 @@ def _known_emitters(config: Config, diagnostics: Diagnostics) -> Config:
 
 
 def _base_config(options: argparse.Namespace, diagnostics: Diagnostics) -> Config | None:
-    here = Path.cwd()
+    here = Path()
     if options.specs:
         name = options.package or "generated_api"
         if not configuration.is_package_name(name):
             diagnostics.error("K401", f"{name!r} is no name of a Python package", configuration.NO_CONFIG)
             return None
         package = Package(name=name, sources=tuple(_source(text) for text in options.specs))
-        return Config(output=here / "generated", packages=(package,))
+        return Config(output=(here / "generated").resolve(), packages=(package,))
     path = Path(options.config) if options.config else configuration.find_config(here)
     if path is None:
-        return configuration.default_config(here / "generated")
+        return configuration.default_config((here / "generated").resolve())
     from kubewright.source.text import read_single
 
     document = read_single(path, diagnostics)
@@ -149,9 +149,14 @@ def _print(diagnostics: Diagnostics) -> int:
         counts[item.severity] += 1
         print(item, file=sys.stderr)
     if counts[Severity.ERROR]:
-        print(f"{counts[Severity.ERROR]} errors, {counts[Severity.WARNING]} warnings", file=sys.stderr)
+        errors, warnings = counts[Severity.ERROR], counts[Severity.WARNING]
+        print(f"{_count(errors, 'error')}, {_count(warnings, 'warning')}", file=sys.stderr)
         return 2
     return 0
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _show_progress(text: str) -> None:
