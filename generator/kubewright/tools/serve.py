@@ -9,6 +9,7 @@ import ipaddress
 import json
 import logging
 import signal
+import ssl
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -76,14 +77,15 @@ class _Security:
 
     authenticator: Authenticator
     token: str
-    certificate: Path | None
-    key: Path | None
+    tls: ssl.SSLContext | None = None
+    authority: bytes = b""
 
 
 def run(options: argparse.Namespace) -> int:
     """Serves until SIGINT or SIGTERM. Returns the exit code: 2 for options that cannot be."""
     _log_to_stderr(options.log_level)
     try:
+        storage_path(options.storage)
         api_options = ApiOptions(
             packages=tuple(name.strip() for name in options.packages.split(",") if name.strip()),
             controllers=parse_controllers(options.controllers),
@@ -115,15 +117,15 @@ def _security(options: argparse.Namespace) -> _Security:
         assert isinstance(tokens, Tokens)
         token = tokens.administrator()
     if not options.tls:
-        return _Security(authenticator, token, None, None)
+        return _Security(authenticator, token)
     if options.tls == "auto":
-        return _Security(
-            authenticator, token, *ensure_certificate(_certificate_folder(options), options.host)
-        )
-    certificate, found, key = options.tls.partition(",")
-    if not found:
-        raise OptionError(f"--tls {options.tls}: use auto, or CERT,KEY")
-    return _Security(authenticator, token, Path(certificate), Path(key))
+        certificate, key = ensure_certificate(_certificate_folder(options), options.host)
+    else:
+        first, found, second = options.tls.partition(",")
+        if not found:
+            raise OptionError(f"--tls {options.tls}: use auto, or CERT,KEY")
+        certificate, key = Path(first), Path(second)
+    return _Security(authenticator, token, server_context(certificate, key), certificate.read_bytes())
 
 
 def _certificate_folder(options: argparse.Namespace) -> Path:
@@ -145,15 +147,12 @@ def _is_loopback(host: str) -> bool:
 async def _serve(options: argparse.Namespace, api_options: ApiOptions, security: _Security) -> int:
     from apimachinery.server.api import build_api  # type: ignore[import-not-found]
 
-    tls = None
-    if security.certificate and security.key:
-        tls = server_context(security.certificate, security.key)
     server = Server(
         ServerOptions(
             storage=options.storage,
             host=options.host,
             port=options.port,
-            tls=tls,
+            tls=security.tls,
             limits=ConnectionLimits(request_seconds=options.request_timeout),
             livez_grace_seconds=options.livez_grace,
             shutdown_delay_seconds=options.shutdown_delay,
@@ -175,8 +174,7 @@ async def _serve(options: argparse.Namespace, api_options: ApiOptions, security:
 
 
 def _print_kubeconfig(options: argparse.Namespace, server: Server, security: _Security) -> None:
-    authority = security.certificate.read_bytes() if security.certificate else b""
-    text = kubeconfig(server.url, authority=authority, token=security.token)
+    text = kubeconfig(server.url, authority=security.authority, token=security.token)
     if options.kubeconfig:
         write_kubeconfig(options.kubeconfig, text)
         print(f"serving on {server.url}; export KUBECONFIG={options.kubeconfig}", flush=True)
