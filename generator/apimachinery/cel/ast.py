@@ -81,13 +81,14 @@ class ListExpr(Node):
 
 
 class MapExpr(Node):
-    """A map literal of (key, value, is optional)."""
+    """A map literal of (key, value, is optional); ``offsets`` are those of the colons."""
 
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "offsets")
 
-    def __init__(self, offset: int, entries: list[tuple[Node, Node, bool]]):
+    def __init__(self, offset: int, entries: list[tuple[Node, Node, bool]], offsets: tuple[int, ...] = ()):
         super().__init__(offset)
         self.entries = entries
+        self.offsets = offsets
 
 
 class StructExpr(Node):

@@ -100,7 +100,7 @@ def _contains_cidr(network: Any, other: Any) -> int:
 
 
 def _validate(named: Any, text: Any) -> int:
-    return ceil((1.0 + size_of(text)) * TRAVERSAL) * ceil(named.max_regex_size * REGEX)
+    return traverse(1 + size_of(text)) * traverse(named.max_regex_size, REGEX)
 
 
 def _ip(value: Any) -> int:

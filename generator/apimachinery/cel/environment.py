@@ -192,7 +192,7 @@ class Environment:
         checker.check(node)
         faults = checker.faults
         if not faults and self.check_literals:
-            faults = literal_faults(checker.nodes)
+            faults = literal_faults(node)
         if faults:
             positions = Positions(source)
             issues = [positions.issue(offset, message) for offset, message in faults]
@@ -260,7 +260,6 @@ def _kubernetes(version: str) -> Environment:
     return Environment.of(
         kubernetes_libraries(version),
         kubernetes_macros(version),
-        mixed_literals=False,
         check_literals=True,
         limit=PER_CALL_LIMIT,
         version=version,

@@ -120,7 +120,7 @@ class _Loop:
         test, slot, turns = step.run, self.slot, self.turns()
         cost = turn + step.cost
 
-        def decide(frame: Frame) -> bool:
+        def decide(frame: Frame) -> Any:
             failed: EvalError | None = None
             limit = frame[1]
             for item in turns(frame):

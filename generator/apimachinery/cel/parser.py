@@ -426,6 +426,7 @@ class _Parser:
 
     def map_literal(self, offset: int) -> Node:
         entries: list[tuple[Node, Node, bool]] = []
+        colons: list[int] = []
         while self.tokens[self.at][0] != "'}'":
             if entries:
                 self.take("','")
@@ -433,10 +434,10 @@ class _Parser:
                     break
             optional = self.optional_mark()
             key = self.expr()
-            self.take("':'")
+            colons.append(self.take("':'")[2])
             entries.append((key, self.expr(), optional))
         self.take("'}'")
-        return MapExpr(offset, entries)
+        return MapExpr(offset, entries, tuple(colons))
 
 
 def _balance(function: str, terms: list[Node], offsets: list[int], low: int, high: int) -> Node:

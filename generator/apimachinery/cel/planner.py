@@ -127,8 +127,8 @@ class Planner:
                 if slot in self.lazy:
                     return Step(_lazy(slot, self.lazy[slot]), 1, attribute=True)
                 return Step(lambda frame: frame[slot], 1, attribute=True, path=(slot, ()))
-        name = node.name or (self.resolve(node.ident) if self.resolve else None)
-        return self.variable(name or node.ident.removeprefix("."))
+        resolved = node.name or (self.resolve(node.ident) if self.resolve else None)
+        return self.variable(resolved or node.ident.removeprefix("."))
 
     def variable(self, name: str) -> Step:
         if name in self.constants:
@@ -317,16 +317,16 @@ class Planner:
         left, right = (self.plan(arg) for arg in node.args)
         left_run, right_run, right_cost = left.run, right.run, right.cost
 
-        def both(frame: Frame) -> bool:
+        def both(frame: Frame) -> Any:
             try:
                 first = left_run(frame)
             except CostLimitError:
                 raise
             except EvalError as error:
                 frame[0] += right_cost
-                if right_run(frame) is stop:
-                    return stop
-                raise error from None
+                if right_run(frame) is not stop:
+                    raise error from None
+                return stop
             if first is stop:
                 return stop
             frame[0] += right_cost

@@ -122,7 +122,7 @@ def quantities() -> Library:
     lib.declare_type("quantity", t.object_type("kubernetes.Quantity"), Quantity)
     lib.overload("quantity", "string_to_quantity", "(string) quantity", parse_quantity)
     lib.overload("isQuantity", "is_quantity_string", "(string) bool", _is_quantity)
-    lib.overload("sign", "quantity_sign", "quantity.() int", _sign)
+    lib.overload("sign", "quantity_sign", "(quantity) int", _sign)
     lib.overload(
         "isGreaterThan",
         "quantity_is_greater_than",

@@ -4,17 +4,47 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import CostLimitError, EvalError
-from ..values import ABSENT, Duration, Optional, Timestamp, TypeValue, Uint, go_fixed, type_name
+from ..values import ABSENT, Duration, Optional, Timestamp, TypeValue, Uint, go_double, go_fixed, type_name
 
 MAX_PRECISION = 1000
+MAX_RESULT = 64 * 1024 * 1024
+Verb = Callable[[Any, int | None], str]
 _VERB = re.compile(r"%(?:\.([0-9]*))?(.)", re.DOTALL)
 
 
 def format_string(template: str, args: list[Any]) -> str:
     """Fill ``template``; EvalError for a wrong verb, a wrong value or a missing one."""
+    return _fill(template, args, _VERBS)
+
+
+def format_like_kubernetes(template: str, args: list[Any]) -> str:
+    """The same as before version 4: texts inside of lists and maps are quoted, exponents are raised."""
+    return _fill(template, args, _OLD_VERBS)
+
+
+def clauses(template: str) -> list[tuple[str, int | None]]:
+    """The verbs of ``template`` with their precisions; EvalError for a wrong one."""
+    found: list[tuple[str, int | None]] = []
+    position = template.find("%")
+    while position >= 0:
+        match = _VERB.match(template, position)
+        if not match:
+            raise EvalError("unexpected end of string")
+        precision_text, verb = match.groups()
+        if verb != "%" or precision_text is not None:
+            if verb not in _VERBS:
+                wrong = f'unrecognized formatting clause "{verb}"'
+                raise EvalError(f"could not parse formatting clause: {wrong}")
+            found.append((verb, _precision(precision_text)))
+        position = template.find("%", match.end())
+    return found
+
+
+def _fill(template: str, args: list[Any], verbs: dict[str, Verb]) -> str:
     out: list[str] = []
     position, used, total = 0, 0, 0
     while True:
@@ -32,17 +62,17 @@ def format_string(template: str, args: list[Any]) -> str:
             out.append("%")
             continue
         precision = _precision(precision_text)
-        if verb not in _VERBS:
+        if verb not in verbs:
             raise EvalError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
         if used >= len(args):
             raise EvalError(f"index {used} out of range")
         try:
-            text = _VERBS[verb](args[used], precision)
+            text = verbs[verb](args[used], precision)
         except EvalError as error:
             raise EvalError(f"error during formatting: {error}") from None
         used += 1
         total += len(text)
-        if total > 64 * 1024 * 1024:
+        if total > MAX_RESULT:
             raise CostLimitError
         out.append(text)
     return "".join(out)
@@ -152,7 +182,7 @@ def _hexadecimal(value: Any, precision: int | None) -> str:
     raise _wrong("hex", "integers, byte buffers, and strings", value)
 
 
-_VERBS = {
+_VERBS: dict[str, Verb] = {
     "s": show,
     "d": _integer,
     "f": _fixed,
@@ -162,3 +192,46 @@ _VERBS = {
     "x": _hexadecimal,
     "X": lambda value, precision: _hexadecimal(value, precision).upper(),
 }
+
+
+# Before version 4
+
+
+def _quoted(value: Any) -> str:
+    """A value inside of a list or map, as an expression would write it."""
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, bytes):
+        return f'b"{_old_show(value)}"'
+    if isinstance(value, Timestamp):
+        return f'timestamp("{value}")'
+    if isinstance(value, Duration):
+        return f'duration("{value}")'
+    if isinstance(value, float) and _special(value):
+        return f'"{_special(value)}"'
+    return _old_show(value)
+
+
+def _old_show(value: Any, precision: int | None = None) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_quoted, value))}]"
+    if isinstance(value, dict):
+        entries = sorted((_old_show(k), _quoted(k), _quoted(e)) for k, e in value.items())
+        return "{" + ", ".join(f"{k}:{e}" for _, k, e in entries) + "}"
+    if isinstance(value, float):
+        return _special(value) or go_double(value)
+    return show(value)
+
+
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def _old_scientific(value: Any, precision: int | None) -> str:
+    text = _scientific(value, precision)
+    mantissa, e, exponent = text.partition("e")
+    if not e:
+        return text
+    return f"{mantissa}\u202f×\u202f10{exponent.replace('+', '').translate(_RAISED)}"
+
+
+_OLD_VERBS: dict[str, Verb] = {**_VERBS, "s": _old_show, "e": _old_scientific}

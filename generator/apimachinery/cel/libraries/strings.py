@@ -1,7 +1,7 @@
 """The extended strings library; places count code points.
 
 Version 0: charAt, indexOf, join, lastIndexOf, lowerAscii, replace, split, substring, trim, upperAscii;
-1: format and quote; 3: reverse. Kubernetes has 2.
+1: format and quote; 3: reverse; 4: format as the specification has it now. Kubernetes has 2.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from ..declarations import Library
 from ..errors import CostLimitError, EvalError
-from .string_format import format_string
+from .string_format import format_like_kubernetes, format_string
 
 MAX_RESULT = 64 * 1024 * 1024
 """No call may build a longer string: no cost is counted before the result of ``replace`` or ``join`` is there."""
@@ -128,7 +128,7 @@ def _trim(text: str) -> str:
     return text.strip(_SPACE)
 
 
-def strings(version: int = 3) -> Library:
+def strings(version: int = 4) -> Library:
     """The library at ``version``."""
     lib = Library("strings")
     lib.add("charAt", ("string_char_at_int", "string.(int) string", _char_at))
@@ -166,7 +166,8 @@ def strings(version: int = 3) -> Library:
     )
     lib.add("trim", ("string_trim", "string.() string", _trim))
     if version >= 1:
-        lib.add("format", ("string_format", "string.(list(dyn)) string", format_string))
+        fill = format_string if version >= 4 else format_like_kubernetes
+        lib.add("format", ("string_format", "string.(list(dyn)) string", fill))
         lib.add("strings.quote", ("strings_quote", "(string) string", quote))
     if version >= 3:
         lib.add("reverse", ("string_reverse", "string.() string", lambda text: text[::-1]))

@@ -123,7 +123,7 @@ def _authority(authority: str, fail: Any) -> str:
         port = host[end + 1 :]
     else:
         _, colon, tail = host.rpartition(":")
-        port = colon + tail
+        port = colon + tail if colon else ""
         if _BAD_ESCAPE.search(host):
             raise fail(f'invalid URL escape "{host[host.index("%") :][:3]}"')
     if port and not re.fullmatch(r":[0-9]*", port, re.ASCII):
