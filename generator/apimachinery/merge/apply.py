@@ -35,7 +35,7 @@ from apimachinery.merge.managed_fields import Entry as OwnedFields
 from apimachinery.merge.schema import JsonObject
 from apimachinery.merge.typed import MergeType, Misfit
 from apimachinery.merge.updater import Converter, OneVersion, OwnedByOthers, Updater
-from apimachinery.merge.value import same
+from apimachinery.merge.value import json_form, same
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 NEVER_OWNED: Final[FieldSet] = from_paths(
@@ -99,6 +99,11 @@ class FieldOwnership:
         are the caller's, afterwards. Raises ``Conflicts``; ``BadPatch`` for another kind or version, or
         managedFields in what is applied; ``MergeError`` (500) where an object does not fit the merge schema.
         """
+        if not isinstance(applied, dict):
+            raise BadPatch(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+                f"{json_form(applied)} into Go value of type map[string]interface {{}}"
+            )
         base = _without_entries(live) if live is not None else {}
         try:
             managed = decode(_entries(live))

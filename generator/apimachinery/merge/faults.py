@@ -9,7 +9,6 @@ from apimachinery.merge.compile import _Items
 from apimachinery.merge.errors import TypeFault, TypeFaults, quote
 from apimachinery.merge.fields_v1 import element_text
 from apimachinery.merge.lists import KeyedType
-from apimachinery.merge.schema import ABSENT
 from apimachinery.merge.typed import AtomicType, EitherType, MergeType, Misfit, ScalarType, StructType
 from apimachinery.merge.value import go_syntax, go_text, go_type
 
@@ -92,10 +91,10 @@ def _element_fault(type_: KeyedType, item: Any) -> str:
         return "associative list with keys may not have a null element"
     if not isinstance(item, dict):
         return "associative list with keys may not have non-map elements"
-    missing = next(name for name, default in type_.keys if name not in item and default is ABSENT)
+    names = " ".join(quote(name) for name, _ in type_.keys)
     return (
-        f"associative list with keys has an element that omits key field {quote(missing)} "
-        "(and doesn't have default value)"
+        f"associative list with keys has an element that omits all key fields [{names}] "
+        "(and doesn't have default values for any key fields)"
     )
 
 

@@ -38,7 +38,8 @@ class KeyedType(MergeType):
         return [self.items]
 
     def element(self, item: Any) -> str:
-        """The path element of an item. Raises ``Misfit`` for one that has none."""
+        """The path element of an item. A key that an item omits, and that has no default, is no part of it.
+        Raises ``Misfit`` for an item without any key."""
         if not self.keys:
             if item.__class__ is str:
                 return f"v:{encode_basestring(item)}"
@@ -54,9 +55,10 @@ class KeyedType(MergeType):
         parts = []
         for name, default in self._sorted:
             key = item.get(name, default)
-            if key is ABSENT:
-                raise Misfit
-            parts.append(f"{encode_basestring(name)}:{values.encode(key)}")
+            if key is not ABSENT:
+                parts.append(f"{encode_basestring(name)}:{values.encode(key)}")
+        if not parts:
+            raise Misfit
         return f"k:{{{','.join(parts)}}}"
 
     def _grouped(self, items: list[Any]) -> dict[str, list[Any]]:

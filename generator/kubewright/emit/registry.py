@@ -25,6 +25,7 @@ EMITTERS = {
     "zero_values": "kubewright.emit.zero_values",
     "apply": "kubewright.emit.apply",
     "client": "kubewright.emit.client",
+    "merge_schema": "kubewright.emit.merge_schema",
 }
 
 

@@ -95,7 +95,7 @@ def _float_literal(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call with keyword arguments; the values are JSON, tuples, ``Call``s or ``Raw`` text."""
+    """A call; the values are JSON, tuples, ``Call``s or ``Raw`` text. An argument without a name is positional."""
 
     name: str
     arguments: tuple[tuple[str, Any], ...]
@@ -122,7 +122,10 @@ def expression(value: Any, indent: int = 0, taken: int = 0) -> str:
     if isinstance(value, Call):
         if not value.arguments:
             return flat
-        lines = [f"{pad}{name}={expression(item, inner, len(name) + 2)},\n" for name, item in value.arguments]
+        lines = [
+            f"{pad}{_keyword(name)}{expression(item, inner, len(_keyword(name)) + 1)},\n"
+            for name, item in value.arguments
+        ]
         return f"{value.name}(\n{''.join(lines)}{' ' * indent})"
     if isinstance(value, list | tuple) and value:
         left, right = ("[", "]") if isinstance(value, list) else ("(", ")")
@@ -141,7 +144,8 @@ def _flat(value: Any) -> str:
     if isinstance(value, Raw):
         return value.text
     if isinstance(value, Call):
-        return f"{value.name}({', '.join(f'{name}={_flat(item)}' for name, item in value.arguments)})"
+        arguments = ", ".join(f"{_keyword(name)}{_flat(item)}" for name, item in value.arguments)
+        return f"{value.name}({arguments})"
     if isinstance(value, list):
         return "[" + ", ".join(_flat(item) for item in value) + "]"
     if isinstance(value, tuple):
@@ -149,6 +153,10 @@ def _flat(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{literal(key)}: {_flat(item)}" for key, item in value.items()) + "}"
     return literal(value)
+
+
+def _keyword(name: str) -> str:
+    return f"{name}=" if name else ""
 
 
 def docstring(text: str, indent: int = 0) -> str:
