@@ -246,7 +246,7 @@ def duration_type(place: Place, kind: Kind) -> Iterator[str]:
     """Durations are whole numbers with a unit."""
     node = place.target.type
     if isinstance(node, Duration) or (isinstance(node, Scalar) and node.format == "duration"):
-        yield f'"{place.name or place.path}" is a duration written as a string'
+        yield f'"{place.shown}" is a duration written as a string'
 
 
 @place_rule(

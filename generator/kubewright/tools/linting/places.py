@@ -36,6 +36,11 @@ class Place:
     """What stands here once references are followed: ``value`` itself, or the definition it refers to."""
 
     @property
+    def shown(self) -> str:
+        """What to call it in a message."""
+        return self.name or self.path or "the object"
+
+    @property
     def in_status(self) -> bool:
         """Whether it lies in ``status``."""
         return self.path == "status" or self.path.startswith(("status.", "status["))
@@ -57,8 +62,10 @@ class Place:
 
 
 def places_of(definition: Definition, definitions: Mapping[str, Definition]) -> Iterator[Place]:
-    """All places below a definition, in document order."""
+    """The definition itself (with an empty path) and all places below it, in document order. Top-level fields
+    have no parent."""
     body = struct_of(definition.value)
+    yield Place("", "", definition.value, False, None, None, definition.value)
     if body is not None:
         for field in body.fields:
             yield from _field(field, body, None, definition, definitions, frozenset({definition.name}))

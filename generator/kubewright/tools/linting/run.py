@@ -88,7 +88,8 @@ def lint(api: Api, settings: Settings) -> list[Finding]:
                 for place in kind.places:
                     if not place.in_metadata:
                         for message in rule.of_place(place, kind):
-                            add(rule, place.value.location, f"{name}: {place.path}", message)
+                            path = f"{name}: {place.path}" if place.path else name
+                            add(rule, place.value.location, path, message)
     return sorted(
         findings.values(), key=lambda f: (f.diagnostic.location, f.diagnostic.code, f.diagnostic.message)
     )

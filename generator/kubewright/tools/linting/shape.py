@@ -32,7 +32,11 @@ def top_level(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     if kind.find("spec") is None and kind.find("status") is None:
         return  # data kinds, such as ConfigMap, have neither
     for place in kind.places:
-        if place.parent is None and place.name not in ("apiVersion", "kind", "metadata", "spec", "status"):
+        if (
+            place.name
+            and place.parent is None
+            and place.name not in ("apiVersion", "kind", "metadata", "spec", "status")
+        ):
             yield place, f'top-level field "{place.name}" is neither in spec nor in status'
 
 

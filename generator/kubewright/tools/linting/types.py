@@ -42,7 +42,7 @@ _ENUM_WORD: Final = re.compile(r"[A-Z][A-Za-z0-9]*|")
 def no_floats_in_spec(place: Place, kind: Kind) -> Iterator[str]:
     """No floating point numbers in spec."""
     if place.in_spec and _primitive(place) is Primitive.NUMBER:
-        yield f'"{place.name or place.path}" is a floating point number'
+        yield f'"{place.shown}" is a floating point number'
 
 
 @place_rule(
@@ -54,7 +54,7 @@ def no_floats_in_spec(place: Place, kind: Kind) -> Iterator[str]:
 def no_floats(place: Place, kind: Kind) -> Iterator[str]:
     """No floating point numbers elsewhere either."""
     if not place.in_spec and not place.in_metadata and _primitive(place) is Primitive.NUMBER:
-        yield f'"{place.name or place.path}" is a floating point number'
+        yield f'"{place.shown}" is a floating point number'
 
 
 @place_rule(
@@ -67,7 +67,7 @@ def no_unsigned(place: Place, kind: Kind) -> Iterator[str]:
     """No unsigned integer formats."""
     node = place.target.type
     if isinstance(node, Scalar) and node.format.startswith("uint"):
-        yield f'"{place.name or place.path}" has the unsigned format {node.format}'
+        yield f'"{place.shown}" has the unsigned format {node.format}'
 
 
 @place_rule(
@@ -82,7 +82,7 @@ def safe_integers(place: Place, kind: Kind) -> Iterator[str]:
     limit = place.value.constraints.maximum
     if isinstance(node, Scalar) and node.format == "int64" and (limit is None or limit > SAFE_INTEGER):
         if place.name not in ("observedGeneration", "generation") and not place.in_metadata:
-            yield f'"{place.name or place.path}" may be above 2^53'
+            yield f'"{place.shown}" may be above 2^53'
 
 
 @place_rule(
@@ -97,7 +97,7 @@ def number_bounds(place: Place, kind: Kind) -> Iterator[str]:
     if place.in_spec and isinstance(node, Scalar) and node.primitive in (Primitive.INTEGER, Primitive.NUMBER):
         missing = [n for n, v in (("minimum", limits.minimum), ("maximum", limits.maximum)) if v is None]
         if missing and not limits.enum:
-            yield f'"{place.name or place.path}" has no {" and no ".join(missing)}'
+            yield f'"{place.shown}" has no {" and no ".join(missing)}'
 
 
 @place_rule(
@@ -110,7 +110,7 @@ def enum_form(place: Place, kind: Kind) -> Iterator[str]:
     """Enum values are CamelCase."""
     for value in place.value.constraints.enum:
         if isinstance(value, str) and not _ENUM_WORD.fullmatch(value):
-            yield f'enum value "{value}" of "{place.name or place.path}" is not CamelCase'
+            yield f'enum value "{value}" of "{place.shown}" is not CamelCase'
 
 
 @place_rule(
@@ -135,7 +135,7 @@ def lists_over_maps(place: Place, kind: Kind) -> Iterator[str]:
     """No maps of objects."""
     node = place.target.type
     if isinstance(node, MapOf) and _is_object(node.values, kind):
-        yield f'"{place.name or place.path}" is a map of objects'
+        yield f'"{place.shown}" is a map of objects'
 
 
 @place_rule(
@@ -150,7 +150,7 @@ def list_type(place: Place, kind: Kind) -> Iterator[str]:
     if isinstance(place.target.type, ListOf) and not place.in_metadata:
         merge = place.value.merge
         if not merge.list_type_declared and not merge.patch_strategy:
-            yield f'list "{place.name or place.path}" has no x-kubernetes-list-type'
+            yield f'list "{place.shown}" has no x-kubernetes-list-type'
 
 
 @place_rule(
@@ -168,7 +168,7 @@ def list_map_keys(place: Place, kind: Kind) -> Iterator[str]:
     for key in place.value.merge.list_map_keys if body is not None else ():
         field = next((f for f in body.fields if f.wire_name == key), None) if body is not None else None
         if field is not None and not field.required and isinstance(field.value.default, Absent):
-            yield f'key "{key}" of list "{place.name or place.path}" is neither required nor defaulted'
+            yield f'key "{key}" of list "{place.shown}" is neither required nor defaulted'
 
 
 @place_rule(
@@ -185,7 +185,7 @@ def set_of_objects(place: Place, kind: Kind) -> Iterator[str]:
         and place.value.merge.list_type is ListType.SET
         and _is_object(node.items, kind)
     ):
-        yield f'"{place.name or place.path}" is a set of objects'
+        yield f'"{place.shown}" is a set of objects'
 
 
 @place_rule(
@@ -199,7 +199,7 @@ def patch_strategy(place: Place, kind: Kind) -> Iterator[str]:
     merge = place.value.merge
     if not isinstance(place.target.type, ListOf) or place.in_metadata:
         return
-    name, merges = place.name or place.path, PatchStrategy.MERGE in merge.patch_strategy
+    name, merges = place.shown, PatchStrategy.MERGE in merge.patch_strategy
     if merge.list_type is ListType.MAP and not merges:
         yield f'map list "{name}" has no patch strategy merge'
     elif merge.list_type is ListType.MAP and merge.patch_merge_key not in merge.list_map_keys:
@@ -217,7 +217,7 @@ def patch_strategy(place: Place, kind: Kind) -> Iterator[str]:
 def nullable(place: Place, kind: Kind) -> Iterator[str]:
     """Nothing is nullable without need."""
     if place.value.nullable:
-        yield f'"{place.name or place.path}" is nullable'
+        yield f'"{place.shown}" is nullable'
 
 
 @place_rule(
@@ -230,11 +230,11 @@ def object_reference(place: Place, kind: Kind) -> Iterator[str]:
     """core/v1 ObjectReference is not reused."""
     node = place.value.type
     if isinstance(node, Ref) and node.name.endswith("core.v1.ObjectReference"):
-        yield f'"{place.name or place.path}" reuses core/v1 ObjectReference'
+        yield f'"{place.shown}" reuses core/v1 ObjectReference'
         return
     body = struct_of(place.value)
     if body is not None and {f.wire_name for f in body.fields} >= _OBJECT_REFERENCE:
-        yield f'"{place.name or place.path}" copies core/v1 ObjectReference whole'
+        yield f'"{place.shown}" copies core/v1 ObjectReference whole'
 
 
 _OBJECT_REFERENCE: Final = {"apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid"}
@@ -251,7 +251,7 @@ def untyped(place: Place, kind: Kind) -> Iterator[str]:
     node = place.target.type
     body = struct_of(place.target)
     if isinstance(node, RawJson) or (body is not None and body.preserve_unknown):
-        yield f'"{place.name or place.path}" accepts any fields'
+        yield f'"{place.shown}" accepts any fields'
 
 
 @place_rule(
@@ -266,7 +266,7 @@ def int_or_string(place: Place, kind: Kind) -> Iterator[str]:
         r"(max|min|port|percent|surge|unavailable|available|partition)", place.name, re.IGNORECASE
     )
     if isinstance(place.target.type, IntOrString) and not idiomatic:
-        yield f'"{place.name or place.path}" is an integer or a string'
+        yield f'"{place.shown}" is an integer or a string'
 
 
 @place_rule(
@@ -280,7 +280,7 @@ def known_format(place: Place, kind: Kind) -> Iterator[str]:
     node = place.value.type
     if isinstance(node, Scalar) and node.format and node.format not in KNOWN_FORMATS:
         if not node.format.startswith("uint"):
-            yield f'format "{node.format}" of "{place.name or place.path}" is not checked by the server'
+            yield f'format "{node.format}" of "{place.shown}" is not checked by the server'
 
 
 @place_rule(
@@ -307,7 +307,7 @@ def anchored_pattern(place: Place, kind: Kind) -> Iterator[str]:
     if pattern and not (
         pattern.lstrip("(").startswith(("^", "\\A")) and pattern.rstrip(")").endswith(("$", "\\z"))
     ):
-        yield f'pattern "{pattern}" of "{place.name or place.path}" is not anchored'
+        yield f'pattern "{pattern}" of "{place.shown}" is not anchored'
 
 
 @place_rule(
@@ -327,7 +327,7 @@ def impossible_bounds(place: Place, kind: Kind) -> Iterator[str]:
     ]
     for low_name, low, high_name, high in pairs:
         if low is not None and high is not None and low > high:
-            yield f'{low_name} {low} of "{place.name or place.path}" is above {high_name} {high}'
+            yield f'{low_name} {low} of "{place.shown}" is above {high_name} {high}'
 
 
 @place_rule(
@@ -340,7 +340,7 @@ def enum_default(place: Place, kind: Kind) -> Iterator[str]:
     """A default is a member of its enum."""
     value, members = place.value.default, place.value.constraints.enum
     if members and not isinstance(value, Absent) and value not in members:
-        yield f'default {value!r} of "{place.name or place.path}" is not in its enum'
+        yield f'default {value!r} of "{place.shown}" is not in its enum'
 
 
 @place_rule(
@@ -353,7 +353,7 @@ def bounded_size(place: Place, kind: Kind) -> Iterator[str]:
     """Strings, lists and maps of a spec have a largest size."""
     if not place.in_spec:
         return
-    node, limits, name = place.target.type, place.value.constraints, place.name or place.path
+    node, limits, name = place.target.type, place.value.constraints, place.shown
     if isinstance(node, ListOf) and limits.max_items is None:
         yield f'list "{name}" has no maxItems'
     elif isinstance(node, MapOf) and limits.max_properties is None:
@@ -384,7 +384,7 @@ def union_members(place: Place, kind: Kind) -> Iterator[str]:
     }
     for field in body.fields:
         if field.wire_name in members and field.required:
-            yield f'union member "{field.wire_name}" of "{place.name or place.path}" is required'
+            yield f'union member "{field.wire_name}" of "{place.shown}" is required'
 
 
 @place_rule(
@@ -401,7 +401,7 @@ def union_discriminator(place: Place, kind: Kind) -> Iterator[str]:
     single = [b for b in branches if isinstance(b, dict) and len(b.get("required") or ()) == 1]
     enums = [f for f in body.fields if f.value.constraints.enum]
     if len(single) == len(branches) and not enums:
-        yield f'union "{place.name or place.path}" has no discriminator'
+        yield f'union "{place.shown}" has no discriminator'
 
 
 @place_rule(

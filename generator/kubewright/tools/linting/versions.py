@@ -76,7 +76,8 @@ def deprecation_order(api: Api) -> Iterator[tuple[Resource, str]]:
 def deprecation_warning(api: Api) -> Iterator[tuple[Resource, str]]:
     """A deprecated version says what to use instead."""
     for resource in api.resources:
-        if resource.deprecated and not resource.deprecation_warning:
+        said_for_it = f"{resource.group}/{resource.version} {resource.kind} is deprecated"
+        if resource.deprecated and resource.deprecation_warning in ("", said_for_it):
             yield resource, f"{resource.version} is deprecated without a warning of its own"
 
 
