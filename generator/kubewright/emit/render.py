@@ -249,6 +249,11 @@ def module(source: str) -> str:
     """``source`` finished: as it stands where every line fits, through black where one does not."""
     if max(map(len, source.splitlines()), default=0) <= LINE_LENGTH:
         return source
+    return formatted(source)
+
+
+def formatted(source: str) -> str:
+    """``source`` through black."""
     import black
 
     return black.format_str(source, mode=black.Mode(line_length=LINE_LENGTH))
