@@ -350,7 +350,7 @@ def labels(value: Any, path: str) -> Errors:
             yield invalid_value(path, text, detail)
 
 
-def annotations(value: Any, path: str) -> Errors:
+def annotation_map(value: Any, path: str) -> Errors:
     """A map of annotations: qualified names, 256 KiB in all."""
     total = 0
     for key, text in value.items() if isinstance(value, dict) else ():
@@ -426,6 +426,12 @@ def template_labels_match(value: Any, path: str, selector: Any) -> Errors:
     """The labels of a pod template must be selected by the selector beside it."""
     narrow = isinstance(selector, dict) and (selector.get("matchLabels") or selector.get("matchExpressions"))
     if narrow and not selects(selector, value):
+        yield invalid_value(path, value, "`selector` does not match template `labels`")
+
+
+def plain_selector_matches(value: Any, path: str, selector: Any) -> Errors:
+    """The labels of a pod template must have every label of the plain selector beside it."""
+    if isinstance(selector, dict) and selector and not selects({"matchLabels": selector}, value):
         yield invalid_value(path, value, "`selector` does not match template `labels`")
 
 

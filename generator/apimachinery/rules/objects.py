@@ -98,6 +98,7 @@ def data_size(value: Json, path: str) -> Errors:
         total = total * 3 // 4
         path = "data"
     else:
+        path = "[]"  # the empty path, as kube-apiserver prints it
         total += sum(
             len(text) * 3 // 4
             for text in (struct(value, "binaryData") or {}).values()
@@ -168,8 +169,10 @@ def claim_storage(value: Json, path: str) -> Errors:
         yield from checks.quantity_above_zero(storage, place)
 
 
-def claim_update(value: Json, path: str, old: Json) -> Errors:
+def claim_update(value: Any, path: str, old: Any) -> Errors:
     """Of a claim's spec only what it asks for may change, and not to less; a volume may be bound to it once."""
+    if not isinstance(value, dict) or not isinstance(old, dict):
+        return
     fixed = _claim_fixed(value, old)
     if fixed != _claim_fixed(old, old):
         yield forbidden(
@@ -209,8 +212,10 @@ def volume_capacity(value: Any, path: str) -> Errors:
         yield from checks.quantity_above_zero(amount, f"{path}[{name}]")
 
 
-def volume_source(value: Json, path: str) -> Errors:
+def volume_source(value: Any, path: str) -> Errors:
     """A volume has exactly one source."""
+    if not isinstance(value, dict):
+        return
     sources = sorted(key for key, item in value.items() if key not in _VOLUME_PREFIXES and item is not None)
     if not sources:
         yield required_error(path, "must specify a volume type")
@@ -227,8 +232,10 @@ def volume_source(value: Json, path: str) -> Errors:
         )
 
 
-def volume_source_update(value: Json, path: str, old: Json) -> Errors:
+def volume_source_update(value: Any, path: str, old: Any) -> Errors:
     """A volume keeps its source."""
+    if not isinstance(value, dict) or not isinstance(old, dict):
+        return
     if _source_of(value) != _source_of(old):
         yield forbidden(
             f"{path}.persistentvolumesource", "spec.persistentvolumesource is immutable after creation"

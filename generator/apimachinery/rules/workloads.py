@@ -99,8 +99,10 @@ def stateful_strategy(value: Any, path: str) -> Errors:
         yield invalid_value(path, value, "must be 'RollingUpdate' or 'OnDelete'")
 
 
-def stateful_set_update(value: Json, path: str, old: Json) -> Errors:
+def stateful_set_update(value: Any, path: str, old: Any) -> Errors:
     """Most of a stateful set's spec stays."""
+    if not isinstance(value, dict) or not isinstance(old, dict):
+        return
     kept = [key for key in {*value, *old} if key not in _STATEFUL_MUTABLE]
     if any(value.get(key) != old.get(key) for key in kept):
         allowed = ", ".join(f"'{name}'" for name in _STATEFUL_MUTABLE[:-1])
@@ -125,8 +127,10 @@ def job_selector(value: Json, path: str) -> Errors:
         )
 
 
-def job_update(value: Json, path: str, old: Json) -> Errors:
+def job_update(value: Any, path: str, old: Any) -> Errors:
     """What of a job's spec stays: how much is to be done, and by which pods."""
+    if not isinstance(value, dict) or not isinstance(old, dict):
+        return
     if old.get("completionMode") != "Indexed":
         yield from checks.immutable(value.get("completions"), f"{path}.completions", old.get("completions"))
     yield from checks.immutable(value.get("selector"), f"{path}.selector", old.get("selector"))
