@@ -65,7 +65,7 @@ def known_versions() -> set[str]:
 def substitute(value: Any) -> Any:
     """What the recording's variables stand for."""
     if isinstance(value, str):
-        return value.replace("{run}", "run").replace("{ns}", "NS").replace("{m}", "m" * 100_000)
+        return value.replace("{run}", "run").replace("{ns}", "NS").replace("{m}", "m" * 20_500)
     if isinstance(value, list):
         return [substitute(item) for item in value]
     if isinstance(value, dict):

@@ -6,66 +6,44 @@ from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.rules import admission, checks
-from apimachinery.rules.fields import Json, lookup, numbered
+from apimachinery.rules.fields import Json, numbered, struct
 
 
 def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a MutatingAdmissionPolicy."""
-    yield from checks.one_of(
-        lookup(mutating_admission_policy, "spec", "failurePolicy"),
-        f"{prefix}spec.failurePolicy",
-        values=("Fail", "Ignore"),
-    )
-    yield from admission.param_kind(
-        lookup(mutating_admission_policy, "spec", "paramKind"), f"{prefix}spec.paramKind"
-    )
-    yield from checks.not_null(
-        lookup(mutating_admission_policy, "spec", "matchConstraints"), f"{prefix}spec.matchConstraints"
-    )
-    yield from admission.match_resources(
-        lookup(mutating_admission_policy, "spec", "matchConstraints"),
-        f"{prefix}spec.matchConstraints",
-        operations=("*", "CONNECT", "CREATE", "UPDATE"),
-    )
-    yield from admission.match_conditions(
-        lookup(mutating_admission_policy, "spec", "matchConditions"), f"{prefix}spec.matchConditions"
-    )
-    yield from admission.variables(
-        lookup(mutating_admission_policy, "spec", "variables"), f"{prefix}spec.variables"
-    )
-    yield from admission.mutations(
-        lookup(mutating_admission_policy, "spec", "mutations"), f"{prefix}spec.mutations"
-    )
-    yield from checks.required(
-        lookup(mutating_admission_policy, "spec", "reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy"
-    )
-    yield from checks.one_of(
-        lookup(mutating_admission_policy, "spec", "reinvocationPolicy"),
-        f"{prefix}spec.reinvocationPolicy",
-        values=("IfNeeded", "Never"),
-    )
+    if (spec := struct(mutating_admission_policy, "spec")) is not None:
+        yield from checks.one_of(
+            spec.get("failurePolicy"), f"{prefix}spec.failurePolicy", values=("Fail", "Ignore")
+        )
+        yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
+        yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
+        yield from admission.match_resources(
+            spec.get("matchConstraints"),
+            f"{prefix}spec.matchConstraints",
+            operations=("*", "CONNECT", "CREATE", "UPDATE"),
+        )
+        yield from admission.match_conditions(spec.get("matchConditions"), f"{prefix}spec.matchConditions")
+        yield from admission.variables(spec.get("variables"), f"{prefix}spec.variables")
+        yield from admission.mutations(spec.get("mutations"), f"{prefix}spec.mutations")
+        yield from checks.required(spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy")
+        yield from checks.one_of(
+            spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy", values=("IfNeeded", "Never")
+        )
 
 
 def check_mutating_admission_policy_binding(
     mutating_admission_policy_binding: Json, prefix: str
 ) -> Iterator[FieldError]:
     """What is wrong with a MutatingAdmissionPolicyBinding."""
-    yield from checks.required(
-        lookup(mutating_admission_policy_binding, "spec", "policyName"), f"{prefix}spec.policyName"
-    )
-    yield from checks.string_format(
-        lookup(mutating_admission_policy_binding, "spec", "policyName"),
-        f"{prefix}spec.policyName",
-        format="dns-subdomain",
-    )
-    yield from admission.param_ref(
-        lookup(mutating_admission_policy_binding, "spec", "paramRef"), f"{prefix}spec.paramRef"
-    )
-    yield from admission.match_resources(
-        lookup(mutating_admission_policy_binding, "spec", "matchResources"),
-        f"{prefix}spec.matchResources",
-        optional=True,
-    )
+    if (spec := struct(mutating_admission_policy_binding, "spec")) is not None:
+        yield from checks.required(spec.get("policyName"), f"{prefix}spec.policyName")
+        yield from checks.string_format(
+            spec.get("policyName"), f"{prefix}spec.policyName", format="dns-subdomain"
+        )
+        yield from admission.param_ref(spec.get("paramRef"), f"{prefix}spec.paramRef")
+        yield from admission.match_resources(
+            spec.get("matchResources"), f"{prefix}spec.matchResources", optional=True
+        )
 
 
 def check_mutating_webhook_configuration(
@@ -79,30 +57,18 @@ def check_mutating_webhook_configuration(
 
 def check_validating_admission_policy(validating_admission_policy: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ValidatingAdmissionPolicy."""
-    yield from checks.one_of(
-        lookup(validating_admission_policy, "spec", "failurePolicy"),
-        f"{prefix}spec.failurePolicy",
-        values=("Fail", "Ignore"),
-    )
-    yield from admission.param_kind(
-        lookup(validating_admission_policy, "spec", "paramKind"), f"{prefix}spec.paramKind"
-    )
-    yield from checks.not_null(
-        lookup(validating_admission_policy, "spec", "matchConstraints"), f"{prefix}spec.matchConstraints"
-    )
-    yield from admission.match_resources(
-        lookup(validating_admission_policy, "spec", "matchConstraints"), f"{prefix}spec.matchConstraints"
-    )
-    yield from admission.match_conditions(
-        lookup(validating_admission_policy, "spec", "matchConditions"), f"{prefix}spec.matchConditions"
-    )
-    yield from admission.variables(
-        lookup(validating_admission_policy, "spec", "variables"), f"{prefix}spec.variables"
-    )
+    if (spec := struct(validating_admission_policy, "spec")) is not None:
+        yield from checks.one_of(
+            spec.get("failurePolicy"), f"{prefix}spec.failurePolicy", values=("Fail", "Ignore")
+        )
+        yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
+        yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
+        yield from admission.match_resources(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
+        yield from admission.match_conditions(spec.get("matchConditions"), f"{prefix}spec.matchConditions")
+        yield from admission.variables(spec.get("variables"), f"{prefix}spec.variables")
     yield from admission.validations(validating_admission_policy.get("spec"), f"{prefix}spec")
-    yield from admission.audit_annotations(
-        lookup(validating_admission_policy, "spec", "auditAnnotations"), f"{prefix}spec.auditAnnotations"
-    )
+    if (spec := struct(validating_admission_policy, "spec")) is not None:
+        yield from admission.audit_annotations(spec.get("auditAnnotations"), f"{prefix}spec.auditAnnotations")
     yield from admission.audit_keys(validating_admission_policy, prefix.removesuffix("."))
 
 
@@ -110,26 +76,18 @@ def check_validating_admission_policy_binding(
     validating_admission_policy_binding: Json, prefix: str
 ) -> Iterator[FieldError]:
     """What is wrong with a ValidatingAdmissionPolicyBinding."""
-    yield from checks.required(
-        lookup(validating_admission_policy_binding, "spec", "policyName"), f"{prefix}spec.policyName"
-    )
-    yield from checks.string_format(
-        lookup(validating_admission_policy_binding, "spec", "policyName"),
-        f"{prefix}spec.policyName",
-        format="dns-subdomain",
-    )
-    yield from admission.param_ref(
-        lookup(validating_admission_policy_binding, "spec", "paramRef"), f"{prefix}spec.paramRef"
-    )
-    yield from admission.match_resources(
-        lookup(validating_admission_policy_binding, "spec", "matchResources"),
-        f"{prefix}spec.matchResources",
-        optional=True,
-    )
-    yield from admission.validation_actions(
-        lookup(validating_admission_policy_binding, "spec", "validationActions"),
-        f"{prefix}spec.validationActions",
-    )
+    if (spec := struct(validating_admission_policy_binding, "spec")) is not None:
+        yield from checks.required(spec.get("policyName"), f"{prefix}spec.policyName")
+        yield from checks.string_format(
+            spec.get("policyName"), f"{prefix}spec.policyName", format="dns-subdomain"
+        )
+        yield from admission.param_ref(spec.get("paramRef"), f"{prefix}spec.paramRef")
+        yield from admission.match_resources(
+            spec.get("matchResources"), f"{prefix}spec.matchResources", optional=True
+        )
+        yield from admission.validation_actions(
+            spec.get("validationActions"), f"{prefix}spec.validationActions"
+        )
 
 
 def check_validating_webhook_configuration(

@@ -6,66 +6,44 @@ from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.rules import admission, checks
-from apimachinery.rules.fields import Json, lookup
+from apimachinery.rules.fields import Json, struct
 
 
 def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a MutatingAdmissionPolicy."""
-    yield from checks.one_of(
-        lookup(mutating_admission_policy, "spec", "failurePolicy"),
-        f"{prefix}spec.failurePolicy",
-        values=("Fail", "Ignore"),
-    )
-    yield from admission.param_kind(
-        lookup(mutating_admission_policy, "spec", "paramKind"), f"{prefix}spec.paramKind"
-    )
-    yield from checks.not_null(
-        lookup(mutating_admission_policy, "spec", "matchConstraints"), f"{prefix}spec.matchConstraints"
-    )
-    yield from admission.match_resources(
-        lookup(mutating_admission_policy, "spec", "matchConstraints"),
-        f"{prefix}spec.matchConstraints",
-        operations=("*", "CONNECT", "CREATE", "UPDATE"),
-    )
-    yield from admission.match_conditions(
-        lookup(mutating_admission_policy, "spec", "matchConditions"), f"{prefix}spec.matchConditions"
-    )
-    yield from admission.variables(
-        lookup(mutating_admission_policy, "spec", "variables"), f"{prefix}spec.variables"
-    )
-    yield from admission.mutations(
-        lookup(mutating_admission_policy, "spec", "mutations"), f"{prefix}spec.mutations"
-    )
-    yield from checks.required(
-        lookup(mutating_admission_policy, "spec", "reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy"
-    )
-    yield from checks.one_of(
-        lookup(mutating_admission_policy, "spec", "reinvocationPolicy"),
-        f"{prefix}spec.reinvocationPolicy",
-        values=("IfNeeded", "Never"),
-    )
+    if (spec := struct(mutating_admission_policy, "spec")) is not None:
+        yield from checks.one_of(
+            spec.get("failurePolicy"), f"{prefix}spec.failurePolicy", values=("Fail", "Ignore")
+        )
+        yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
+        yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
+        yield from admission.match_resources(
+            spec.get("matchConstraints"),
+            f"{prefix}spec.matchConstraints",
+            operations=("*", "CONNECT", "CREATE", "UPDATE"),
+        )
+        yield from admission.match_conditions(spec.get("matchConditions"), f"{prefix}spec.matchConditions")
+        yield from admission.variables(spec.get("variables"), f"{prefix}spec.variables")
+        yield from admission.mutations(spec.get("mutations"), f"{prefix}spec.mutations")
+        yield from checks.required(spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy")
+        yield from checks.one_of(
+            spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy", values=("IfNeeded", "Never")
+        )
 
 
 def check_mutating_admission_policy_binding(
     mutating_admission_policy_binding: Json, prefix: str
 ) -> Iterator[FieldError]:
     """What is wrong with a MutatingAdmissionPolicyBinding."""
-    yield from checks.required(
-        lookup(mutating_admission_policy_binding, "spec", "policyName"), f"{prefix}spec.policyName"
-    )
-    yield from checks.string_format(
-        lookup(mutating_admission_policy_binding, "spec", "policyName"),
-        f"{prefix}spec.policyName",
-        format="dns-subdomain",
-    )
-    yield from admission.param_ref(
-        lookup(mutating_admission_policy_binding, "spec", "paramRef"), f"{prefix}spec.paramRef"
-    )
-    yield from admission.match_resources(
-        lookup(mutating_admission_policy_binding, "spec", "matchResources"),
-        f"{prefix}spec.matchResources",
-        optional=True,
-    )
+    if (spec := struct(mutating_admission_policy_binding, "spec")) is not None:
+        yield from checks.required(spec.get("policyName"), f"{prefix}spec.policyName")
+        yield from checks.string_format(
+            spec.get("policyName"), f"{prefix}spec.policyName", format="dns-subdomain"
+        )
+        yield from admission.param_ref(spec.get("paramRef"), f"{prefix}spec.paramRef")
+        yield from admission.match_resources(
+            spec.get("matchResources"), f"{prefix}spec.matchResources", optional=True
+        )
 
 
 def validate_mutating_admission_policy(new: Json, old: Json | None = None) -> list[FieldError]:

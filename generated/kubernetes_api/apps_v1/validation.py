@@ -44,47 +44,49 @@ def check_stateful_set(stateful_set: Json, prefix: str) -> Iterator[FieldError]:
 def check_daemon_set_spec(daemon_set_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a DaemonSetSpec."""
     yield from checks.label_selector(daemon_set_spec.get("selector"), f"{prefix}selector")
-    yield from checks.template_labels_match(
-        lookup(daemon_set_spec, "template", "metadata", "labels"),
-        f"{prefix}template.metadata.labels",
-        daemon_set_spec.get("selector"),
-    )
+    if (metadata := struct(daemon_set_spec, "template", "metadata")) is not None:
+        yield from checks.template_labels_match(
+            metadata.get("labels"), f"{prefix}template.metadata.labels", daemon_set_spec.get("selector")
+        )
     yield from checks.selector_not_empty(
         daemon_set_spec.get("selector"), f"{prefix}selector", detail="empty selector is invalid for daemonset"
     )
     if (template := struct(daemon_set_spec, "template")) is not None:
         yield from core_v1.check_pod_template_spec(template, f"{prefix}template.")
-    yield from pods.restart_policy_of_template(
-        lookup(daemon_set_spec, "template", "spec", "restartPolicy"), f"{prefix}template.spec.restartPolicy"
-    )
-    yield from checks.forbid(
-        lookup(daemon_set_spec, "template", "spec", "activeDeadlineSeconds"),
-        f"{prefix}template.spec.activeDeadlineSeconds",
-        detail="activeDeadlineSeconds in DaemonSet is not Supported",
-    )
+    if (spec := struct(daemon_set_spec, "template", "spec")) is not None:
+        yield from pods.restart_policy_of_template(
+            spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
+        )
+        yield from checks.forbid(
+            spec.get("activeDeadlineSeconds"),
+            f"{prefix}template.spec.activeDeadlineSeconds",
+            detail="activeDeadlineSeconds in DaemonSet is not Supported",
+        )
     yield from checks.minimum(daemon_set_spec.get("minReadySeconds"), f"{prefix}minReadySeconds")
-    yield from checks.one_of(
-        lookup(daemon_set_spec, "updateStrategy", "type"),
-        f"{prefix}updateStrategy.type",
-        values=("OnDelete", "RollingUpdate"),
-    )
-    if lookup(daemon_set_spec, "updateStrategy", "type") == "RollingUpdate":
-        if not is_set(lookup(daemon_set_spec, "updateStrategy", "rollingUpdate")):
+    if (update_strategy := struct(daemon_set_spec, "updateStrategy")) is not None:
+        yield from checks.one_of(
+            update_strategy.get("type"), f"{prefix}updateStrategy.type", values=("OnDelete", "RollingUpdate")
+        )
+        if lookup(daemon_set_spec, "updateStrategy", "type") == "RollingUpdate" and not is_set(
+            lookup(daemon_set_spec, "updateStrategy", "rollingUpdate")
+        ):
             yield from checks.required(
-                lookup(daemon_set_spec, "updateStrategy", "rollingUpdate"),
-                f"{prefix}updateStrategy.rollingUpdate",
+                update_strategy.get("rollingUpdate"), f"{prefix}updateStrategy.rollingUpdate"
             )
+    if (rolling_update := struct(daemon_set_spec, "updateStrategy", "rollingUpdate")) is not None and lookup(
+        daemon_set_spec, "updateStrategy", "type"
+    ) == "RollingUpdate":
         yield from checks.int_or_percent(
-            lookup(daemon_set_spec, "updateStrategy", "rollingUpdate", "maxUnavailable"),
-            f"{prefix}updateStrategy.rollingUpdate.maxUnavailable",
+            rolling_update.get("maxUnavailable"), f"{prefix}updateStrategy.rollingUpdate.maxUnavailable"
         )
         yield from checks.int_or_percent(
-            lookup(daemon_set_spec, "updateStrategy", "rollingUpdate", "maxSurge"),
-            f"{prefix}updateStrategy.rollingUpdate.maxSurge",
+            rolling_update.get("maxSurge"), f"{prefix}updateStrategy.rollingUpdate.maxSurge"
         )
+    if (update_strategy := struct(daemon_set_spec, "updateStrategy")) is not None and lookup(
+        daemon_set_spec, "updateStrategy", "type"
+    ) == "RollingUpdate":
         yield from workloads.daemon_progress(
-            lookup(daemon_set_spec, "updateStrategy", "rollingUpdate"),
-            f"{prefix}updateStrategy.rollingUpdate",
+            update_strategy.get("rollingUpdate"), f"{prefix}updateStrategy.rollingUpdate"
         )
     yield from checks.minimum(daemon_set_spec.get("revisionHistoryLimit"), f"{prefix}revisionHistoryLimit")
 
@@ -98,47 +100,44 @@ def check_deployment_spec(deployment_spec: Json, prefix: str) -> Iterator[FieldE
         detail="empty selector is invalid for deployment",
     )
     yield from checks.label_selector(deployment_spec.get("selector"), f"{prefix}selector")
-    yield from checks.template_labels_match(
-        lookup(deployment_spec, "template", "metadata", "labels"),
-        f"{prefix}template.metadata.labels",
-        deployment_spec.get("selector"),
-    )
+    if (metadata := struct(deployment_spec, "template", "metadata")) is not None:
+        yield from checks.template_labels_match(
+            metadata.get("labels"), f"{prefix}template.metadata.labels", deployment_spec.get("selector")
+        )
     if (template := struct(deployment_spec, "template")) is not None:
         yield from core_v1.check_pod_template_spec(template, f"{prefix}template.")
-    yield from pods.restart_policy_of_template(
-        lookup(deployment_spec, "template", "spec", "restartPolicy"), f"{prefix}template.spec.restartPolicy"
-    )
-    yield from checks.forbid(
-        lookup(deployment_spec, "template", "spec", "activeDeadlineSeconds"),
-        f"{prefix}template.spec.activeDeadlineSeconds",
-        detail="activeDeadlineSeconds in ReplicaSet is not Supported",
-    )
-    yield from checks.one_of(
-        lookup(deployment_spec, "strategy", "type"),
-        f"{prefix}strategy.type",
-        values=("Recreate", "RollingUpdate"),
-    )
-    if lookup(deployment_spec, "strategy", "type") == "Recreate":
-        yield from checks.forbid(
-            lookup(deployment_spec, "strategy", "rollingUpdate"),
-            f"{prefix}strategy.rollingUpdate",
-            detail="may not be specified when strategy `type` is 'Recreate'",
+    if (spec := struct(deployment_spec, "template", "spec")) is not None:
+        yield from pods.restart_policy_of_template(
+            spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
         )
-    yield from checks.int_or_percent(
-        lookup(deployment_spec, "strategy", "rollingUpdate", "maxUnavailable"),
-        f"{prefix}strategy.rollingUpdate.maxUnavailable",
-    )
-    yield from checks.int_or_percent(
-        lookup(deployment_spec, "strategy", "rollingUpdate", "maxSurge"),
-        f"{prefix}strategy.rollingUpdate.maxSurge",
-    )
-    yield from workloads.some_progress(
-        lookup(deployment_spec, "strategy", "rollingUpdate"), f"{prefix}strategy.rollingUpdate"
-    )
-    yield from checks.at_most_100_percent(
-        lookup(deployment_spec, "strategy", "rollingUpdate", "maxUnavailable"),
-        f"{prefix}strategy.rollingUpdate.maxUnavailable",
-    )
+        yield from checks.forbid(
+            spec.get("activeDeadlineSeconds"),
+            f"{prefix}template.spec.activeDeadlineSeconds",
+            detail="activeDeadlineSeconds in ReplicaSet is not Supported",
+        )
+    if (strategy := struct(deployment_spec, "strategy")) is not None:
+        yield from checks.one_of(
+            strategy.get("type"), f"{prefix}strategy.type", values=("Recreate", "RollingUpdate")
+        )
+        if lookup(deployment_spec, "strategy", "type") == "Recreate":
+            yield from checks.forbid(
+                strategy.get("rollingUpdate"),
+                f"{prefix}strategy.rollingUpdate",
+                detail="may not be specified when strategy `type` is 'Recreate'",
+            )
+    if (rolling_update := struct(deployment_spec, "strategy", "rollingUpdate")) is not None:
+        yield from checks.int_or_percent(
+            rolling_update.get("maxUnavailable"), f"{prefix}strategy.rollingUpdate.maxUnavailable"
+        )
+        yield from checks.int_or_percent(
+            rolling_update.get("maxSurge"), f"{prefix}strategy.rollingUpdate.maxSurge"
+        )
+    if (strategy := struct(deployment_spec, "strategy")) is not None:
+        yield from workloads.some_progress(strategy.get("rollingUpdate"), f"{prefix}strategy.rollingUpdate")
+    if (rolling_update := struct(deployment_spec, "strategy", "rollingUpdate")) is not None:
+        yield from checks.at_most_100_percent(
+            rolling_update.get("maxUnavailable"), f"{prefix}strategy.rollingUpdate.maxUnavailable"
+        )
     yield from checks.minimum(deployment_spec.get("minReadySeconds"), f"{prefix}minReadySeconds")
     yield from checks.minimum(deployment_spec.get("revisionHistoryLimit"), f"{prefix}revisionHistoryLimit")
     yield from checks.minimum(
@@ -157,21 +156,21 @@ def check_replica_set_spec(replica_set_spec: Json, prefix: str) -> Iterator[Fiel
         detail="empty selector is invalid for deployment",
     )
     yield from checks.label_selector(replica_set_spec.get("selector"), f"{prefix}selector")
-    yield from checks.template_labels_match(
-        lookup(replica_set_spec, "template", "metadata", "labels"),
-        f"{prefix}template.metadata.labels",
-        replica_set_spec.get("selector"),
-    )
+    if (metadata := struct(replica_set_spec, "template", "metadata")) is not None:
+        yield from checks.template_labels_match(
+            metadata.get("labels"), f"{prefix}template.metadata.labels", replica_set_spec.get("selector")
+        )
     if (template := struct(replica_set_spec, "template")) is not None:
         yield from core_v1.check_pod_template_spec(template, f"{prefix}template.")
-    yield from pods.restart_policy_of_template(
-        lookup(replica_set_spec, "template", "spec", "restartPolicy"), f"{prefix}template.spec.restartPolicy"
-    )
-    yield from checks.forbid(
-        lookup(replica_set_spec, "template", "spec", "activeDeadlineSeconds"),
-        f"{prefix}template.spec.activeDeadlineSeconds",
-        detail="activeDeadlineSeconds in ReplicaSet is not Supported",
-    )
+    if (spec := struct(replica_set_spec, "template", "spec")) is not None:
+        yield from pods.restart_policy_of_template(
+            spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
+        )
+        yield from checks.forbid(
+            spec.get("activeDeadlineSeconds"),
+            f"{prefix}template.spec.activeDeadlineSeconds",
+            detail="activeDeadlineSeconds in ReplicaSet is not Supported",
+        )
 
 
 def check_stateful_set_spec(stateful_set_spec: Json, prefix: str) -> Iterator[FieldError]:
@@ -180,45 +179,48 @@ def check_stateful_set_spec(stateful_set_spec: Json, prefix: str) -> Iterator[Fi
         stateful_set_spec.get("podManagementPolicy"), f"{prefix}podManagementPolicy"
     )
     yield from workloads.stateful_strategy(stateful_set_spec.get("updateStrategy"), f"{prefix}updateStrategy")
-    yield from checks.one_of(
-        lookup(stateful_set_spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted"),
-        f"{prefix}persistentVolumeClaimRetentionPolicy.whenDeleted",
-        values=("Delete", "Retain"),
-    )
-    yield from checks.one_of(
-        lookup(stateful_set_spec, "persistentVolumeClaimRetentionPolicy", "whenScaled"),
-        f"{prefix}persistentVolumeClaimRetentionPolicy.whenScaled",
-        values=("Delete", "Retain"),
-    )
+    if (
+        persistent_volume_claim_retention_policy := struct(
+            stateful_set_spec, "persistentVolumeClaimRetentionPolicy"
+        )
+    ) is not None:
+        yield from checks.one_of(
+            persistent_volume_claim_retention_policy.get("whenDeleted"),
+            f"{prefix}persistentVolumeClaimRetentionPolicy.whenDeleted",
+            values=("Delete", "Retain"),
+        )
+        yield from checks.one_of(
+            persistent_volume_claim_retention_policy.get("whenScaled"),
+            f"{prefix}persistentVolumeClaimRetentionPolicy.whenScaled",
+            values=("Delete", "Retain"),
+        )
     yield from checks.minimum(stateful_set_spec.get("replicas"), f"{prefix}replicas")
     yield from checks.minimum(stateful_set_spec.get("minReadySeconds"), f"{prefix}minReadySeconds")
-    yield from checks.minimum(lookup(stateful_set_spec, "ordinals", "start"), f"{prefix}ordinals.start")
+    if (ordinals := struct(stateful_set_spec, "ordinals")) is not None:
+        yield from checks.minimum(ordinals.get("start"), f"{prefix}ordinals.start")
     yield from checks.selector_not_empty(
         stateful_set_spec.get("selector"),
         f"{prefix}selector",
         detail="empty selector is invalid for statefulset",
     )
     yield from checks.label_selector(stateful_set_spec.get("selector"), f"{prefix}selector")
-    yield from checks.template_labels_match(
-        lookup(stateful_set_spec, "template", "metadata", "labels"),
-        f"{prefix}template.metadata.labels",
-        stateful_set_spec.get("selector"),
-    )
-    yield from checks.labels(
-        lookup(stateful_set_spec, "template", "metadata", "labels"), f"{prefix}template.metadata.labels"
-    )
-    yield from checks.annotation_map(
-        lookup(stateful_set_spec, "template", "metadata", "annotations"),
-        f"{prefix}template.metadata.annotations",
-    )
-    yield from pods.restart_policy_of_template(
-        lookup(stateful_set_spec, "template", "spec", "restartPolicy"), f"{prefix}template.spec.restartPolicy"
-    )
-    yield from checks.forbid(
-        lookup(stateful_set_spec, "template", "spec", "activeDeadlineSeconds"),
-        f"{prefix}template.spec.activeDeadlineSeconds",
-        detail="activeDeadlineSeconds in StatefulSet is not Supported",
-    )
+    if (metadata := struct(stateful_set_spec, "template", "metadata")) is not None:
+        yield from checks.template_labels_match(
+            metadata.get("labels"), f"{prefix}template.metadata.labels", stateful_set_spec.get("selector")
+        )
+        yield from checks.labels(metadata.get("labels"), f"{prefix}template.metadata.labels")
+        yield from checks.annotation_map(
+            metadata.get("annotations"), f"{prefix}template.metadata.annotations"
+        )
+    if (spec := struct(stateful_set_spec, "template", "spec")) is not None:
+        yield from pods.restart_policy_of_template(
+            spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
+        )
+        yield from checks.forbid(
+            spec.get("activeDeadlineSeconds"),
+            f"{prefix}template.spec.activeDeadlineSeconds",
+            detail="activeDeadlineSeconds in StatefulSet is not Supported",
+        )
 
 
 def validate_controller_revision(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -244,9 +246,10 @@ def validate_daemon_set(new: Json, old: Json | None = None) -> list[FieldError]:
 
 def check_daemon_set_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a DaemonSet."""
-    yield from checks.immutable(
-        lookup(new, "spec", "selector"), f"{prefix}spec.selector", lookup(old, "spec", "selector")
-    )
+    if (spec := struct(new, "spec")) is not None:
+        yield from checks.immutable(
+            spec.get("selector"), f"{prefix}spec.selector", lookup(old, "spec", "selector")
+        )
 
 
 def validate_deployment(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -259,9 +262,10 @@ def validate_deployment(new: Json, old: Json | None = None) -> list[FieldError]:
 
 def check_deployment_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a Deployment."""
-    yield from checks.immutable(
-        lookup(new, "spec", "selector"), f"{prefix}spec.selector", lookup(old, "spec", "selector")
-    )
+    if (spec := struct(new, "spec")) is not None:
+        yield from checks.immutable(
+            spec.get("selector"), f"{prefix}spec.selector", lookup(old, "spec", "selector")
+        )
 
 
 def validate_replica_set(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -274,9 +278,10 @@ def validate_replica_set(new: Json, old: Json | None = None) -> list[FieldError]
 
 def check_replica_set_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a ReplicaSet."""
-    yield from checks.immutable(
-        lookup(new, "spec", "selector"), f"{prefix}spec.selector", lookup(old, "spec", "selector")
-    )
+    if (spec := struct(new, "spec")) is not None:
+        yield from checks.immutable(
+            spec.get("selector"), f"{prefix}spec.selector", lookup(old, "spec", "selector")
+        )
 
 
 def validate_stateful_set(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -6,45 +6,34 @@ from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.rules import autoscalers, checks
-from apimachinery.rules.fields import Json, lookup
+from apimachinery.rules.fields import Json, struct
 
 
 def check_horizontal_pod_autoscaler(horizontal_pod_autoscaler: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a HorizontalPodAutoscaler."""
-    yield from checks.minimum(
-        lookup(horizontal_pod_autoscaler, "spec", "minReplicas"), f"{prefix}spec.minReplicas", least=1
-    )
-    yield from checks.more_than(
-        lookup(horizontal_pod_autoscaler, "spec", "maxReplicas"), f"{prefix}spec.maxReplicas"
-    )
+    if (spec := struct(horizontal_pod_autoscaler, "spec")) is not None:
+        yield from checks.minimum(spec.get("minReplicas"), f"{prefix}spec.minReplicas", least=1)
+        yield from checks.more_than(spec.get("maxReplicas"), f"{prefix}spec.maxReplicas")
     yield from autoscalers.replicas_in_order(horizontal_pod_autoscaler.get("spec"), f"{prefix}spec")
-    yield from checks.required(
-        lookup(horizontal_pod_autoscaler, "spec", "scaleTargetRef", "kind"),
-        f"{prefix}spec.scaleTargetRef.kind",
-    )
-    yield from checks.string_format(
-        lookup(horizontal_pod_autoscaler, "spec", "scaleTargetRef", "kind"),
-        f"{prefix}spec.scaleTargetRef.kind",
-        format="path-segment",
-    )
-    yield from checks.required(
-        lookup(horizontal_pod_autoscaler, "spec", "scaleTargetRef", "name"),
-        f"{prefix}spec.scaleTargetRef.name",
-    )
-    yield from checks.string_format(
-        lookup(horizontal_pod_autoscaler, "spec", "scaleTargetRef", "name"),
-        f"{prefix}spec.scaleTargetRef.name",
-        format="path-segment",
-    )
-    yield from checks.more_than(
-        lookup(horizontal_pod_autoscaler, "spec", "targetCPUUtilizationPercentage"),
-        f"{prefix}spec.targetCPUUtilizationPercentage",
-    )
+    if (scale_target_ref := struct(horizontal_pod_autoscaler, "spec", "scaleTargetRef")) is not None:
+        yield from checks.required(scale_target_ref.get("kind"), f"{prefix}spec.scaleTargetRef.kind")
+        yield from checks.string_format(
+            scale_target_ref.get("kind"), f"{prefix}spec.scaleTargetRef.kind", format="path-segment"
+        )
+        yield from checks.required(scale_target_ref.get("name"), f"{prefix}spec.scaleTargetRef.name")
+        yield from checks.string_format(
+            scale_target_ref.get("name"), f"{prefix}spec.scaleTargetRef.name", format="path-segment"
+        )
+    if (spec := struct(horizontal_pod_autoscaler, "spec")) is not None:
+        yield from checks.more_than(
+            spec.get("targetCPUUtilizationPercentage"), f"{prefix}spec.targetCPUUtilizationPercentage"
+        )
 
 
 def check_scale(scale: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Scale."""
-    yield from checks.minimum(lookup(scale, "spec", "replicas"), f"{prefix}spec.replicas")
+    if (spec := struct(scale, "spec")) is not None:
+        yield from checks.minimum(spec.get("replicas"), f"{prefix}spec.replicas")
 
 
 def validate_horizontal_pod_autoscaler(new: Json, old: Json | None = None) -> list[FieldError]:

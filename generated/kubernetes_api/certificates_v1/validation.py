@@ -6,30 +6,19 @@ from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.rules import certificates, checks
-from apimachinery.rules.fields import Json, lookup
+from apimachinery.rules.fields import Json, lookup, struct
 
 
 def check_certificate_signing_request(certificate_signing_request: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a CertificateSigningRequest."""
-    yield from checks.required(
-        lookup(certificate_signing_request, "spec", "usages"),
-        f"{prefix}spec.usages",
-        detail="usages must be specified",
-    )
-    yield from checks.required(
-        lookup(certificate_signing_request, "spec", "signerName"), f"{prefix}spec.signerName"
-    )
-    yield from certificates.signer_name(
-        lookup(certificate_signing_request, "spec", "signerName"), f"{prefix}spec.signerName"
-    )
-    yield from certificates.request(
-        lookup(certificate_signing_request, "spec", "request"), f"{prefix}spec.request"
-    )
-    yield from checks.minimum(
-        lookup(certificate_signing_request, "spec", "expirationSeconds"),
-        f"{prefix}spec.expirationSeconds",
-        least=600,
-    )
+    if (spec := struct(certificate_signing_request, "spec")) is not None:
+        yield from checks.required(
+            spec.get("usages"), f"{prefix}spec.usages", detail="usages must be specified"
+        )
+        yield from checks.required(spec.get("signerName"), f"{prefix}spec.signerName")
+        yield from certificates.signer_name(spec.get("signerName"), f"{prefix}spec.signerName")
+        yield from certificates.request(spec.get("request"), f"{prefix}spec.request")
+        yield from checks.minimum(spec.get("expirationSeconds"), f"{prefix}spec.expirationSeconds", least=600)
 
 
 def validate_certificate_signing_request(new: Json, old: Json | None = None) -> list[FieldError]:

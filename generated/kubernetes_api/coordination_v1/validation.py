@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, lookup
+from apimachinery.rules.fields import Json, struct
 
 
 def check_lease(lease: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Lease."""
-    yield from checks.more_than(
-        lookup(lease, "spec", "leaseDurationSeconds"), f"{prefix}spec.leaseDurationSeconds"
-    )
-    yield from checks.minimum(lookup(lease, "spec", "leaseTransitions"), f"{prefix}spec.leaseTransitions")
+    if (spec := struct(lease, "spec")) is not None:
+        yield from checks.more_than(spec.get("leaseDurationSeconds"), f"{prefix}spec.leaseDurationSeconds")
+        yield from checks.minimum(spec.get("leaseTransitions"), f"{prefix}spec.leaseTransitions")
 
 
 def validate_lease(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -47,49 +47,46 @@ def check_event(event: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_limit_range(limit_range: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a LimitRange."""
-    yield from objects.limit_types(lookup(limit_range, "spec", "limits"), f"{prefix}spec.limits")
+    if (spec := struct(limit_range, "spec")) is not None:
+        yield from objects.limit_types(spec.get("limits"), f"{prefix}spec.limits")
 
 
 def check_namespace(namespace: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Namespace."""
-    yield from objects.namespace_finalizers(
-        lookup(namespace, "spec", "finalizers"), f"{prefix}spec.finalizers"
-    )
+    if (spec := struct(namespace, "spec")) is not None:
+        yield from objects.namespace_finalizers(spec.get("finalizers"), f"{prefix}spec.finalizers")
 
 
 def check_node(node: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Node."""
-    yield from objects.taints(lookup(node, "spec", "taints"), f"{prefix}spec.taints")
+    if (spec := struct(node, "spec")) is not None:
+        yield from objects.taints(spec.get("taints"), f"{prefix}spec.taints")
 
 
 def check_persistent_volume(persistent_volume: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a PersistentVolume."""
-    yield from checks.required(lookup(persistent_volume, "spec", "accessModes"), f"{prefix}spec.accessModes")
-    yield from checks.items_one_of(
-        lookup(persistent_volume, "spec", "accessModes"),
-        f"{prefix}spec.accessModes",
-        values=("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"),
-    )
-    yield from checks.required(lookup(persistent_volume, "spec", "capacity"), f"{prefix}spec.capacity")
-    yield from objects.volume_capacity(
-        lookup(persistent_volume, "spec", "capacity"), f"{prefix}spec.capacity"
-    )
-    yield from checks.one_of(
-        lookup(persistent_volume, "spec", "persistentVolumeReclaimPolicy"),
-        f"{prefix}spec.persistentVolumeReclaimPolicy",
-        values=("Delete", "Recycle", "Retain"),
-    )
+    if (spec := struct(persistent_volume, "spec")) is not None:
+        yield from checks.required(spec.get("accessModes"), f"{prefix}spec.accessModes")
+        yield from checks.items_one_of(
+            spec.get("accessModes"),
+            f"{prefix}spec.accessModes",
+            values=("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"),
+        )
+        yield from checks.required(spec.get("capacity"), f"{prefix}spec.capacity")
+        yield from objects.volume_capacity(spec.get("capacity"), f"{prefix}spec.capacity")
+        yield from checks.one_of(
+            spec.get("persistentVolumeReclaimPolicy"),
+            f"{prefix}spec.persistentVolumeReclaimPolicy",
+            values=("Delete", "Recycle", "Retain"),
+        )
     yield from objects.volume_source(persistent_volume.get("spec"), f"{prefix}spec")
-    yield from checks.string_format(
-        lookup(persistent_volume, "spec", "storageClassName"),
-        f"{prefix}spec.storageClassName",
-        format="dns-subdomain",
-    )
-    yield from checks.one_of(
-        lookup(persistent_volume, "spec", "volumeMode"),
-        f"{prefix}spec.volumeMode",
-        values=("Block", "Filesystem"),
-    )
+    if (spec := struct(persistent_volume, "spec")) is not None:
+        yield from checks.string_format(
+            spec.get("storageClassName"), f"{prefix}spec.storageClassName", format="dns-subdomain"
+        )
+        yield from checks.one_of(
+            spec.get("volumeMode"), f"{prefix}spec.volumeMode", values=("Block", "Filesystem")
+        )
 
 
 def check_persistent_volume_claim(persistent_volume_claim: Json, prefix: str) -> Iterator[FieldError]:
@@ -112,25 +109,25 @@ def check_pod_template(pod_template: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_replication_controller(replication_controller: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ReplicationController."""
-    yield from checks.minimum(
-        lookup(replication_controller, "spec", "minReadySeconds"), f"{prefix}spec.minReadySeconds"
-    )
-    yield from checks.required(lookup(replication_controller, "spec", "selector"), f"{prefix}spec.selector")
-    yield from checks.minimum(lookup(replication_controller, "spec", "replicas"), f"{prefix}spec.replicas")
-    if not is_set(lookup(replication_controller, "spec", "template")):
-        yield from checks.required(
-            lookup(replication_controller, "spec", "template"), f"{prefix}spec.template"
-        )
-    if is_set(lookup(replication_controller, "spec", "template")):
+    if (spec := struct(replication_controller, "spec")) is not None:
+        yield from checks.minimum(spec.get("minReadySeconds"), f"{prefix}spec.minReadySeconds")
+        yield from checks.required(spec.get("selector"), f"{prefix}spec.selector")
+        yield from checks.minimum(spec.get("replicas"), f"{prefix}spec.replicas")
+        if not is_set(lookup(replication_controller, "spec", "template")):
+            yield from checks.required(spec.get("template"), f"{prefix}spec.template")
+    if (metadata := struct(replication_controller, "spec", "template", "metadata")) is not None and is_set(
+        lookup(replication_controller, "spec", "template")
+    ):
         yield from checks.plain_selector_matches(
-            lookup(replication_controller, "spec", "template", "metadata", "labels"),
+            metadata.get("labels"),
             f"{prefix}spec.template.metadata.labels",
             lookup(replication_controller, "spec", "selector"),
         )
-    if is_set(lookup(replication_controller, "spec", "template", "spec")):
+    if (template_spec := struct(replication_controller, "spec", "template", "spec")) is not None and is_set(
+        lookup(replication_controller, "spec", "template", "spec")
+    ):
         yield from pods.restart_policy_of_template(
-            lookup(replication_controller, "spec", "template", "spec", "restartPolicy"),
-            f"{prefix}spec.template.spec.restartPolicy",
+            template_spec.get("restartPolicy"), f"{prefix}spec.template.spec.restartPolicy"
         )
     if (spec := struct(replication_controller, "spec")) is not None:
         yield from check_replication_controller_spec(spec, f"{prefix}spec.")
@@ -138,12 +135,11 @@ def check_replication_controller(replication_controller: Json, prefix: str) -> I
 
 def check_resource_quota(resource_quota: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ResourceQuota."""
-    yield from objects.quota_hard(lookup(resource_quota, "spec", "hard"), f"{prefix}spec.hard")
-    yield from objects.quota_scopes(
-        lookup(resource_quota, "spec", "scopes"),
-        f"{prefix}spec.scopes",
-        lookup(resource_quota, "spec", "hard"),
-    )
+    if (spec := struct(resource_quota, "spec")) is not None:
+        yield from objects.quota_hard(spec.get("hard"), f"{prefix}spec.hard")
+        yield from objects.quota_scopes(
+            spec.get("scopes"), f"{prefix}spec.scopes", lookup(resource_quota, "spec", "hard")
+        )
 
 
 def check_secret(secret: Json, prefix: str) -> Iterator[FieldError]:
@@ -157,44 +153,42 @@ def check_service(service: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Service."""
     yield from services.ports(service, prefix.removesuffix("."))
     yield from services.addresses(service, prefix.removesuffix("."))
-    yield from checks.one_of(
-        lookup(service, "spec", "sessionAffinity"),
-        f"{prefix}spec.sessionAffinity",
-        values=("ClientIP", "None"),
-        optional=False,
-    )
-    yield from checks.between(
-        lookup(service, "spec", "sessionAffinityConfig", "clientIP", "timeoutSeconds"),
-        f"{prefix}spec.sessionAffinityConfig.clientIP.timeoutSeconds",
-        least=1,
-        most=86400,
-    )
-    yield from checks.labels(lookup(service, "spec", "selector"), f"{prefix}spec.selector")
-    yield from checks.one_of(
-        lookup(service, "spec", "type"),
-        f"{prefix}spec.type",
-        values=("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
-        optional=False,
-    )
-    yield from checks.one_of(
-        lookup(service, "spec", "externalTrafficPolicy"),
-        f"{prefix}spec.externalTrafficPolicy",
-        values=("Cluster", "Local"),
-    )
-    yield from checks.one_of(
-        lookup(service, "spec", "internalTrafficPolicy"),
-        f"{prefix}spec.internalTrafficPolicy",
-        values=("Cluster", "Local"),
-    )
-    yield from checks.items_format(
-        lookup(service, "spec", "externalIPs"), f"{prefix}spec.externalIPs", format="ip"
-    )
-    yield from checks.items_format(
-        lookup(service, "spec", "loadBalancerSourceRanges"),
-        f"{prefix}spec.loadBalancerSourceRanges",
-        format="cidr",
-    )
     if (spec := struct(service, "spec")) is not None:
+        yield from checks.one_of(
+            spec.get("sessionAffinity"),
+            f"{prefix}spec.sessionAffinity",
+            values=("ClientIP", "None"),
+            optional=False,
+        )
+    if (client_ip := struct(service, "spec", "sessionAffinityConfig", "clientIP")) is not None:
+        yield from checks.between(
+            client_ip.get("timeoutSeconds"),
+            f"{prefix}spec.sessionAffinityConfig.clientIP.timeoutSeconds",
+            least=1,
+            most=86400,
+        )
+    if (spec := struct(service, "spec")) is not None:
+        yield from checks.labels(spec.get("selector"), f"{prefix}spec.selector")
+        yield from checks.one_of(
+            spec.get("type"),
+            f"{prefix}spec.type",
+            values=("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
+            optional=False,
+        )
+        yield from checks.one_of(
+            spec.get("externalTrafficPolicy"),
+            f"{prefix}spec.externalTrafficPolicy",
+            values=("Cluster", "Local"),
+        )
+        yield from checks.one_of(
+            spec.get("internalTrafficPolicy"),
+            f"{prefix}spec.internalTrafficPolicy",
+            values=("Cluster", "Local"),
+        )
+        yield from checks.items_format(spec.get("externalIPs"), f"{prefix}spec.externalIPs", format="ip")
+        yield from checks.items_format(
+            spec.get("loadBalancerSourceRanges"), f"{prefix}spec.loadBalancerSourceRanges", format="cidr"
+        )
         yield from check_service_spec(spec, f"{prefix}spec.")
 
 
@@ -253,27 +247,26 @@ def check_container(container: Json, prefix: str) -> Iterator[FieldError]:
     yield from pods.resources(container.get("resources"), f"{prefix}resources")
     if (security_context := struct(container, "securityContext")) is not None:
         yield from check_security_context(security_context, f"{prefix}securityContext.")
-    yield from pods.lifecycle_hook(
-        lookup(container, "lifecycle", "postStart"), f"{prefix}lifecycle.postStart"
-    )
-    yield from pods.lifecycle_hook(lookup(container, "lifecycle", "preStop"), f"{prefix}lifecycle.preStop")
+    if (lifecycle := struct(container, "lifecycle")) is not None:
+        yield from pods.lifecycle_hook(lifecycle.get("postStart"), f"{prefix}lifecycle.postStart")
+        yield from pods.lifecycle_hook(lifecycle.get("preStop"), f"{prefix}lifecycle.preStop")
     if (liveness_probe := struct(container, "livenessProbe")) is not None:
         yield from check_probe(liveness_probe, f"{prefix}livenessProbe.")
-    yield from pods.success_threshold_one(
-        lookup(container, "livenessProbe", "successThreshold"), f"{prefix}livenessProbe.successThreshold"
-    )
+        yield from pods.success_threshold_one(
+            liveness_probe.get("successThreshold"), f"{prefix}livenessProbe.successThreshold"
+        )
     if (readiness_probe := struct(container, "readinessProbe")) is not None:
         yield from check_probe(readiness_probe, f"{prefix}readinessProbe.")
-    yield from checks.forbid(
-        lookup(container, "readinessProbe", "terminationGracePeriodSeconds"),
-        f"{prefix}readinessProbe.terminationGracePeriodSeconds",
-        detail="must not be set for readinessProbes",
-    )
+        yield from checks.forbid(
+            readiness_probe.get("terminationGracePeriodSeconds"),
+            f"{prefix}readinessProbe.terminationGracePeriodSeconds",
+            detail="must not be set for readinessProbes",
+        )
     if (startup_probe := struct(container, "startupProbe")) is not None:
         yield from check_probe(startup_probe, f"{prefix}startupProbe.")
-    yield from pods.success_threshold_one(
-        lookup(container, "startupProbe", "successThreshold"), f"{prefix}startupProbe.successThreshold"
-    )
+        yield from pods.success_threshold_one(
+            startup_probe.get("successThreshold"), f"{prefix}startupProbe.successThreshold"
+        )
     if (lifecycle := struct(container, "lifecycle")) is not None:
         yield from check_lifecycle(lifecycle, f"{prefix}lifecycle.")
 
@@ -294,45 +287,40 @@ def check_env_from_source(env_from_source: Json, prefix: str) -> Iterator[FieldE
     """What is wrong with an EnvFromSource."""
     yield from checks.string_format(env_from_source.get("prefix"), f"{prefix}prefix", format="env-name")
     yield from pods.env_from_source(env_from_source, prefix.removesuffix("."))
-    if is_set(env_from_source.get("configMapRef")):
-        yield from checks.required(
-            lookup(env_from_source, "configMapRef", "name"), f"{prefix}configMapRef.name"
-        )
-    if is_set(env_from_source.get("secretRef")):
-        yield from checks.required(lookup(env_from_source, "secretRef", "name"), f"{prefix}secretRef.name")
+    if (config_map_ref := struct(env_from_source, "configMapRef")) is not None and is_set(
+        env_from_source.get("configMapRef")
+    ):
+        yield from checks.required(config_map_ref.get("name"), f"{prefix}configMapRef.name")
+    if (secret_ref := struct(env_from_source, "secretRef")) is not None and is_set(
+        env_from_source.get("secretRef")
+    ):
+        yield from checks.required(secret_ref.get("name"), f"{prefix}secretRef.name")
 
 
 def check_env_var(env_var: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an EnvVar."""
     yield from checks.name(env_var.get("name"), f"{prefix}name", format="env-name")
     yield from pods.env_source(env_var, prefix.removesuffix("."))
-    yield from checks.required(
-        lookup(env_var, "valueFrom", "fieldRef", "apiVersion"), f"{prefix}valueFrom.fieldRef.apiVersion"
-    )
-    yield from checks.required(
-        lookup(env_var, "valueFrom", "fieldRef", "fieldPath"), f"{prefix}valueFrom.fieldRef.fieldPath"
-    )
-    yield from checks.required(
-        lookup(env_var, "valueFrom", "resourceFieldRef", "resource"),
-        f"{prefix}valueFrom.resourceFieldRef.resource",
-    )
-    if is_set(lookup(env_var, "valueFrom", "configMapKeyRef")):
+    if (field_ref := struct(env_var, "valueFrom", "fieldRef")) is not None:
+        yield from checks.required(field_ref.get("apiVersion"), f"{prefix}valueFrom.fieldRef.apiVersion")
+        yield from checks.required(field_ref.get("fieldPath"), f"{prefix}valueFrom.fieldRef.fieldPath")
+    if (resource_field_ref := struct(env_var, "valueFrom", "resourceFieldRef")) is not None:
         yield from checks.required(
-            lookup(env_var, "valueFrom", "configMapKeyRef", "name"), f"{prefix}valueFrom.configMapKeyRef.name"
+            resource_field_ref.get("resource"), f"{prefix}valueFrom.resourceFieldRef.resource"
         )
+    if (config_map_key_ref := struct(env_var, "valueFrom", "configMapKeyRef")) is not None and is_set(
+        lookup(env_var, "valueFrom", "configMapKeyRef")
+    ):
+        yield from checks.required(config_map_key_ref.get("name"), f"{prefix}valueFrom.configMapKeyRef.name")
         yield from checks.name(
-            lookup(env_var, "valueFrom", "configMapKeyRef", "key"),
-            f"{prefix}valueFrom.configMapKeyRef.key",
-            format="config-key",
+            config_map_key_ref.get("key"), f"{prefix}valueFrom.configMapKeyRef.key", format="config-key"
         )
-    if is_set(lookup(env_var, "valueFrom", "secretKeyRef")):
-        yield from checks.required(
-            lookup(env_var, "valueFrom", "secretKeyRef", "name"), f"{prefix}valueFrom.secretKeyRef.name"
-        )
+    if (secret_key_ref := struct(env_var, "valueFrom", "secretKeyRef")) is not None and is_set(
+        lookup(env_var, "valueFrom", "secretKeyRef")
+    ):
+        yield from checks.required(secret_key_ref.get("name"), f"{prefix}valueFrom.secretKeyRef.name")
         yield from checks.name(
-            lookup(env_var, "valueFrom", "secretKeyRef", "key"),
-            f"{prefix}valueFrom.secretKeyRef.key",
-            format="config-key",
+            secret_key_ref.get("key"), f"{prefix}valueFrom.secretKeyRef.key", format="config-key"
         )
 
 
@@ -527,39 +515,34 @@ def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
         optional=False,
     )
     yield from checks.labels(pod_spec.get("nodeSelector"), f"{prefix}nodeSelector")
-    yield from checks.minimum(
-        lookup(pod_spec, "securityContext", "runAsUser"), f"{prefix}securityContext.runAsUser"
-    )
-    yield from checks.minimum(
-        lookup(pod_spec, "securityContext", "runAsGroup"), f"{prefix}securityContext.runAsGroup"
-    )
-    yield from checks.minimum(
-        lookup(pod_spec, "securityContext", "fsGroup"), f"{prefix}securityContext.fsGroup"
-    )
-    yield from checks.one_of(
-        lookup(pod_spec, "securityContext", "fsGroupChangePolicy"),
-        f"{prefix}securityContext.fsGroupChangePolicy",
-        values=("Always", "OnRootMismatch"),
-    )
+    if (security_context := struct(pod_spec, "securityContext")) is not None:
+        yield from checks.minimum(security_context.get("runAsUser"), f"{prefix}securityContext.runAsUser")
+        yield from checks.minimum(security_context.get("runAsGroup"), f"{prefix}securityContext.runAsGroup")
+        yield from checks.minimum(security_context.get("fsGroup"), f"{prefix}securityContext.fsGroup")
+        yield from checks.one_of(
+            security_context.get("fsGroupChangePolicy"),
+            f"{prefix}securityContext.fsGroupChangePolicy",
+            values=("Always", "OnRootMismatch"),
+        )
     for image_pull_secret_index, image_pull_secret in numbered(pod_spec, "imagePullSecrets"):
         yield from checks.required(
             image_pull_secret.get("name"), f"{prefix}imagePullSecrets[{image_pull_secret_index}].name"
         )
     if (affinity := struct(pod_spec, "affinity")) is not None:
         yield from check_affinity(affinity, f"{prefix}affinity.")
-    if pod_spec.get("dnsPolicy") == "None":
-        yield from checks.required(
-            lookup(pod_spec, "dnsConfig", "nameservers"),
-            f"{prefix}dnsConfig.nameservers",
-            detail="must provide at least one DNS nameserver when `dnsPolicy` is None",
-        )
-    yield from checks.items_format(
-        lookup(pod_spec, "dnsConfig", "nameservers"), f"{prefix}dnsConfig.nameservers", format="ip"
-    )
-    yield from checks.items_format(
-        lookup(pod_spec, "dnsConfig", "searches"), f"{prefix}dnsConfig.searches", format="dns-subdomain"
-    )
     if (dns_config := struct(pod_spec, "dnsConfig")) is not None:
+        if pod_spec.get("dnsPolicy") == "None":
+            yield from checks.required(
+                dns_config.get("nameservers"),
+                f"{prefix}dnsConfig.nameservers",
+                detail="must provide at least one DNS nameserver when `dnsPolicy` is None",
+            )
+        yield from checks.items_format(
+            dns_config.get("nameservers"), f"{prefix}dnsConfig.nameservers", format="ip"
+        )
+        yield from checks.items_format(
+            dns_config.get("searches"), f"{prefix}dnsConfig.searches", format="dns-subdomain"
+        )
         for option_index, option in numbered(dns_config, "options"):
             yield from checks.required(
                 option.get("name"),
@@ -612,28 +595,29 @@ def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_pod_template_spec(pod_template_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a PodTemplateSpec."""
-    yield from checks.labels(lookup(pod_template_spec, "metadata", "labels"), f"{prefix}metadata.labels")
-    yield from checks.annotation_map(
-        lookup(pod_template_spec, "metadata", "annotations"), f"{prefix}metadata.annotations"
-    )
+    if (metadata := struct(pod_template_spec, "metadata")) is not None:
+        yield from checks.labels(metadata.get("labels"), f"{prefix}metadata.labels")
+        yield from checks.annotation_map(metadata.get("annotations"), f"{prefix}metadata.annotations")
     if (spec := struct(pod_template_spec, "spec")) is not None:
         yield from check_pod_spec(spec, f"{prefix}spec.")
-    yield from checks.forbid(
-        lookup(pod_template_spec, "spec", "ephemeralContainers"),
-        f"{prefix}spec.ephemeralContainers",
-        detail="ephemeral containers not allowed in pod template",
-    )
+        yield from checks.forbid(
+            spec.get("ephemeralContainers"),
+            f"{prefix}spec.ephemeralContainers",
+            detail="ephemeral containers not allowed in pod template",
+        )
 
 
 def check_probe(probe: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Probe."""
     yield from pods.handler(probe, prefix.removesuffix("."))
-    if is_set(probe.get("exec")):
-        yield from checks.required(lookup(probe, "exec", "command"), f"{prefix}exec.command")
+    if (exec_ := struct(probe, "exec")) is not None and is_set(probe.get("exec")):
+        yield from checks.required(exec_.get("command"), f"{prefix}exec.command")
     if (http_get := struct(probe, "httpGet")) is not None:
         yield from check_http_get_action(http_get, f"{prefix}httpGet.")
-    yield from checks.port_or_name(lookup(probe, "tcpSocket", "port"), f"{prefix}tcpSocket.port")
-    yield from checks.between(lookup(probe, "grpc", "port"), f"{prefix}grpc.port", least=1, most=65535)
+    if (tcp_socket := struct(probe, "tcpSocket")) is not None:
+        yield from checks.port_or_name(tcp_socket.get("port"), f"{prefix}tcpSocket.port")
+    if (grpc := struct(probe, "grpc")) is not None:
+        yield from checks.between(grpc.get("port"), f"{prefix}grpc.port", least=1, most=65535)
     yield from checks.minimum(probe.get("initialDelaySeconds"), f"{prefix}initialDelaySeconds")
     yield from checks.minimum(probe.get("timeoutSeconds"), f"{prefix}timeoutSeconds")
     yield from checks.minimum(probe.get("periodSeconds"), f"{prefix}periodSeconds")
@@ -727,50 +711,57 @@ def check_topology_spread_constraint(topology_spread_constraint: Json, prefix: s
 def check_volume(volume: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Volume."""
     yield from pods.volume_source(volume, prefix.removesuffix("."))
-    if is_set(volume.get("hostPath")):
-        yield from checks.required(lookup(volume, "hostPath", "path"), f"{prefix}hostPath.path")
-    yield from pods.no_backsteps(lookup(volume, "hostPath", "path"), f"{prefix}hostPath.path")
-    yield from checks.one_of(
-        lookup(volume, "hostPath", "type"),
-        f"{prefix}hostPath.type",
-        values=(
-            "",
-            "BlockDevice",
-            "CharDevice",
-            "Directory",
-            "DirectoryOrCreate",
-            "File",
-            "FileOrCreate",
-            "Socket",
-        ),
-    )
-    yield from checks.quantity(lookup(volume, "emptyDir", "sizeLimit"), f"{prefix}emptyDir.sizeLimit")
-    if is_set(volume.get("secret")):
-        yield from checks.required(lookup(volume, "secret", "secretName"), f"{prefix}secret.secretName")
-    yield from pods.file_mode(lookup(volume, "secret", "defaultMode"), f"{prefix}secret.defaultMode")
-    if is_set(volume.get("configMap")):
-        yield from checks.required(lookup(volume, "configMap", "name"), f"{prefix}configMap.name")
-    yield from pods.file_mode(lookup(volume, "configMap", "defaultMode"), f"{prefix}configMap.defaultMode")
-    if is_set(volume.get("persistentVolumeClaim")):
-        yield from checks.required(
-            lookup(volume, "persistentVolumeClaim", "claimName"), f"{prefix}persistentVolumeClaim.claimName"
+    if (host_path := struct(volume, "hostPath")) is not None:
+        if is_set(volume.get("hostPath")):
+            yield from checks.required(host_path.get("path"), f"{prefix}hostPath.path")
+        yield from pods.no_backsteps(host_path.get("path"), f"{prefix}hostPath.path")
+        yield from checks.one_of(
+            host_path.get("type"),
+            f"{prefix}hostPath.type",
+            values=(
+                "",
+                "BlockDevice",
+                "CharDevice",
+                "Directory",
+                "DirectoryOrCreate",
+                "File",
+                "FileOrCreate",
+                "Socket",
+            ),
         )
-    if is_set(volume.get("nfs")):
-        yield from checks.required(lookup(volume, "nfs", "server"), f"{prefix}nfs.server")
-        yield from checks.required(lookup(volume, "nfs", "path"), f"{prefix}nfs.path")
-    yield from checks.string_format(
-        lookup(volume, "nfs", "path"), f"{prefix}nfs.path", format="absolute-path"
-    )
-    yield from pods.file_mode(lookup(volume, "projected", "defaultMode"), f"{prefix}projected.defaultMode")
-    if is_set(volume.get("csi")):
-        yield from checks.required(lookup(volume, "csi", "driver"), f"{prefix}csi.driver")
-    if is_set(volume.get("iscsi")):
-        yield from checks.required(lookup(volume, "iscsi", "targetPortal"), f"{prefix}iscsi.targetPortal")
-        yield from checks.required(lookup(volume, "iscsi", "iqn"), f"{prefix}iscsi.iqn")
-    yield from checks.between(lookup(volume, "iscsi", "lun"), f"{prefix}iscsi.lun", least=0, most=255)
-    if is_set(volume.get("rbd")):
-        yield from checks.required(lookup(volume, "rbd", "monitors"), f"{prefix}rbd.monitors")
-        yield from checks.required(lookup(volume, "rbd", "image"), f"{prefix}rbd.image")
+    if (empty_dir := struct(volume, "emptyDir")) is not None:
+        yield from checks.quantity(empty_dir.get("sizeLimit"), f"{prefix}emptyDir.sizeLimit")
+    if (secret := struct(volume, "secret")) is not None:
+        if is_set(volume.get("secret")):
+            yield from checks.required(secret.get("secretName"), f"{prefix}secret.secretName")
+        yield from pods.file_mode(secret.get("defaultMode"), f"{prefix}secret.defaultMode")
+    if (config_map := struct(volume, "configMap")) is not None:
+        if is_set(volume.get("configMap")):
+            yield from checks.required(config_map.get("name"), f"{prefix}configMap.name")
+        yield from pods.file_mode(config_map.get("defaultMode"), f"{prefix}configMap.defaultMode")
+    if (persistent_volume_claim := struct(volume, "persistentVolumeClaim")) is not None and is_set(
+        volume.get("persistentVolumeClaim")
+    ):
+        yield from checks.required(
+            persistent_volume_claim.get("claimName"), f"{prefix}persistentVolumeClaim.claimName"
+        )
+    if (nfs := struct(volume, "nfs")) is not None:
+        if is_set(volume.get("nfs")):
+            yield from checks.required(nfs.get("server"), f"{prefix}nfs.server")
+            yield from checks.required(nfs.get("path"), f"{prefix}nfs.path")
+        yield from checks.string_format(nfs.get("path"), f"{prefix}nfs.path", format="absolute-path")
+    if (projected := struct(volume, "projected")) is not None:
+        yield from pods.file_mode(projected.get("defaultMode"), f"{prefix}projected.defaultMode")
+    if (csi := struct(volume, "csi")) is not None and is_set(volume.get("csi")):
+        yield from checks.required(csi.get("driver"), f"{prefix}csi.driver")
+    if (iscsi := struct(volume, "iscsi")) is not None:
+        if is_set(volume.get("iscsi")):
+            yield from checks.required(iscsi.get("targetPortal"), f"{prefix}iscsi.targetPortal")
+            yield from checks.required(iscsi.get("iqn"), f"{prefix}iscsi.iqn")
+        yield from checks.between(iscsi.get("lun"), f"{prefix}iscsi.lun", least=0, most=255)
+    if (rbd := struct(volume, "rbd")) is not None and is_set(volume.get("rbd")):
+        yield from checks.required(rbd.get("monitors"), f"{prefix}rbd.monitors")
+        yield from checks.required(rbd.get("image"), f"{prefix}rbd.image")
     if (config_map := struct(volume, "configMap")) is not None:
         yield from check_config_map_volume_source(config_map, f"{prefix}configMap.")
     if (ephemeral := struct(volume, "ephemeral")) is not None:
@@ -919,9 +910,8 @@ def validate_resource_quota(new: Json, old: Json | None = None) -> list[FieldErr
 
 def check_resource_quota_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a ResourceQuota."""
-    yield from checks.immutable(
-        lookup(new, "spec", "scopes"), f"{prefix}spec.scopes", lookup(old, "spec", "scopes")
-    )
+    if (spec := struct(new, "spec")) is not None:
+        yield from checks.immutable(spec.get("scopes"), f"{prefix}spec.scopes", lookup(old, "spec", "scopes"))
 
 
 def validate_secret(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -948,9 +938,10 @@ def validate_service(new: Json, old: Json | None = None) -> list[FieldError]:
 
 def check_service_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a Service."""
-    yield from services.kept_address(
-        lookup(new, "spec", "clusterIP"), f"{prefix}spec.clusterIP", lookup(old, "spec", "clusterIP")
-    )
+    if (spec := struct(new, "spec")) is not None:
+        yield from services.kept_address(
+            spec.get("clusterIP"), f"{prefix}spec.clusterIP", lookup(old, "spec", "clusterIP")
+        )
 
 
 def validate_service_account(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -6,39 +6,43 @@ from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.rules import checks, flows
-from apimachinery.rules.fields import Json, lookup
+from apimachinery.rules.fields import Json, lookup, struct
 from apimachinery.rules.predicates import is_set
 
 
 def check_flow_schema(flow_schema: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a FlowSchema."""
-    yield from checks.more_than(
-        lookup(flow_schema, "spec", "matchingPrecedence"), f"{prefix}spec.matchingPrecedence"
-    )
-    if (
-        lookup(flow_schema, "spec", "matchingPrecedence") == 1
-        and lookup(flow_schema, "metadata", "name") != "exempt"
-    ):
-        yield from checks.refuse(
-            lookup(flow_schema, "spec", "matchingPrecedence"),
-            f"{prefix}spec.matchingPrecedence",
-            detail="only the schema named 'exempt' may have matchingPrecedence 1",
+    if (spec := struct(flow_schema, "spec")) is not None:
+        yield from checks.more_than(spec.get("matchingPrecedence"), f"{prefix}spec.matchingPrecedence")
+        if (
+            lookup(flow_schema, "spec", "matchingPrecedence") == 1
+            and lookup(flow_schema, "metadata", "name") != "exempt"
+        ):
+            yield from checks.refuse(
+                spec.get("matchingPrecedence"),
+                f"{prefix}spec.matchingPrecedence",
+                detail="only the schema named 'exempt' may have matchingPrecedence 1",
+            )
+        yield from flows.at_most(
+            spec.get("matchingPrecedence"), f"{prefix}spec.matchingPrecedence", most=10000
         )
-    yield from flows.at_most(
-        lookup(flow_schema, "spec", "matchingPrecedence"), f"{prefix}spec.matchingPrecedence", most=10000
-    )
-    if is_set(lookup(flow_schema, "spec", "distinguisherMethod")):
+    if (distinguisher_method := struct(flow_schema, "spec", "distinguisherMethod")) is not None and is_set(
+        lookup(flow_schema, "spec", "distinguisherMethod")
+    ):
         yield from checks.one_of(
-            lookup(flow_schema, "spec", "distinguisherMethod", "type"),
+            distinguisher_method.get("type"),
             f"{prefix}spec.distinguisherMethod.type",
             values=("ByNamespace", "ByUser"),
             optional=False,
         )
-    yield from checks.required(
-        lookup(flow_schema, "spec", "priorityLevelConfiguration", "name"),
-        f"{prefix}spec.priorityLevelConfiguration.name",
-    )
-    yield from flows.rules(lookup(flow_schema, "spec", "rules"), f"{prefix}spec.rules")
+    if (
+        priority_level_configuration := struct(flow_schema, "spec", "priorityLevelConfiguration")
+    ) is not None:
+        yield from checks.required(
+            priority_level_configuration.get("name"), f"{prefix}spec.priorityLevelConfiguration.name"
+        )
+    if (spec := struct(flow_schema, "spec")) is not None:
+        yield from flows.rules(spec.get("rules"), f"{prefix}spec.rules")
 
 
 def check_priority_level_configuration(

@@ -13,10 +13,10 @@ from apimachinery.rules.predicates import is_set
 def check_ingress(ingress: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an Ingress."""
     yield from networks.ingress_backends(ingress.get("spec"), f"{prefix}spec")
-    yield from checks.string_format(
-        lookup(ingress, "spec", "ingressClassName"), f"{prefix}spec.ingressClassName", format="dns-subdomain"
-    )
     if (spec := struct(ingress, "spec")) is not None:
+        yield from checks.string_format(
+            spec.get("ingressClassName"), f"{prefix}spec.ingressClassName", format="dns-subdomain"
+        )
         for tl_index, tl in numbered(spec, "tls"):
             yield from networks.host(tl.get("hosts"), f"{prefix}spec.tls[{tl_index}].hosts")
         yield from check_ingress_spec(spec, f"{prefix}spec.")
@@ -24,46 +24,34 @@ def check_ingress(ingress: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_ingress_class(ingress_class: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an IngressClass."""
-    yield from checks.required(lookup(ingress_class, "spec", "controller"), f"{prefix}spec.controller")
-    yield from networks.controller_name(
-        lookup(ingress_class, "spec", "controller"), f"{prefix}spec.controller"
-    )
-    if is_set(lookup(ingress_class, "spec", "parameters")):
-        yield from checks.required(
-            lookup(ingress_class, "spec", "parameters", "kind"), f"{prefix}spec.parameters.kind"
+    if (spec := struct(ingress_class, "spec")) is not None:
+        yield from checks.required(spec.get("controller"), f"{prefix}spec.controller")
+        yield from networks.controller_name(spec.get("controller"), f"{prefix}spec.controller")
+    if (parameters := struct(ingress_class, "spec", "parameters")) is not None:
+        if is_set(lookup(ingress_class, "spec", "parameters")):
+            yield from checks.required(parameters.get("kind"), f"{prefix}spec.parameters.kind")
+            yield from checks.required(parameters.get("name"), f"{prefix}spec.parameters.name")
+        yield from checks.one_of(
+            parameters.get("scope"), f"{prefix}spec.parameters.scope", values=("Cluster", "Namespace")
         )
-        yield from checks.required(
-            lookup(ingress_class, "spec", "parameters", "name"), f"{prefix}spec.parameters.name"
-        )
-    yield from checks.one_of(
-        lookup(ingress_class, "spec", "parameters", "scope"),
-        f"{prefix}spec.parameters.scope",
-        values=("Cluster", "Namespace"),
-    )
-    if lookup(ingress_class, "spec", "parameters", "scope") == "Namespace" and not is_set(
-        lookup(ingress_class, "spec", "parameters", "namespace")
-    ):
-        yield from checks.demand(
-            lookup(ingress_class, "spec", "parameters", "namespace"),
-            f"{prefix}spec.parameters.namespace",
-            detail="`parameters.scope` is set to 'Namespace'",
-        )
+        if lookup(ingress_class, "spec", "parameters", "scope") == "Namespace" and not is_set(
+            lookup(ingress_class, "spec", "parameters", "namespace")
+        ):
+            yield from checks.demand(
+                parameters.get("namespace"),
+                f"{prefix}spec.parameters.namespace",
+                detail="`parameters.scope` is set to 'Namespace'",
+            )
 
 
 def check_network_policy(network_policy: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicy."""
-    yield from checks.label_selector(
-        lookup(network_policy, "spec", "podSelector"), f"{prefix}spec.podSelector"
-    )
-    yield from checks.no_more_than(
-        lookup(network_policy, "spec", "policyTypes"), f"{prefix}spec.policyTypes", limit=2
-    )
-    yield from checks.items_one_of(
-        lookup(network_policy, "spec", "policyTypes"),
-        f"{prefix}spec.policyTypes",
-        values=("Egress", "Ingress"),
-    )
     if (spec := struct(network_policy, "spec")) is not None:
+        yield from checks.label_selector(spec.get("podSelector"), f"{prefix}spec.podSelector")
+        yield from checks.no_more_than(spec.get("policyTypes"), f"{prefix}spec.policyTypes", limit=2)
+        yield from checks.items_one_of(
+            spec.get("policyTypes"), f"{prefix}spec.policyTypes", values=("Egress", "Ingress")
+        )
         yield from check_network_policy_spec(spec, f"{prefix}spec.")
 
 
@@ -90,9 +78,9 @@ def check_http_ingress_rule_value(http_ingress_rule_value: Json, prefix: str) ->
 def check_ingress_rule(ingress_rule: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an IngressRule."""
     yield from networks.rule_host(ingress_rule.get("host"), f"{prefix}host")
-    if is_set(ingress_rule.get("http")):
-        yield from checks.required(lookup(ingress_rule, "http", "paths"), f"{prefix}http.paths")
     if (http := struct(ingress_rule, "http")) is not None:
+        if is_set(ingress_rule.get("http")):
+            yield from checks.required(http.get("paths"), f"{prefix}http.paths")
         yield from check_http_ingress_rule_value(http, f"{prefix}http.")
 
 
@@ -124,14 +112,11 @@ def check_network_policy_peer(network_policy_peer: Json, prefix: str) -> Iterato
     yield from checks.label_selector(
         network_policy_peer.get("namespaceSelector"), f"{prefix}namespaceSelector"
     )
-    if is_set(network_policy_peer.get("ipBlock")):
-        yield from checks.required(lookup(network_policy_peer, "ipBlock", "cidr"), f"{prefix}ipBlock.cidr")
-    yield from checks.string_format(
-        lookup(network_policy_peer, "ipBlock", "cidr"), f"{prefix}ipBlock.cidr", format="cidr"
-    )
-    yield from checks.items_format(
-        lookup(network_policy_peer, "ipBlock", "except"), f"{prefix}ipBlock.except", format="cidr"
-    )
+    if (ip_block := struct(network_policy_peer, "ipBlock")) is not None:
+        if is_set(network_policy_peer.get("ipBlock")):
+            yield from checks.required(ip_block.get("cidr"), f"{prefix}ipBlock.cidr")
+        yield from checks.string_format(ip_block.get("cidr"), f"{prefix}ipBlock.cidr", format="cidr")
+        yield from checks.items_format(ip_block.get("except"), f"{prefix}ipBlock.except", format="cidr")
     yield from networks.one_peer(network_policy_peer, prefix.removesuffix("."))
 
 
@@ -167,9 +152,10 @@ def validate_ingress_class(new: Json, old: Json | None = None) -> list[FieldErro
 
 def check_ingress_class_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in an IngressClass."""
-    yield from checks.immutable(
-        lookup(new, "spec", "controller"), f"{prefix}spec.controller", lookup(old, "spec", "controller")
-    )
+    if (spec := struct(new, "spec")) is not None:
+        yield from checks.immutable(
+            spec.get("controller"), f"{prefix}spec.controller", lookup(old, "spec", "controller")
+        )
 
 
 def validate_network_policy(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, lookup
+from apimachinery.rules.fields import Json, lookup, struct
 from apimachinery.rules.predicates import is_set
 
 
@@ -20,26 +20,17 @@ def check_pod_disruption_budget(pod_disruption_budget: Json, prefix: str) -> Ite
             f"{prefix}spec",
             detail="minAvailable and maxUnavailable cannot be both set",
         )
-    yield from checks.int_or_percent(
-        lookup(pod_disruption_budget, "spec", "minAvailable"), f"{prefix}spec.minAvailable"
-    )
-    yield from checks.at_most_100_percent(
-        lookup(pod_disruption_budget, "spec", "minAvailable"), f"{prefix}spec.minAvailable"
-    )
-    yield from checks.int_or_percent(
-        lookup(pod_disruption_budget, "spec", "maxUnavailable"), f"{prefix}spec.maxUnavailable"
-    )
-    yield from checks.at_most_100_percent(
-        lookup(pod_disruption_budget, "spec", "maxUnavailable"), f"{prefix}spec.maxUnavailable"
-    )
-    yield from checks.label_selector(
-        lookup(pod_disruption_budget, "spec", "selector"), f"{prefix}spec.selector"
-    )
-    yield from checks.one_of(
-        lookup(pod_disruption_budget, "spec", "unhealthyPodEvictionPolicy"),
-        f"{prefix}spec.unhealthyPodEvictionPolicy",
-        values=("AlwaysAllow", "IfHealthyBudget"),
-    )
+    if (spec := struct(pod_disruption_budget, "spec")) is not None:
+        yield from checks.int_or_percent(spec.get("minAvailable"), f"{prefix}spec.minAvailable")
+        yield from checks.at_most_100_percent(spec.get("minAvailable"), f"{prefix}spec.minAvailable")
+        yield from checks.int_or_percent(spec.get("maxUnavailable"), f"{prefix}spec.maxUnavailable")
+        yield from checks.at_most_100_percent(spec.get("maxUnavailable"), f"{prefix}spec.maxUnavailable")
+        yield from checks.label_selector(spec.get("selector"), f"{prefix}spec.selector")
+        yield from checks.one_of(
+            spec.get("unhealthyPodEvictionPolicy"),
+            f"{prefix}spec.unhealthyPodEvictionPolicy",
+            values=("AlwaysAllow", "IfHealthyBudget"),
+        )
 
 
 def validate_pod_disruption_budget(new: Json, old: Json | None = None) -> list[FieldError]:

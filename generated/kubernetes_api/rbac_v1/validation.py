@@ -13,13 +13,13 @@ from apimachinery.rules.predicates import is_set
 def check_cluster_role(cluster_role: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ClusterRole."""
     yield from access.role_rules(cluster_role.get("rules"), f"{prefix}rules", namespaced=False)
-    if is_set(cluster_role.get("aggregationRule")):
-        yield from checks.required(
-            lookup(cluster_role, "aggregationRule", "clusterRoleSelectors"),
-            f"{prefix}aggregationRule.clusterRoleSelectors",
-            detail="at least one clusterRoleSelector required if aggregationRule is non-nil",
-        )
     if (aggregation_rule := struct(cluster_role, "aggregationRule")) is not None:
+        if is_set(cluster_role.get("aggregationRule")):
+            yield from checks.required(
+                aggregation_rule.get("clusterRoleSelectors"),
+                f"{prefix}aggregationRule.clusterRoleSelectors",
+                detail="at least one clusterRoleSelector required if aggregationRule is non-nil",
+            )
         for cluster_role_selector_index, cluster_role_selector in numbered(
             aggregation_rule, "clusterRoleSelectors"
         ):

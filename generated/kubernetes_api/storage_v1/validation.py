@@ -11,16 +11,17 @@ from apimachinery.rules.fields import Json, lookup, numbered, struct
 
 def check_csi_driver(csi_driver: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a CSIDriver."""
-    yield from checks.items_one_of(
-        lookup(csi_driver, "spec", "volumeLifecycleModes"),
-        f"{prefix}spec.volumeLifecycleModes",
-        values=("Ephemeral", "Persistent"),
-    )
-    yield from checks.one_of(
-        lookup(csi_driver, "spec", "fsGroupPolicy"),
-        f"{prefix}spec.fsGroupPolicy",
-        values=("File", "None", "ReadWriteOnceWithFSType"),
-    )
+    if (spec := struct(csi_driver, "spec")) is not None:
+        yield from checks.items_one_of(
+            spec.get("volumeLifecycleModes"),
+            f"{prefix}spec.volumeLifecycleModes",
+            values=("Ephemeral", "Persistent"),
+        )
+        yield from checks.one_of(
+            spec.get("fsGroupPolicy"),
+            f"{prefix}spec.fsGroupPolicy",
+            values=("File", "None", "ReadWriteOnceWithFSType"),
+        )
 
 
 def check_csi_node(csi_node: Json, prefix: str) -> Iterator[FieldError]:
@@ -29,7 +30,7 @@ def check_csi_node(csi_node: Json, prefix: str) -> Iterator[FieldError]:
         for driver_index, driver in numbered(spec, "drivers"):
             yield from checks.required(driver.get("name"), f"{prefix}spec.drivers[{driver_index}].name")
             yield from checks.required(driver.get("nodeID"), f"{prefix}spec.drivers[{driver_index}].nodeID")
-    yield from checks.unique(lookup(csi_node, "spec", "drivers"), f"{prefix}spec.drivers", key="name")
+        yield from checks.unique(spec.get("drivers"), f"{prefix}spec.drivers", key="name")
 
 
 def check_csi_storage_capacity(csi_storage_capacity: Json, prefix: str) -> Iterator[FieldError]:
@@ -60,8 +61,9 @@ def check_storage_class(storage_class: Json, prefix: str) -> Iterator[FieldError
 
 def check_volume_attachment(volume_attachment: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a VolumeAttachment."""
-    yield from checks.required(lookup(volume_attachment, "spec", "attacher"), f"{prefix}spec.attacher")
-    yield from checks.required(lookup(volume_attachment, "spec", "nodeName"), f"{prefix}spec.nodeName")
+    if (spec := struct(volume_attachment, "spec")) is not None:
+        yield from checks.required(spec.get("attacher"), f"{prefix}spec.attacher")
+        yield from checks.required(spec.get("nodeName"), f"{prefix}spec.nodeName")
 
 
 def check_volume_attributes_class(volume_attributes_class: Json, prefix: str) -> Iterator[FieldError]:
@@ -79,16 +81,15 @@ def validate_csi_driver(new: Json, old: Json | None = None) -> list[FieldError]:
 
 def check_csi_driver_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a CSIDriver."""
-    yield from checks.immutable(
-        lookup(new, "spec", "attachRequired"),
-        f"{prefix}spec.attachRequired",
-        lookup(old, "spec", "attachRequired"),
-    )
-    yield from checks.immutable(
-        lookup(new, "spec", "volumeLifecycleModes"),
-        f"{prefix}spec.volumeLifecycleModes",
-        lookup(old, "spec", "volumeLifecycleModes"),
-    )
+    if (spec := struct(new, "spec")) is not None:
+        yield from checks.immutable(
+            spec.get("attachRequired"), f"{prefix}spec.attachRequired", lookup(old, "spec", "attachRequired")
+        )
+        yield from checks.immutable(
+            spec.get("volumeLifecycleModes"),
+            f"{prefix}spec.volumeLifecycleModes",
+            lookup(old, "spec", "volumeLifecycleModes"),
+        )
 
 
 def validate_csi_node(new: Json, old: Json | None = None) -> list[FieldError]:

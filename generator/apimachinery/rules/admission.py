@@ -221,7 +221,6 @@ def match_conditions(value: Any, path: str) -> Errors:
 
 def variables(value: Any, path: str) -> Errors:
     """Variables have expressions and names that are identifiers."""
-    seen = set()
     for index, variable in numbered({"": value}, ""):
         place = f"{path}[{index}]"
         name = variable.get("name") or ""
@@ -229,9 +228,6 @@ def variables(value: Any, path: str) -> Errors:
             yield required_error(f"{place}.name", "name is not specified")
         elif not is_cel_identifier(name):
             yield invalid_value(f"{place}.name", name, "must be a valid CEL identifier")
-        if name and name in seen:
-            yield duplicate(f"{place}.name", name)
-        seen.add(name)
         if not str(variable.get("expression") or "").strip():
             yield required_error(f"{place}.expression", "expression is not specified")
 
@@ -260,10 +256,6 @@ def validations(value: Any, path: str) -> Errors:
             yield invalid_value(f"{place}.message", message, "message must be non-empty if specified")
         elif "\n" in message.strip():
             yield invalid_value(f"{place}.message", message, "must not contain line breaks")
-        elif "\n" in str(validation.get("expression") or "").strip() and not message:
-            yield required_error(
-                f"{place}.message", "message must be specified if expression contains line breaks"
-            )
         reason = validation.get("reason")
         if reason is not None and reason not in _REASONS:
             yield not_supported(f"{place}.reason", reason, _REASONS)

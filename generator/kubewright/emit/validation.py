@@ -200,15 +200,13 @@ class _Module:
         self.checks.add(module_name)
         steps = rule.target.steps
         anchor = scope.anchor(rule.target)
-        if steps and isinstance(steps[-1], Key):
-            headers, place = _walk(scope, anchor)
-            owner, keys = scope.variable(anchor), [s.name for s in steps[len(anchor) :] if isinstance(s, Key)]
-            value = (
-                f"{owner}.get({literal(keys[0])})"
-                if len(keys) == 1
-                else f"{scope.use('lookup')}({owner}, {', '.join(literal(key) for key in keys)})"
-            )
-            place = _below(place, keys)
+        last = steps[-1] if steps else None
+        if isinstance(
+            last, Key
+        ):  # a check of a field says nothing where the object that has the field is missing
+            headers, place = _walk(scope, steps[:-1])
+            value = f"{scope.variable(steps[:-1])}.get({literal(last.name)})"
+            place = _below(place, (last.name,))
         else:
             headers, place = _walk(scope, steps)
             value = scope.variable(steps)
