@@ -1,0 +1,319 @@
+"""Label and field selectors: parsed once, then asked of every object.
+
+Grammar of label selectors (meta/v1): requirements joined by commas, each ``key``, ``!key``,
+``key = value`` (also ``==``, ``!=``), ``key in (a, b)``, ``key notin (a, b)``, ``key > 1``, ``key < 1``. A
+negative requirement also holds for objects that lack the label. Field selectors know ``=``, ``==`` and ``!=``
+only; a backslash escapes ``\\``, ``,`` and ``=`` in their values.
+Faults are ``SelectorError`` in kube-apiserver's words; a server answers them with 400.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from apimachinery.meta.names import label_value_faults, qualified_name_faults
+from apimachinery.meta.printing import go_quote
+
+Labels = Mapping[str, str]
+
+
+class SelectorError(ValueError):
+    """A selector that cannot be read; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """``key`` of a label, one of the operators ``in notin exists ! > <``, and its values, sorted."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Labels) -> bool:
+        """Whether labels meet the requirement."""
+        value = labels.get(self.key)
+        match self.operator:
+            case "in":
+                return value in self.values
+            case "notin":
+                return value is None or value not in self.values
+            case "exists":
+                return value is not None
+            case "!":
+                return value is None
+        if value is None or (number := _integer(value)) is None:
+            return False
+        bound = int(self.values[0])
+        return number > bound if self.operator == ">" else number < bound
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """Requirements that must all hold; none at all select everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Labels) -> bool:
+        """Whether labels meet all requirements."""
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+
+EVERYTHING = LabelSelector()
+_SPECIAL = "=!(),><"
+_TOKENS = frozenset({")", ",", "!", "==", "=", ">", "<", "!=", "("})
+_BINARY = "in, notin, =, ==, !=, gt, lt"
+_END = "end"
+
+
+def parse_label_selector(text: str) -> LabelSelector:
+    """Read a label selector. Raises SelectorError."""
+    if not text:
+        return EVERYTHING
+    return LabelSelector(tuple(sorted(_Parser(text).parse(), key=lambda r: r.key)))
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """Pairs of a token (``word``, ``end`` or the symbol itself) and its text."""
+    place, length = 0, len(text)
+    while place < length:
+        char = text[place]
+        if char in " \t\r\n":
+            place += 1
+            continue
+        start = place
+        if char in _SPECIAL:
+            # The longest run of symbols whose beginning is a token.
+            place += 1
+            while place < length and text[start : place + 1] in _TOKENS:
+                place += 1
+            yield text[start:place], text[start:place]
+            continue
+        while place < length and text[place] not in _SPECIAL and text[place] not in " \t\r\n":
+            place += 1
+        word = text[start:place]
+        yield (word if word in ("in", "notin") else "word"), word
+    yield _END, ""
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_tokens(text))
+        self._place = 0
+
+    def parse(self) -> Iterator[Requirement]:
+        while True:
+            token, literal = self._look()
+            if token == _END:
+                return
+            if token not in ("word", "!"):
+                raise SelectorError(f"found '{literal}', expected: !, identifier, or 'end of string'")
+            try:
+                yield self._requirement()
+            except SelectorError as fault:
+                raise SelectorError(f"unable to parse requirement: {fault}") from None
+            token, literal = self._take()
+            if token == _END:
+                return
+            if token != ",":
+                raise SelectorError(f"found '{literal}', expected: ',' or 'end of string'")
+            token, literal = self._look()
+            if token not in ("word", "!"):
+                raise SelectorError(f"found '{literal}', expected: identifier after ','")
+
+    def _look(self, *, operators: bool = False) -> tuple[str, str]:
+        token, literal = self._tokens[self._place]
+        if not operators and token in ("in", "notin"):
+            token = "word"
+        return token, literal
+
+    def _take(self, *, operators: bool = False) -> tuple[str, str]:
+        found = self._look(operators=operators)
+        if self._place < len(self._tokens) - 1:
+            self._place += 1
+        return found
+
+    def _requirement(self) -> Requirement:
+        absent = False
+        token, key = self._take()
+        if token == "!":
+            absent = True
+            token, key = self._take()
+        if token != "word":
+            raise SelectorError(f"found '{key}', expected: identifier")
+        if faults := qualified_name_faults(key):
+            raise SelectorError(f"key: Invalid value: {go_quote(key)}: {'; '.join(faults)}")
+        if absent:
+            return Requirement(key, "!")
+        if self._look()[0] in (_END, ","):
+            return Requirement(key, "exists")
+        operator, literal = self._take(operators=True)
+        match operator:
+            case "in" | "notin":
+                return _checked(key, operator, self._values())
+            case "=" | "==":
+                return _checked(key, "in", self._exact_value())
+            case "!=":
+                return _checked(key, "notin", self._exact_value())
+            case ">" | "<":
+                return _checked(key, operator, self._exact_value())
+        raise SelectorError(f"found '{literal}', expected: {_BINARY}")
+
+    def _values(self) -> list[str]:
+        token, literal = self._take()
+        if token != "(":
+            raise SelectorError(f"found '{literal}' expected: '('")
+        token, literal = self._look()
+        if token == ")":
+            self._take()
+            return []
+        if token not in ("word", ","):
+            raise SelectorError(f"found '{literal}', expected: ',', ')' or identifier")
+        values = self._listed()
+        token, literal = self._take()
+        if token != ")":
+            raise SelectorError(f"found '{literal}', expected: ')'")
+        return values
+
+    def _listed(self) -> list[str]:
+        values: list[str] = []
+        while True:
+            token, literal = self._take()
+            if token == "word":
+                values.append(literal)
+                token, literal = self._look()
+                if token == ")":
+                    return values
+                if token != ",":
+                    raise SelectorError(f"found '{literal}', expected: ',' or ')'")
+            elif token == ",":
+                if not values:
+                    values.append("")
+                token, _ = self._look()
+                if token == ")":
+                    return [*values, ""]
+                if token == ",":
+                    self._take()
+                    values.append("")
+            else:
+                raise SelectorError(f"found '{literal}', expected: ',', or identifier")
+
+    def _exact_value(self) -> list[str]:
+        if self._look()[0] in (_END, ","):
+            return [""]
+        token, literal = self._take()
+        if token != "word":
+            raise SelectorError(f"found '{literal}', expected: identifier")
+        return [literal]
+
+
+def _checked(key: str, operator: str, values: list[str]) -> Requirement:
+    values = sorted(set(values))
+    faults: list[str] = []
+    if not values:
+        faults.append("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
+    for index, value in enumerate(values):
+        if operator in "><" and _integer(value) is None:
+            faults.append(
+                f"values[{index}]: Invalid value: {go_quote(value)}: "
+                "for 'Gt', 'Lt' operators, the value must be an integer"
+            )
+        if wrong := label_value_faults(value):
+            faults.append(f"values[{index}][{key}]: Invalid value: {go_quote(value)}: {'; '.join(wrong)}")
+    if faults:
+        raise SelectorError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
+    return Requirement(key, operator, tuple(values))
+
+
+def _integer(text: str) -> int | None:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        return None
+    number = int(text)
+    return number if -(1 << 63) <= number < 1 << 63 else None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTerm:
+    """``field`` must equal ``value``, or must not."""
+
+    field: str
+    value: str
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSelector:
+    """Terms that must all hold."""
+
+    terms: tuple[FieldTerm, ...] = ()
+
+    def matches(self, value_of: Callable[[str], str]) -> bool:
+        """Whether an object, asked by ``value_of`` for a field's text, meets all terms."""
+        return all((value_of(term.field) == term.value) != term.negated for term in self.terms)
+
+    def exact(self, field: str) -> str | None:
+        """The value that the terms demand of a field; None where they leave it open."""
+        for term in self.terms:
+            if term.field == field and not term.negated:
+                return term.value
+        return None
+
+
+def parse_field_selector(text: str) -> FieldSelector:
+    """Read a field selector. Raises SelectorError."""
+    terms: list[FieldTerm] = []
+    for part in _split(text):
+        if not part:
+            continue
+        found = _operator(part)
+        if found is None:
+            raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
+        place, operator = found
+        value = _unescape(part[place + len(operator) :])
+        terms.append(FieldTerm(part[:place], value, operator == "!="))
+    return FieldSelector(tuple(sorted(terms, key=lambda term: (term.field, term.value, term.negated))))
+
+
+def _split(text: str) -> Iterator[str]:
+    """The terms between commas that no backslash escapes."""
+    start, escaped = 0, False
+    for place, char in enumerate(text):
+        if escaped:
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char == ",":
+            yield text[start:place]
+            start = place + 1
+    yield text[start:]
+
+
+def _operator(part: str) -> tuple[int, str] | None:
+    for place in range(len(part)):
+        for operator in ("!=", "==", "="):
+            if part.startswith(operator, place):
+                return place, operator
+    return None
+
+
+def _unescape(text: str) -> str:
+    if not any(char in text for char in "\\,="):
+        return text
+    found: list[str] = []
+    escaped = False
+    for char in text:
+        if escaped:
+            if char not in "\\,=":
+                raise SelectorError(f"invalid field selector: invalid escape sequence: \\{char}")
+            found.append(char)
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char in ",=":
+            raise SelectorError(f"invalid field selector: unescaped rune in value: {char}")
+        else:
+            found.append(char)
+    if escaped:
+        raise SelectorError("invalid field selector: invalid escape sequence: \\")
+    return "".join(found)

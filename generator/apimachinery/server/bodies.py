@@ -1,0 +1,174 @@
+"""Request bodies: from bytes of a media type to an object of the kind that the path names.
+
+What is refused on the way, in order: the media type (415); bytes that cannot be decoded, or that do not say
+what they are; another kind or version; a value that does not fit the kind (400). What the kind does not know is
+dropped, and told as ``fieldValidation`` says: not at all, as warnings, or as a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from apimachinery.meta.errors import ApiError, bad_request, unsupported_media_type
+from apimachinery.meta.field_errors import invalid, invalid_value
+from apimachinery.meta.printing import go_quote
+from apimachinery.server.codecs import Codec, Codecs
+from apimachinery.server.hooks import Json
+from apimachinery.server.http import Request
+from apimachinery.server.served import Served
+from apimachinery.strict_fields import duplicate_fields, field_texts
+from apimachinery.wire.json import DecodeFault, type_name
+
+SHOWN_BYTES = 30
+_TYPE_META = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+IsKind = Callable[[str, str], bool]
+"""Whether an apiVersion has a built-in kind."""
+
+
+def codec_of(request: Request, codecs: Codecs) -> Codec:
+    """The codec of a request's body; JSON where nothing is said. Raises ApiError 415."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    codec = codecs.reading(media_type or "application/json")
+    if codec is None:
+        raise unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: "
+            + ", ".join(codecs.media_types)
+        )
+    return codec
+
+
+def read_body(request: Request, codecs: Codecs, served: Served, is_kind: IsKind) -> tuple[Json, list[str]]:
+    """The object of a body, and the keys that stand in it twice. Raises ApiError 400, 415, 422."""
+    codec = codec_of(request, codecs)
+    data = request.body
+    duplicates: list[str] = []
+    try:
+        value = codec.decode(data, duplicates)
+    except DecodeFault as fault:
+        raise _unrecognized(served.kind, codec.explain(str(fault)), data) from None
+    value = {} if value is None else value
+    _name_kind(value, codec, data, served, is_kind)
+    if codec.checks_duplicates and not duplicates:
+        duplicates = field_texts(duplicate_fields(data, value), [])
+    return value, duplicates
+
+
+def _name_kind(value: Any, codec: Codec, data: bytes, served: Served, is_kind: IsKind) -> None:
+    """Sees to it that the value is an object of the kind, and fills in what the path says."""
+    kind_name = served.kind
+    if not isinstance(value, dict):
+        fault = f"json: cannot unmarshal {type_name(value)} into Go value of type {_TYPE_META}"
+        raise _unrecognized(kind_name, codec.explain(fault), data)
+    for name in ("apiVersion", "kind"):
+        if not isinstance(value.get(name, ""), str) and value[name] is not None:
+            fault = (
+                f"json: cannot unmarshal {type_name(value[name])} into Go struct field .{name} of type string"
+            )
+            raise _unrecognized(kind_name, codec.explain(fault), data)
+    kind, api_version = value.get("kind") or "", value.get("apiVersion") or ""
+    if kind == served.kind and api_version == served.api_version:
+        return
+    if served.typed:
+        value["kind"] = kind = kind or served.kind
+        value["apiVersion"] = api_version = api_version or served.api_version
+        if kind != served.kind or api_version != served.api_version:
+            raise _wrong_kind(kind, api_version, served, is_kind)
+        return
+    if not kind:
+        text = data.decode("utf-8", "replace")
+        raise _unrecognized(kind_name, f"Object 'Kind' is missing in '{text}'", data)
+    if api_version != served.api_version:
+        raise wrong_version(api_version, served)
+    metadata = value.get("metadata")
+    name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+    raise invalid(kind, served.group, name, [invalid_value("kind", kind, f"must be {served.kind}")])
+
+
+def wrong_version(api_version: str, served: Served) -> ApiError:
+    """400: an object of another version than the path's."""
+    return bad_request(
+        f"the API version in the data ({api_version}) does not match the expected API version "
+        f"({served.api_version})"
+    )
+
+
+def _wrong_kind(kind: str, api_version: str, served: Served, is_kind: IsKind) -> ApiError:
+    group, _, version = api_version.rpartition("/")
+    if kind == served.kind and group == served.group and is_kind(api_version, kind):
+        return wrong_version(api_version, served)
+    if is_kind(api_version, kind):
+        into = f"{internal_package(served.group)}.{served.kind}"
+        fault = f"converting ({version}.{kind}) to ({into}): unknown conversion"
+    else:
+        scheme = "pkg/api/legacyscheme/scheme.go:30"
+        wanted = f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)}"
+        fault = f"{wanted} in scheme {go_quote(scheme)}"
+    return cannot_handle(kind, version, served.kind, fault)
+
+
+def internal_package(group: str) -> str:
+    """The package of a group's internal types, as messages name it."""
+    return {"": "core", "events.k8s.io": "core"}.get(group, group.partition(".")[0])
+
+
+def cannot_handle(kind: str, version: str, wanted: str, fault: str) -> ApiError:
+    """400: an object that is recognized and cannot be read as what is wanted."""
+    return bad_request(f"{kind} in version {go_quote(version)} cannot be handled as a {wanted}: {fault}")
+
+
+def _unrecognized(kind: str, fault: str, data: bytes) -> ApiError:
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {kind}): {fault} ({_summary(data)})"
+    )
+
+
+def _summary(data: bytes) -> str:
+    if not data:
+        return "<empty>"
+    shown, more = data[:SHOWN_BYTES], " ..." if len(data) > SHOWN_BYTES else ""
+    return (shown.decode("utf-8", "replace") if data.startswith(b"{") else shown.hex()) + more
+
+
+def bring_into_form(
+    obj: Json, served: Served, validation: str, duplicates: Collection[str], warnings: list[str]
+) -> None:
+    """Reads an object as its kind: checks types, drops what is unknown, fills in defaults; in place.
+
+    Adds to ``warnings``. Raises ApiError 400.
+    """
+    compiled = served.compiled
+    schema = compiled.schema
+    if fault := schema.decode_fault(obj):
+        raise cannot_handle(served.kind, served.version, served.kind, fault)
+    if unknown := unknown_faults(obj, served, validation, duplicates, warnings):
+        text = ", ".join(unknown)
+        raise cannot_handle(served.kind, served.version, served.kind, f"strict decoding error: {text}")
+    finish_form(obj, served)
+
+
+def unknown_faults(
+    obj: Json, served: Served, validation: str, duplicates: Collection[str], warnings: list[str]
+) -> list[str]:
+    """Drops unknown fields, and gives those that ``Strict`` refuses; ``Warn`` makes them warnings."""
+    dropped = served.compiled.schema.prune(obj)
+    if (not dropped and not duplicates) or validation == "Ignore":
+        return []
+    texts = [*duplicates, *field_texts([], dropped)]
+    if validation == "Strict":
+        return texts
+    warnings.extend(texts)
+    return []
+
+
+def finish_form(obj: Json, served: Served) -> None:
+    """Typed form and defaults."""
+    compiled = served.compiled
+    if compiled.to_form is not None:
+        compiled.to_form(obj)
+    if compiled.defaulter is not None:
+        compiled.defaulter(obj)
+    elif not served.typed:
+        compiled.schema.default(obj)

@@ -1,0 +1,174 @@
+"""Hooks of the built-in kinds: field labels, and the little that a kind's registry does alone."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+
+from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
+from apimachinery.crd.defaults import prepare_crd_for_update
+from apimachinery.meta.names import dns_label_name
+from apimachinery.server.hooks import BUILTIN, FieldValue, Hooks, Json
+
+
+def _spec(obj: Json) -> Json:
+    found = obj.get("spec")
+    return found if isinstance(found, dict) else obj.setdefault("spec", {})
+
+
+def _keep_namespace(obj: Json, old: Json) -> None:
+    # Its finalizers change through the finalize subresource only.
+    if "spec" in old:
+        obj["spec"] = old["spec"]
+    else:
+        obj.pop("spec", None)
+    metadata = obj["metadata"]
+    labels = metadata.get("labels") or {}
+    metadata["labels"] = {**labels, "kubernetes.io/metadata.name": metadata["name"]}
+
+
+def _terminate_namespace(obj: Json, now: str) -> None:
+    obj.setdefault("status", {})["phase"] = "Terminating"
+
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+
+
+def _terminate_definition(obj: Json, now: str) -> None:
+    metadata = obj["metadata"]
+    finalizers = metadata.get("finalizers") or []
+    if CLEANUP not in finalizers:
+        metadata["finalizers"] = [*finalizers, CLEANUP]
+    status = obj.setdefault("status", {})
+    conditions = [c for c in status.get("conditions") or [] if c.get("type") != "Terminating"]
+    status["conditions"] = [
+        *conditions,
+        {
+            "type": "Terminating",
+            "status": "True",
+            "lastTransitionTime": now,
+            "reason": "InstanceDeletionPending",
+            "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        },
+    ]
+
+
+def _allocate(service: Json) -> None:
+    """A cluster address, and node ports where the type wants them. There is no allocator: what stands for
+    addresses is drawn by chance from the usual ranges, as no proxy routes to them."""
+    spec = _spec(service)
+    if spec.get("type") == "ExternalName":
+        return
+    if not spec.get("clusterIP"):
+        number = secrets.randbelow((1 << 16) - 512) + 256
+        spec["clusterIP"] = f"10.96.{number >> 8}.{number & 255}"
+    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    if spec.get("type") in ("NodePort", "LoadBalancer"):
+        for port in spec.get("ports") or []:
+            if isinstance(port, dict) and not port.get("nodePort"):
+                port["nodePort"] = 30000 + secrets.randbelow(2768)
+
+
+_ALLOCATED = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
+
+
+def _keep_allocated(service: Json, old: Json) -> None:
+    spec, old_spec = _spec(service), old.get("spec") or {}
+    if spec.get("type") == "ExternalName":
+        return
+    for key in _ALLOCATED:
+        if key in old_spec and not spec.get(key):
+            spec[key] = old_spec[key]
+    old_ports = {
+        (port.get("port"), port.get("protocol")): port.get("nodePort") for port in old_spec.get("ports") or []
+    }
+    if spec.get("type") in ("NodePort", "LoadBalancer"):
+        for port in spec.get("ports") or []:
+            known = old_ports.get((port.get("port"), port.get("protocol")))
+            if known and not port.get("nodePort"):
+                port["nodePort"] = known
+    _allocate(service)
+
+
+def _field(name: str, *fields: str) -> dict[str, str | FieldValue]:
+    return {f"{name}.{field}": f"{name}.{field}" for field in fields}
+
+
+def _flag(*path: str) -> FieldValue:
+    def read(obj: Json) -> str:
+        value: object = obj
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        return "true" if value else "false"
+
+    return read
+
+
+def _event_source(obj: Json) -> str:
+    source = obj.get("source") or obj.get("deprecatedSource") or {}
+    return str(
+        source.get("component") or obj.get("reportingComponent") or obj.get("reportingController") or ""
+    )
+
+
+def _reporting(obj: Json) -> str:
+    return str(obj.get("reportingComponent") or obj.get("reportingController") or "")
+
+
+_OBJECT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_EVENT: dict[str, str | FieldValue] = {
+    "reason": "reason",
+    "type": "type",
+    "source": _event_source,
+    "reportingComponent": _reporting,
+}
+
+HOOKS: dict[tuple[str, str], Hooks] = {
+    ("", "Namespace"): replace(
+        BUILTIN,
+        name_rule=dns_label_name,
+        selectable={"status.phase": "status.phase", "name": "metadata.name"},
+        prepare_update=_keep_namespace,
+        terminate=_terminate_namespace,
+    ),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): replace(
+        BUILTIN,
+        default=default_crd,
+        prepare_create=prepare_crd_for_create,
+        prepare_update=prepare_crd_for_update,
+        terminate=_terminate_definition,
+        validate=check_crd,
+        validate_status=check_crd_status,
+    ),
+    ("", "Pod"): Hooks(
+        grace_seconds=30,
+        answers_deleted=True,
+        selectable={
+            **_field("spec", "nodeName", "restartPolicy", "schedulerName", "serviceAccountName"),
+            **_field("status", "phase", "podIP", "nominatedNodeName"),
+            "spec.hostNetwork": _flag("spec", "hostNetwork"),
+        },
+    ),
+    ("", "Event"): Hooks(selectable={**_field("involvedObject", *_OBJECT), **_EVENT}),
+    ("events.k8s.io", "Event"): Hooks(selectable={**_field("regarding", *_OBJECT), **_EVENT}),
+    ("", "Node"): Hooks(selectable={"spec.unschedulable": _flag("spec", "unschedulable")}),
+    ("", "Secret"): replace(BUILTIN, selectable={"type": "type"}),
+    ("", "PersistentVolume"): replace(BUILTIN, answers_deleted=True),
+    ("", "PersistentVolumeClaim"): replace(BUILTIN, answers_deleted=True),
+    ("", "PodTemplate"): replace(BUILTIN, answers_deleted=True),
+    ("", "ResourceQuota"): replace(BUILTIN, answers_deleted=True),
+    ("", "ServiceAccount"): replace(BUILTIN, answers_deleted=True),
+    ("", "Service"): replace(
+        BUILTIN,
+        answers_deleted=True,
+        selectable=_field("spec", "clusterIP", "type"),
+        prepare_create=_allocate,
+        prepare_update=_keep_allocated,
+    ),
+    ("", "ReplicationController"): Hooks(orphans=True, selectable=_field("status", "replicas")),
+    ("apps", "ReplicaSet"): Hooks(selectable=_field("status", "replicas")),
+    ("apps", "Deployment"): replace(BUILTIN, status_keeps=("labels",)),
+    ("batch", "Job"): Hooks(orphans=True, selectable={"status.successful": "status.succeeded"}),
+    ("certificates.k8s.io", "CertificateSigningRequest"): Hooks(selectable=_field("spec", "signerName")),
+    ("resource.k8s.io", "ResourceSlice"): Hooks(selectable=_field("spec", "nodeName", "driver")),
+}

@@ -1,0 +1,1 @@
+"""Loops that run in the process: the namespace life cycle and garbage collection."""

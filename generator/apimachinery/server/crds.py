@@ -1,0 +1,360 @@
+"""CustomResourceDefinitions while the server runs: accepted, served, changed, and taken away with their objects.
+
+A definition is read again whenever it changes: its names are accepted among the others of its group, its conditions
+written, and the resources of its served versions put into the catalog, so what is served follows within moments of
+the write. A definition that is being deleted refuses new objects; when the last one is gone, so is it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from apimachinery.cel.crd import compile_rules
+from apimachinery.crd import accept_names
+from apimachinery.merge.errors import UnknownVersion
+from apimachinery.merge.field_set import from_paths
+from apimachinery.merge.from_openapi import custom_resource
+from apimachinery.merge.typed import MergeType
+from apimachinery.meta.errors import ApiError
+from apimachinery.meta.resources import PrinterColumn, Resource, Subresource
+from apimachinery.meta.strategies import Strategy
+from apimachinery.schema import compile_custom
+from apimachinery.server.builtin_hooks import CLEANUP
+from apimachinery.server.catalog import Catalog, version_order
+from apimachinery.server.deletion import Deleter
+from apimachinery.server.discovery import CUSTOM_VERBS
+from apimachinery.server.hooks import CUSTOM, Json
+from apimachinery.server.options import DeleteOptions, WriteOptions
+from apimachinery.server.served import Compiled, Served
+from apimachinery.server.watch import Watches
+from apimachinery.server.writes import Place, Writer, now
+from apimachinery.storage.interface import Event, KeyNotFound, Record, RevisionConflict
+from apimachinery.storage.watch_cache import WatchCache
+
+DEFINITIONS = "/apiextensions.k8s.io/customresourcedefinitions/"
+STRATEGY = Strategy(generation=(), unconditional_update=False)
+log = logging.getLogger("kubewright.server.crds")
+
+
+class Definitions:
+    """All CustomResourceDefinitions of a server."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        cache: WatchCache,
+        watches: Watches,
+        served: Served,
+        writer: Writer,
+        deleter: Deleter,
+    ) -> None:
+        self._catalog = catalog
+        self._cache = cache
+        self._watches = watches
+        self._served = served
+        self._writer = writer
+        self._deleter = deleter
+        self._objects = cache.resource(DEFINITIONS)
+        self._changed: asyncio.Queue[str] = asyncio.Queue()
+        self._specs: dict[str, Any] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._stop: Callable[[], None] | None = None
+
+    async def start(self) -> None:
+        """Serves what is stored, and follows it."""
+        self._stop = self._objects.listen(DEFINITIONS, self._take)
+        for record in self._objects.snapshot(DEFINITIONS).records:
+            await self._reconcile(record.key)
+        self._task = asyncio.create_task(self._follow())
+
+    async def stop(self) -> None:
+        """Stops following."""
+        if self._stop is not None:
+            self._stop()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _take(self, event: Event) -> None:
+        self._changed.put_nowait(event.record.key)
+
+    async def _follow(self) -> None:
+        while True:
+            key = await self._changed.get()
+            try:
+                await self._reconcile(key)
+            except (RevisionConflict, KeyNotFound):
+                self._changed.put_nowait(key)
+            except Exception:
+                log.exception("a definition could not be served", extra={"key": key})
+
+    async def _reconcile(self, key: str) -> None:
+        record = self._objects.get(key)
+        name = key.removeprefix(DEFINITIONS)
+        if record is None:
+            self._withdraw(name)
+            self._recheck_conflicts(name)
+            return
+        crd = self._served.read(record)
+        if "deletionTimestamp" in crd["metadata"]:
+            self._offer(name, crd)
+            await self._clean_up(name, record, crd)
+            return
+        if await self._accept(record, crd):
+            return
+        self._offer(name, crd)
+
+    async def _accept(self, record: Record, crd: Json) -> bool:
+        """Writes names and conditions where they are not yet what they shall be; says whether it wrote."""
+        others = [self._served.read(other) for other in self._objects.snapshot(DEFINITIONS).records]
+        accepted = accept_names(crd, others)
+        status = crd.get("status") or {}
+        conditions = [dict(c) for c in status.get("conditions") or []]
+        for wanted in accepted.conditions:
+            _set_condition(conditions, wanted)
+        if status.get("acceptedNames") == accepted.names and status.get("conditions") == conditions:
+            return False
+        crd["status"] = {**status, "conditions": conditions, "acceptedNames": accepted.names}
+        await self._write(record, crd, "status")
+        return True
+
+    async def _write(self, record: Record, crd: Json, subresource: str) -> None:
+        place = Place(self._served, "", crd["metadata"]["name"], WriteOptions(manager="kube-apiserver"))
+        old = self._served.read(record)
+        owned = self._served.ownership(subresource).update(old, crd, "kube-apiserver", now=now())
+        await self._writer.replace(place, record, owned)
+
+    def _recheck_conflicts(self, gone: str) -> None:
+        """Names that a definition gave up may be what another one waits for."""
+        group = gone.partition(".")[2]
+        for record in self._objects.snapshot(DEFINITIONS).records:
+            if record.key.partition(".")[2] == group:
+                self._changed.put_nowait(record.key)
+
+    def _offer(self, name: str, crd: Json) -> None:
+        """Puts a definition's resources into the catalog."""
+        conditions = {
+            c.get("type"): c.get("status") for c in (crd.get("status") or {}).get("conditions") or []
+        }
+        if conditions.get("Established") != "True":
+            self._withdraw(name)
+            return
+        terminating = "deletionTimestamp" in crd["metadata"]
+        state = (crd["spec"], crd["status"].get("acceptedNames"), terminating)
+        if self._specs.get(name) == state:
+            return
+        first = name not in self._specs
+        self._specs[name] = state
+        self._catalog.set_custom(name, served_versions(crd, self._cache.revision, terminating))
+        if not first:
+            self._watches.end(f"/{crd['spec']['group']}/{crd['spec']['names']['plural']}/")
+
+    def _withdraw(self, name: str) -> None:
+        if self._specs.pop(name, None) is not None:
+            plural, _, group = name.partition(".")
+            self._catalog.set_custom(name, [])
+            self._watches.end(f"/{group}/{plural}/")
+
+    async def _clean_up(self, name: str, record: Record, crd: Json) -> None:
+        """Deletes the objects of a definition that is going, then lets it go."""
+        finalizers = crd["metadata"].get("finalizers") or []
+        if CLEANUP not in finalizers:
+            return
+        plural, _, group = name.partition(".")
+        prefix = f"/{group}/{plural}/"
+        objects = self._cache.resource(prefix)
+        served = [s for s in self._catalog if s.prefix == prefix]
+        for left in list(objects.snapshot(prefix).records):
+            if not served:
+                break
+            rest = left.key[len(prefix) :]
+            namespace, _, object_name = rest.rpartition("/")
+            place = Place(served[0], namespace, object_name, WriteOptions())
+            with contextlib.suppress(ApiError):
+                await self._deleter.delete(place, DeleteOptions())
+        if len(objects) and served:
+            asyncio.get_running_loop().call_later(0.2, self._changed.put_nowait, record.key)
+            return
+        crd["metadata"]["finalizers"] = [f for f in finalizers if f != CLEANUP]
+        place = Place(self._served, "", name, WriteOptions())
+        if crd["metadata"]["finalizers"]:
+            await self._writer.replace(place, record, crd)
+        else:
+            del crd["metadata"]["finalizers"]
+            await self._writer.remove(place, record, crd)
+
+
+def _set_condition(conditions: list[Json], wanted: dict[str, str]) -> None:
+    for place, present in enumerate(conditions):
+        if present.get("type") == wanted["type"]:
+            if present.get("status") == wanted["status"]:
+                changed = {**present, **wanted}
+            else:
+                changed = {**present, **wanted, "lastTransitionTime": now()}
+            conditions[place] = changed
+            return
+    entry = {"type": wanted["type"], "status": wanted["status"], "lastTransitionTime": now()}
+    conditions.append({**entry, **{k: v for k, v in wanted.items() if k not in entry}})
+
+
+class _Versions:
+    """The versions of a custom resource whose conversion changes nothing but apiVersion."""
+
+    def __init__(self, group: str, types: dict[str, Any]) -> None:
+        self._group = group
+        self._schemas = types
+        self._types: dict[str, MergeType] = {}
+
+    def type_of(self, api_version: str) -> MergeType:
+        """The merge type at a version."""
+        if api_version not in self._schemas:
+            raise UnknownVersion(api_version)
+        found = self._types.get(api_version)
+        if found is None:
+            found = self._types[api_version] = custom_resource(self._schemas[api_version])
+        return found
+
+    def convert(self, value: Json, api_version: str) -> Json:
+        """The object at a version."""
+        if api_version not in self._schemas:
+            raise UnknownVersion(api_version)
+        return {**value, "apiVersion": api_version}
+
+
+def served_versions(crd: Json, revision: int, terminating: bool) -> list[Served]:
+    """The resources that a definition's served versions are."""
+    spec = crd["spec"]
+    names = crd["status"].get("acceptedNames") or spec["names"]
+    group, plural = spec["group"], spec["names"]["plural"]
+    versions = spec["versions"]
+    stored_at = next(f"{group}/{v['name']}" for v in versions if v.get("storage"))
+    schemas = {f"{group}/{v['name']}": (v.get("schema") or {}).get("openAPIV3Schema") for v in versions}
+    shared = _Versions(group, schemas)
+    found = []
+    for version in versions:
+        if not version.get("served"):
+            continue
+        resource = _resource(spec, names, version)
+        api_version = resource.api_version
+        found.append(
+            Served(
+                resource,
+                typed=False,
+                prefix=f"/{group}/{plural}/",
+                strategy=STRATEGY,
+                hooks=CUSTOM,
+                compile=_compiler(schemas[api_version] or {}, shared, resource, list(schemas)),
+                storage_version=stored_at,
+                to_storage=_renamed(stored_at) if api_version != stored_at else None,
+                from_storage=_renamed(api_version),
+                fresh_since=revision,
+                warnings=_warnings(crd, version),
+                terminating=terminating,
+            )
+        )
+    return found
+
+
+def _renamed(api_version: str) -> Any:
+    def rename(obj: Json) -> Json:
+        obj["apiVersion"] = api_version
+        return obj
+
+    return rename
+
+
+def _warnings(crd: Json, version: Json) -> tuple[str, ...]:
+    if not version.get("deprecated"):
+        return ()
+    if text := version.get("deprecationWarning"):
+        return (text,)
+    spec = crd["spec"]
+    group, kind = spec["group"], spec["names"]["kind"]
+    text = f"{group}/{version['name']} {kind} is deprecated"
+    better = [
+        v["name"]
+        for v in spec["versions"]
+        if v.get("served")
+        and not v.get("deprecated")
+        and version_order(v["name"]) < version_order(version["name"])
+    ]
+    if better:
+        text += f"; use {group}/{min(better, key=version_order)} {kind}"
+    return (text,)
+
+
+def _compiler(schema: Json, versions: _Versions, resource: Resource, api_versions: list[str]) -> Any:
+    def compile() -> Compiled:
+        has_status = any(sub.name == "status" for sub in resource.subresources)
+        spec = from_paths([("f:status",)]) if has_status else {}
+        fields = [
+            name for name in schema.get("properties", {}) if name not in ("status", "apiVersion", "kind")
+        ]
+        others = from_paths([(f"f:{name}",) for name in {*fields, "metadata", "spec"}])
+        return Compiled(
+            schema=compile_custom(schema),
+            merge_type=versions.type_of(resource.api_version),
+            rules=compile_rules(schema),
+            converter=versions,
+            main_ignored=dict.fromkeys(api_versions, spec),
+            status_ignored=dict.fromkeys(api_versions, others),
+        )
+
+    return compile
+
+
+def _resource(spec: Json, names: Json, version: Json) -> Resource:
+    subresources = []
+    declared = version.get("subresources") or {}
+    verbs = ("get", "patch", "update")
+    if declared.get("status") is not None:
+        subresources.append(Subresource(name="status", verbs=verbs))
+    if (scale := declared.get("scale")) is not None:
+        subresources.append(
+            Subresource(
+                name="scale",
+                verbs=verbs,
+                group="autoscaling",
+                version="v1",
+                kind="Scale",
+                spec_replicas_path=scale.get("specReplicasPath", ""),
+                status_replicas_path=scale.get("statusReplicasPath", ""),
+                label_selector_path=scale.get("labelSelectorPath", ""),
+            )
+        )
+    return Resource(
+        group=spec["group"],
+        version=version["name"],
+        kind=names.get("kind") or spec["names"]["kind"],
+        plural=spec["names"]["plural"],
+        singular=names.get("singular", ""),
+        namespaced=spec["scope"] == "Namespaced",
+        verbs=CUSTOM_VERBS,
+        list_kind=names.get("listKind", ""),
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        subresources=tuple(subresources),
+        printer_columns=tuple(_column(column) for column in version.get("additionalPrinterColumns") or ()),
+        selectable_fields=tuple(f["jsonPath"] for f in version.get("selectableFields") or ()),
+        deprecated=bool(version.get("deprecated")),
+        deprecation_warning=version.get("deprecationWarning") or "",
+    )
+
+
+def _column(column: Json) -> PrinterColumn:
+    return PrinterColumn(
+        name=column["name"],
+        type=column["type"],
+        format=column.get("format", ""),
+        description=column.get("description") or _described(column),
+        priority=column.get("priority", 0),
+        json_path=column["jsonPath"],
+    )
+
+
+def _described(column: Json) -> str:
+    return f"Custom resource definition column (in JSONPath format): {column['jsonPath']}"

@@ -1,0 +1,165 @@
+"""Deletion in two phases.
+
+An object that nobody holds goes at once. One with finalizers, or one that a propagation policy gives a finalizer
+(``orphan``, ``foregroundDeletion``), is marked with a deletionTimestamp and stays; the update that takes its last
+finalizer ends it. Grace works likewise for kinds that have it. Kinds with content (namespaces, CRDs) have a first
+phase of their own. Preconditions are checked on the newest object, whatever the number of tries.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from apimachinery.meta.errors import conflict, not_found
+from apimachinery.server.admission import Admission, Operation
+from apimachinery.server.hooks import Json
+from apimachinery.server.options import DeleteOptions
+from apimachinery.server.writes import Place, Writer, held_by_spec, now
+from apimachinery.storage.interface import KeyNotFound, Record, RevisionConflict
+from apimachinery.wire.json import encode
+
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+TRIES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What a deletion left: the object's record where it stays (``stays``), else its last one."""
+
+    record: Record
+    uid: str
+    stays: bool
+
+
+class Deleter:
+    """Deletes objects of any resource."""
+
+    def __init__(self, writer: Writer, admission: Admission) -> None:
+        self._writer = writer
+        self._admission = admission
+
+    async def delete(self, place: Place, options: DeleteOptions) -> Deleted:
+        """Deletes an object. Raises ApiError 403, 404, 409."""
+        served = place.served
+        for _ in range(TRIES):
+            record = self._writer.current(place)
+            if record is None:
+                raise not_found(served.plural, served.group, place.name)
+            obj = served.read(record)
+            self._check(place, obj, options)
+            self._admission.admit(Operation("DELETE", place, None, obj, place.name))
+            try:
+                return await self._delete(place, record, obj, options)
+            except RevisionConflict:
+                continue
+            except KeyNotFound:
+                raise not_found(served.plural, served.group, place.name) from None
+        raise conflict(served.plural, served.group, place.name)
+
+    def _check(self, place: Place, obj: Json, options: DeleteOptions) -> None:
+        served, metadata = place.served, obj["metadata"]
+        if options.uid is not None and options.uid != metadata["uid"]:
+            if served.hooks.terminate is not None:
+                why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
+                raise conflict(served.plural, served.group, place.name, why)
+            raise conflict(
+                served.kind,
+                served.group,
+                place.name,
+                f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
+                "The object might have been deleted and then recreated",
+            )
+        wanted = options.resource_version
+        if wanted is not None and wanted != metadata["resourceVersion"]:
+            raise conflict(
+                served.kind,
+                served.group,
+                place.name,
+                f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record "
+                f"({metadata['resourceVersion']}). The object might have been modified",
+            )
+
+    async def _delete(self, place: Place, record: Record, obj: Json, options: DeleteOptions) -> Deleted:
+        hooks = place.served.hooks
+        metadata = obj["metadata"]
+        uid = metadata["uid"]
+        before = encode(obj)
+        first = "deletionTimestamp" not in metadata
+        finalizers = self._finalizers(place, metadata, options)
+        if finalizers:
+            metadata["finalizers"] = finalizers
+        else:
+            metadata.pop("finalizers", None)
+        if hooks.terminate is not None and (first or metadata.get("finalizers") or held_by_spec(obj)):
+            if first:
+                self._mark(obj, None)
+                hooks.terminate(obj, now())
+            if metadata.get("finalizers") or held_by_spec(obj):
+                return Deleted(await self._keep(place, record, obj, before), uid, True)
+        grace = self._grace(obj, options, first)
+        if grace:
+            if first or grace < (metadata.get("deletionGracePeriodSeconds") or 0):
+                self._mark(obj, grace, first=first)
+            return Deleted(await self._keep(place, record, obj, before), uid, True)
+        if finalizers:
+            if first or metadata.get("deletionGracePeriodSeconds"):
+                self._mark(obj, 0, first=first)
+            return Deleted(await self._keep(place, record, obj, before), uid, True)
+        if hooks.grace_seconds and first:
+            self._mark(obj, 0)
+        if place.options.dry_run:
+            return Deleted(self._shown(place, record, obj), uid, False)
+        await self._writer.remove(place, record, obj)
+        return Deleted(self._shown(place, record, obj), uid, False)
+
+    async def _keep(self, place: Place, record: Record, obj: Json, before: bytes) -> Record:
+        if encode(obj) == before:
+            return record
+        if place.options.dry_run:
+            return self._shown(place, record, obj)
+        return await self._writer.replace(place, record, obj)
+
+    def _shown(self, place: Place, record: Record, obj: Json) -> Record:
+        return self._writer.unstored(place, record, obj)
+
+    def _mark(self, obj: Json, grace: int | None, *, first: bool = True) -> None:
+        metadata = obj["metadata"]
+        moment = time.time() + (grace or 0)
+        metadata["deletionTimestamp"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
+        if grace is not None:
+            metadata["deletionGracePeriodSeconds"] = grace
+        if first and metadata.get("generation"):
+            metadata["generation"] += 1
+
+    def _finalizers(self, place: Place, metadata: Json, options: DeleteOptions) -> list[str]:
+        present = metadata.get("finalizers") or []
+        kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
+        policy = options.policy
+        if policy is None:
+            if ORPHAN in present or FOREGROUND in present:
+                policy = "Orphan" if ORPHAN in present else "Foreground"
+            else:
+                policy = "Orphan" if place.served.hooks.orphans else "Background"
+        if policy == "Orphan":
+            kept.append(ORPHAN)
+        elif policy == "Foreground":
+            kept.append(FOREGROUND)
+        return kept
+
+    def _grace(self, obj: Json, options: DeleteOptions, first: bool) -> int:
+        """How long the object stays for its own sake: pods that run somewhere, unless the client says otherwise."""
+        if not obj["metadata"] or not self._graceful(obj):
+            return 0
+        if not first and options.grace_seconds is None:
+            return obj["metadata"].get("deletionGracePeriodSeconds") or 0
+        seconds = options.grace_seconds
+        if seconds is None:
+            seconds = (obj.get("spec") or {}).get("terminationGracePeriodSeconds", 30)
+        return max(int(seconds), 0)
+
+    def _graceful(self, obj: Json) -> bool:
+        if obj.get("kind") != "Pod" or obj.get("apiVersion") != "v1":
+            return False
+        phase = (obj.get("status") or {}).get("phase")
+        return bool((obj.get("spec") or {}).get("nodeName")) and phase not in ("Failed", "Succeeded")

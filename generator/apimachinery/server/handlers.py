@@ -1,0 +1,394 @@
+"""The way of a request through the API: the file to read after ``app``.
+
+    path → route → resource → verb → (options, body) → write or read → form of the answer
+
+What a path cannot be is answered before anything is read. Failures are raised as ``ApiError`` and encoded here in the
+form the client asked for.
+"""
+
+from __future__ import annotations
+
+from apimachinery.meta.errors import (
+    ApiError,
+    bad_request,
+    method_not_allowed,
+    no_such_resource,
+    not_found,
+    verb_not_supported,
+)
+from apimachinery.server.bodies import IsKind, bring_into_form, cannot_handle, codec_of, read_body
+from apimachinery.server.catalog import Catalog
+from apimachinery.server.codecs import CODECS, JSON
+from apimachinery.server.deletion import Deleter
+from apimachinery.server.discovery import NOT_FOUND, Discovery
+from apimachinery.server.hooks import Json
+from apimachinery.server.http import Request, Response, StreamResponse
+from apimachinery.server.list_options import read_list_options
+from apimachinery.server.listing import JoinedBodies, list_records, read_record
+from apimachinery.server.negotiation import check_routed, for_error, negotiate
+from apimachinery.server.openapi import OpenApi
+from apimachinery.server.options import read_delete_options, read_write_options
+from apimachinery.server.patch import patch
+from apimachinery.server.routes import Area, Route, read_path
+from apimachinery.server.scale import Scales
+from apimachinery.server.selection import selection_of
+from apimachinery.server.served import Served
+from apimachinery.server.view import View
+from apimachinery.server.views import view_of
+from apimachinery.server.virtual import answer_virtual
+from apimachinery.server.watch import Watches
+from apimachinery.server.writes import Place, Writer, Written, match_name, match_namespace, metadata_of
+from apimachinery.storage.interface import StorageClosed
+from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.wire.json import DecodeFault, encode
+
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_JSON = "application/json"
+Answer = Response | StreamResponse
+
+
+class Handlers:
+    """Answers requests for resources, discovery and descriptions."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        cache: WatchCache,
+        writer: Writer,
+        deleter: Deleter,
+        watches: Watches,
+        bodies: JoinedBodies,
+        discovery: Discovery,
+        openapi: OpenApi,
+        is_kind: IsKind,
+    ) -> None:
+        self._catalog = catalog
+        self._cache = cache
+        self._writer = writer
+        self._deleter = deleter
+        self._watches = watches
+        self._bodies = bodies
+        self._discovery = discovery
+        self._openapi = openapi
+        self._is_kind = is_kind
+        self._scales = Scales(writer)
+
+    async def handle(self, request: Request) -> Answer:
+        """Answers a request; a failure is an answer too."""
+        try:
+            return await self._answer(request)
+        except ApiError as error:
+            return failure(request, error)
+        except RecursionError:
+            return failure(request, bad_request("exceeded max depth"))
+        except StorageClosed:
+            return failure(request, ApiError(503, "ServiceUnavailable", "the storage is closed"))
+
+    async def _answer(self, request: Request) -> Answer:
+        route = read_path(request.path)
+        match route.area:
+            case Area.RESOURCE:
+                return await self._resource(request, route)
+            case Area.NOTHING:
+                return NOT_FOUND
+            case Area.OPENAPI_V2 | Area.OPENAPI_V3 | Area.VERSION | Area.INDEX:
+                return self._openapi.answer(request, route)
+        group = self._catalog.groups.get(route.group) if route.area is not Area.GROUPS else None
+        builtin = (group is not None and group.builtin) or route.area in (Area.API_VERSIONS, Area.GROUPS)
+        if builtin and request.method != "GET":
+            raise method_not_allowed()
+        return self._discovery.answer(request, route)
+
+    async def _resource(self, request: Request, route: Route) -> Answer:
+        served = self._catalog.find(route.group, route.version, route.resource)
+        if served is None:
+            group = self._catalog.groups.get(route.group)
+            if group is not None and group.builtin:
+                raise no_such_resource()
+            return NOT_FOUND
+        if served.typed:
+            verb = _builtin_verb(request, route, served)
+        else:
+            if _misplaced(route, served):
+                return NOT_FOUND
+            verb = _custom_verb(request, route, served)
+        if served.typed and (accept := request.headers.get("accept", "")) and accept != _JSON:
+            check_routed(accept, watch=verb in ("list", "watch"))
+        return await self._verb(verb, request, route, served)
+
+    async def _verb(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
+        if route.subresource == "scale":
+            return await self._scale(verb, request, route, served)
+        match verb:
+            case "get":
+                return self._get(request, route, served)
+            case "list" | "watch":
+                return await self._list(request, route, served, watch=verb == "watch")
+            case "create":
+                return await self._create(request, route, served)
+            case "update":
+                return await self._update(request, route, served)
+            case "patch":
+                return await self._patch(request, route, served)
+            case "delete":
+                return await self._delete(request, route, served)
+            case "deletecollection":
+                return await self._delete_collection(request, route, served)
+        raise method_not_allowed()
+
+    def _view(self, request: Request, served: Served, *, of_list: bool) -> View:
+        accept = request.headers.get("accept", "")
+        if not accept or accept == _JSON:
+            found: View | None = served.views.get(_JSON)
+            if found is None:
+                found = served.views[_JSON] = view_of(served, negotiate(""), "", of_list=of_list)
+            return found
+        form = negotiate(accept)
+        include = request.first("includeObject") if form.shown_as else ""
+        return view_of(served, form, include, of_list=of_list)
+
+    def _get(self, request: Request, route: Route, served: Served) -> Answer:
+        view = self._view(request, served, of_list=False)
+        key = served.key(route.namespace, route.name)
+        resource_version = request.first("resourceVersion") if request.query_string else ""
+        record = read_record(self._cache.resource(served.prefix), key, resource_version)
+        if record is None:
+            raise not_found(served.plural, served.group, route.name)
+        return Response(200, view.object(record), view.content_type, headers=warned(served.warnings))
+
+    async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
+        options = read_list_options(request.query, watch=watch)
+        view = self._view(request, served, of_list=not options.watch)
+        selection, scope = selection_of(request, route, served)
+        cache = self._cache.resource(served.prefix)
+        if options.watch:
+            answer: Answer = self._watches.start(cache, scope, options, view, selection)
+        else:
+            answer = await list_records(cache, scope, options, view, selection, self._bodies)
+        if served.warnings:
+            answer.headers = (*answer.headers, *warned(served.warnings))
+        return answer
+
+    async def _create(self, request: Request, route: Route, served: Served) -> Answer:
+        if route.subresource or not served.prefix:
+            return await answer_virtual(self, request, route, served)
+        options = read_write_options(request, "CreateOptions")
+        place = Place(served, route.namespace, "", options, warnings=list(served.warnings))
+        view = self._view(request, served, of_list=False)
+        obj, duplicates = read_body(request, CODECS, served, self._is_kind)
+        bring_into_form(obj, served, options.validation, duplicates, place.warnings)
+        match_namespace(metadata_of(obj), route.namespace)
+        return self._written(view, place, await self._writer.create(place, obj))
+
+    async def _update(self, request: Request, route: Route, served: Served) -> Answer:
+        if route.subresource == "finalize":
+            return await answer_virtual(self, request, route, served)
+        options = read_write_options(request, "UpdateOptions")
+        place = Place(served, route.namespace, route.name, options, route.subresource, list(served.warnings))
+        view = self._view(request, served, of_list=False)
+        obj, duplicates = read_body(request, CODECS, served, self._is_kind)
+        bring_into_form(obj, served, options.validation, duplicates, place.warnings)
+        metadata = metadata_of(obj)
+        match_namespace(metadata, route.namespace)
+        match_name(obj, route.name)
+        data = encode(obj)
+        uid = metadata.get("uid") or ""
+        creates = None
+        if served.strategy.create_on_update and not route.subresource:
+            creates = lambda: _again(data)  # noqa: E731
+        written = await self._writer.update(place, lambda old: _again(data), uid=uid, creates=creates)
+        return self._written(view, place, written)
+
+    async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
+        view = self._view(request, served, of_list=False)
+        place, written = await patch(
+            request, served, route.namespace, route.name, route.subresource, self._writer
+        )
+        return self._written(view, place, written)
+
+    async def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
+        form = negotiate(request.headers.get("accept", ""))
+        if verb == "get":
+            scale = self._scales.read(served, route.namespace, route.name)
+            warnings = [*served.warnings]
+        elif verb in ("update", "patch"):
+            scale, warnings = await self._scales.write(verb, request, served, route, self._is_kind)
+        else:
+            raise method_not_allowed()
+        if form.shown_as:
+            scale = self._scales.table(scale, form)
+        return Response(
+            200, form.codec.encode(scale) + b"\n", form.codec.media_type, headers=warned(warnings)
+        )
+
+    def _written(self, view: View, place: Place, written: Written) -> Response:
+        code = 201 if written.created else 200
+        return Response(code, view.object(written.record), view.content_type, headers=warned(place.warnings))
+
+    def _delete_body(self, request: Request) -> Json | None:
+        if not request.body:
+            return None
+        codec = codec_of(request, CODECS)
+        try:
+            body = codec.decode(request.body, [])
+        except DecodeFault as fault:
+            raise bad_request(f"unable to decode: {codec.explain(str(fault))}") from None
+        if body is None:
+            return {}
+        if not isinstance(body, dict):
+            raise bad_request("DeleteOptions is no object")
+        kind = body.get("kind") or "DeleteOptions"
+        if kind != "DeleteOptions":
+            version = str(body.get("apiVersion", "")).rpartition("/")[2]
+            raise cannot_handle(kind, version, "DeleteOptions", "unknown conversion")
+        return body
+
+    async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
+        options = read_delete_options(request, self._delete_body(request))
+        form = negotiate(request.headers.get("accept", ""))
+        place = Place(
+            served, route.namespace, route.name, read_write_options(Request("", ""), "DeleteOptions")
+        )
+        place.options = type(place.options)(dry_run=options.dry_run)
+        deleted = await self._deleter.delete(place, options)
+        warnings = (*served.warnings, *place.warnings)
+        if deleted.stays or served.hooks.answers_deleted:
+            view = view_of(served, form, request.first("includeObject"), of_list=False)
+            return Response(200, view.object(deleted.record), view.content_type, headers=warned(warnings))
+        details = {"name": route.name, "group": served.group, "kind": served.plural, "uid": deleted.uid}
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": {key: value for key, value in details.items() if value},
+        }
+        return Response(
+            200, form.codec.encode(status) + b"\n", form.codec.media_type, headers=warned(warnings)
+        )
+
+    async def _delete_collection(self, request: Request, route: Route, served: Served) -> Answer:
+        options = read_delete_options(request, self._delete_body(request))
+        list_options = read_list_options(request.query)
+        view = self._view(request, served, of_list=True)
+        selection, scope = selection_of(request, route, served)
+        cache = self._cache.resource(served.prefix)
+        answer = await list_records(cache, scope, list_options, view, selection)
+        if list_options.limit:
+            records = cache.snapshot(scope).records[: list_options.limit]
+        else:
+            records = cache.snapshot(scope).records
+        for record in list(records):
+            if selection is not None and not selection.matches(record):
+                continue
+            namespace, name = name_of(record.key, served)
+            place = Place(served, namespace, name, read_write_options(Request("", ""), "DeleteOptions"))
+            place.options = type(place.options)(dry_run=options.dry_run)
+            try:
+                await self._deleter.delete(place, options)
+            except ApiError as error:
+                if error.reason != "NotFound":
+                    raise
+        return answer
+
+
+def name_of(key: str, served: Served) -> tuple[str, str]:
+    """Namespace and name of a storage key."""
+    rest = key[len(served.prefix) :]
+    namespace, _, name = rest.rpartition("/")
+    return namespace, name
+
+
+def _again(data: bytes) -> Json:
+    from apimachinery.wire.json import decode
+
+    obj: Json = decode(data)
+    return obj
+
+
+def _misplaced(route: Route, served: Served) -> bool:
+    """Whether a custom resource's path has a namespace too many or too few."""
+    if route.namespace:
+        return not served.namespaced
+    return served.namespaced and bool(route.name)
+
+
+def _builtin_verb(request: Request, route: Route, served: Served) -> str:
+    """The verb of a path of a built-in resource. Raises ApiError 404, 405."""
+    if _misplaced(route, served):
+        raise no_such_resource()
+    if route.subresource:
+        sub = served.subresources.get(route.subresource)
+        if sub is None or (route.rest and route.subresource != "proxy"):
+            raise no_such_resource()
+        allowed: frozenset[str] | tuple[str, ...] = sub.verbs
+    else:
+        allowed = served.verbs
+    method = request.method
+    if route.watch:
+        if method != "GET" or "watch" not in served.verbs:
+            raise method_not_allowed()
+        return "watch"
+    if route.name or not served.verbs & {"list"}:
+        verb = _VERBS.get(method, "")
+        if verb == "create" and route.name and not route.subresource:
+            raise method_not_allowed()
+        if verb in ("get", "update", "patch", "delete") and not route.name:
+            raise method_not_allowed()
+    else:
+        verb = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}.get(method, "")
+        if verb == "create" and served.namespaced and not route.namespace:
+            raise method_not_allowed()
+        if verb == "deletecollection" and served.namespaced and not route.namespace:
+            raise method_not_allowed()
+    if verb not in allowed:
+        raise method_not_allowed()
+    return verb
+
+
+def _custom_verb(request: Request, route: Route, served: Served) -> str:
+    """The verb of a path of a custom resource, whose handler takes all methods. Raises ApiError 400, 404, 405."""
+    method = request.method
+    verb = _VERBS.get(method)
+    if route.watch and method == "GET":
+        return "watch"
+    if verb is None:
+        raise method_not_allowed()
+    if route.subresource:
+        if route.subresource not in served.subresources or route.rest:
+            raise not_found(served.plural, served.group, route.name)
+        if verb not in ("get", "update", "patch"):
+            raise verb_not_supported(verb, served.plural, served.group)
+        return verb
+    if not route.name:
+        if verb == "get":
+            return "list"
+        if verb == "delete":
+            return "deletecollection"
+        if verb in ("update", "patch"):
+            raise bad_request("name must be provided")
+        if served.namespaced and not route.namespace:
+            raise bad_request("namespace must be provided") if verb == "create" else method_not_allowed()
+    return verb
+
+
+def failure(request: Request, error: ApiError) -> Response:
+    """A failure in the form the client asked for."""
+    codec = for_error(request.headers.get("accept", ""))
+    headers = (("Retry-After", str(error.retry_after)),) if error.retry_after else ()
+    if codec is JSON:
+        return Response(error.code, encode(error.status()) + b"\n", headers=headers)
+    return Response(error.code, codec.encode(error.status()), codec.media_type, headers)
+
+
+def warned(warnings: tuple[str, ...] | list[str]) -> tuple[tuple[str, str], ...]:
+    """Warning headers (RFC 7234 section 5.5, code 299), each text once."""
+    if not warnings:
+        return ()
+    texts = dict.fromkeys(warnings)
+    return tuple(("Warning", f"299 - {_quoted(text)}") for text in texts)
+
+
+def _quoted(text: str) -> str:
+    kept = "".join(char if char.isprintable() else " " for char in text)
+    return '"' + kept.replace("\\", "\\\\").replace('"', '\\"') + '"'

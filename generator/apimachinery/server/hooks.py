@@ -1,0 +1,54 @@
+"""Per-kind behaviour written by hand, beside the facts that generated ``strategies.py`` files hold.
+
+A resource works without hooks. Who serves a generated API and needs more writes a module ``hooks.py`` beside the
+generated modules of a group-version (the generator leaves it alone) with ``HOOKS = {"Kind": Hooks(...)}``. Hooks get
+plain JSON at the version of the request; ``prepare_*`` run after the generated ones and change the object in place,
+the others only look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apimachinery.meta.field_errors import FieldError
+from apimachinery.meta.object_meta import NameRule
+
+Json = dict[str, Any]
+FieldValue = Callable[[Json], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """What a kind does beside its generated strategy.
+
+    ``selectable``: field labels beside the two of metadata, each a dotted path or a function. ``unknown_label`` words
+    the refusal of others. ``orphans``: a deletion without a policy leaves dependents. ``status_keeps``: what a
+    status update takes from the stored object although it is metadata. ``default`` stands in for generated
+    defaults. ``terminate``: a first phase of deletion of the kind's own: it marks the object (and gets the time),
+    which then stays until its content is gone.
+    ``answers_deleted``: DELETE answers the object instead of a Status.
+    """
+
+    name_rule: NameRule | None = None
+    selectable: Mapping[str, str | FieldValue] = field(default_factory=dict)
+    unknown_label: str = "field label not supported: {label}"
+    orphans: bool = False
+    grace_seconds: int = 0
+    status_keeps: tuple[str, ...] = ()
+    terminate: Callable[[Json, str], None] | None = None
+    answers_deleted: bool = False
+    default: Callable[[Json], None] | None = None
+    prepare_create: Callable[[Json], None] | None = None
+    prepare_update: Callable[[Json, Json], None] | None = None
+    prepare_status: Callable[[Json, Json], None] | None = None
+    validate: Callable[[Json, Json | None], list[FieldError]] | None = None
+    validate_status: Callable[[Json, Json], list[FieldError]] | None = None
+    warnings: Callable[[Json, Json | None], list[str]] | None = None
+
+
+BUILTIN = Hooks(
+    unknown_label='"{label}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+)
+CUSTOM = Hooks()

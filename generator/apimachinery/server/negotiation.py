@@ -1,0 +1,118 @@
+"""What form a client wants its answer in: ``Accept`` against the media types and transforms that are served.
+
+Rules. Clauses are tried by falling ``q``, then in order; ``*/*`` and ``application/*`` mean the first codec. A clause
+with ``as``, ``g`` and ``v`` asks for a Table, or for metadata alone; one that asks for what is not served is
+passed over. Paths of built-in resources are first held to the media types their router knows (RFC 9110 section
+12.5.1 says more than kube-apiserver does: types are compared by letter, so ``Application/YAML`` is not YAML).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from apimachinery.meta.errors import ApiError, not_acceptable
+from apimachinery.server.codecs import CODECS, JSON, Codec, Codecs
+
+META_VERSIONS = ("v1", "v1beta1")
+TABLE, METADATA, METADATA_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
+TRANSFORMS = frozenset({TABLE, METADATA, METADATA_LIST})
+_STREAMS = ("application/json;stream=watch",)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A codec, and the Kind of meta.k8s.io to show objects as (empty: as they are)."""
+
+    codec: Codec
+    shown_as: str = ""
+    version: str = "v1"
+
+
+PLAIN = Form(JSON)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    kind: str
+    subtype: str
+    parameters: tuple[tuple[str, str], ...]
+    quality: float
+
+
+@lru_cache(maxsize=512)
+def _clauses(accept: str) -> tuple[_Clause, ...]:
+    found = []
+    for part in accept.split(","):
+        pieces = [piece.strip() for piece in part.split(";")]
+        kind, slash, subtype = pieces[0].partition("/")
+        if not slash:
+            if kind != "*":
+                continue
+            subtype = "*"
+        quality, parameters = 1.0, []
+        for piece in pieces[1:]:
+            name, _, value = piece.partition("=")
+            if name == "q":
+                try:
+                    quality = float(value)
+                except ValueError:
+                    quality = 1.0
+            else:
+                parameters.append((name.strip(), value.strip()))
+        found.append(_Clause(kind, subtype, tuple(parameters), quality))
+    return tuple(sorted(found, key=lambda clause: -clause.quality))
+
+
+def check_routed(accept: str, codecs: Codecs = CODECS, *, watch: bool = False) -> None:
+    """Raises ApiError 406 where the router of built-in resources knows none of the types."""
+    if not accept or accept == "application/json":
+        return
+    known = {*codecs.media_types, "*/*"}
+    for part in accept.split(","):
+        if part.partition(";")[0].strip() in known:
+            return
+    listed = [*codecs.media_types, *(_STREAMS if watch else ())]
+    raise not_acceptable(
+        f"406: Not Acceptable\n\nAvailable representations: {', '.join(listed)}", has_details=True
+    )
+
+
+def negotiate(accept: str, codecs: Codecs = CODECS, *, transforms: bool = True) -> Form:
+    """The form of an answer. Raises ApiError 406."""
+    if not accept or accept == "application/json":
+        return PLAIN
+    for clause in _clauses(accept):
+        for codec in codecs:
+            kind, _, subtype = codec.media_type.partition("/")
+            if clause.kind not in (kind, "*") or clause.subtype not in (subtype, "*"):
+                continue
+            form = _form(codec, dict(clause.parameters), transforms)
+            if form is not None:
+                return form
+    raise refused(codecs)
+
+
+def refused(codecs: Codecs = CODECS) -> ApiError:
+    """406: none of what is asked for."""
+    return not_acceptable(f"only the following media types are accepted: {', '.join(codecs.media_types)}")
+
+
+def _form(codec: Codec, parameters: dict[str, str], transforms: bool) -> Form | None:
+    shown_as = parameters.get("as", "")
+    if not shown_as:
+        return Form(codec)
+    version = parameters.get("v", "")
+    if not transforms or shown_as not in TRANSFORMS or parameters.get("g") != "meta.k8s.io":
+        return None
+    return Form(codec, shown_as, version) if version in META_VERSIONS else None
+
+
+def for_error(accept: str, codecs: Codecs = CODECS) -> Codec:
+    """The codec of a failure: what was asked for where that is served, else JSON."""
+    for clause in _clauses(accept) if accept else ():
+        for codec in codecs:
+            kind, _, subtype = codec.media_type.partition("/")
+            if clause.kind in (kind, "*") and clause.subtype in (subtype, "*"):
+                return codec
+    return JSON

@@ -1,0 +1,278 @@
+"""Generated packages as served resources: what of a package is served, and how its kinds are compiled.
+
+A package's modules are imported when something of them is needed: the resource tables at the start, defaults,
+validation, conversion and merge schema with the first request for a kind of their group-version.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from importlib import resources as package_files
+from typing import Any
+
+from apimachinery.merge.compile import MergeTypes
+from apimachinery.merge.errors import UnknownVersion
+from apimachinery.merge.field_set import FieldSet, from_paths
+from apimachinery.merge.from_openapi import METADATA_TYPES, builtin_table
+from apimachinery.merge.patch_type import PatchType
+from apimachinery.merge.schema import Ref, Type
+from apimachinery.merge.typed import MergeType
+from apimachinery.meta.resources import Group, Resource
+from apimachinery.meta.strategies import Strategy
+from apimachinery.schema import compile_builtin
+from apimachinery.server.api_options import ApiOptions, OptionError
+from apimachinery.server.builtin_hooks import HOOKS
+from apimachinery.server.catalog import Catalog
+from apimachinery.server.hooks import BUILTIN, Hooks, Json
+from apimachinery.server.served import Change, Compiled, Served
+from apimachinery.typed_form import compile_typed_form
+from apimachinery.wire.json import decode, encode
+
+
+class Package:
+    """One generated package."""
+
+    def __init__(self, name: str) -> None:
+        try:
+            registry = importlib.import_module(f"{name}.registry")
+        except ModuleNotFoundError as fault:
+            raise OptionError(f"--packages: there is no generated package {name!r} ({fault})") from None
+        self.name = name
+        self.groups: tuple[Group, ...] = registry.GROUPS
+        self._modules: dict[str, str] = registry.GROUP_VERSIONS
+
+    @cached_property
+    def definitions(self) -> Mapping[str, Any]:
+        """All definitions by name."""
+        found: Mapping[str, Any] = json.loads(
+            package_files.files(self.name).joinpath("definitions.json").read_bytes()
+        )
+        return found
+
+    @cached_property
+    def merge_table(self) -> dict[str, Type]:
+        """The merge schema of all definitions."""
+        return {**METADATA_TYPES, **builtin_table(self.definitions)}
+
+    @cached_property
+    def merge_types(self) -> MergeTypes:
+        """The merge types by definition name."""
+        return MergeTypes(self.merge_table)
+
+    @cached_property
+    def zero_values(self) -> Any:
+        """The zero-value table of typed kinds; None where the package has none."""
+        module = self._module("zero_values")
+        return None if module is None else module.ZERO_VALUES
+
+    @cached_property
+    def kinds(self) -> frozenset[tuple[str, str]]:
+        """All (apiVersion, kind) that the definitions register."""
+        found = set()
+        for definition in self.definitions.values():
+            for gvk in definition.get("x-kubernetes-group-version-kind", ()):
+                found.add((_join(gvk["group"], gvk["version"]), gvk["kind"]))
+        return frozenset(found)
+
+    def resources(self) -> Iterator[Resource]:
+        """The resource table."""
+        for api_version in self._modules:
+            module = self.module_of(api_version, "resources")
+            if module is not None:
+                yield from module.RESOURCES
+
+    def module_of(self, api_version: str, stem: str) -> Any:
+        """A module of a group-version; None where it was not generated."""
+        folder = self._modules.get(api_version)
+        return None if folder is None else self._module(f"{folder}.{stem}")
+
+    def _module(self, path: str) -> Any:
+        name = f"{self.name}.{path}"
+        if importlib.util.find_spec(name) is None:
+            return None
+        return importlib.import_module(name)
+
+    def table(self, api_version: str, stem: str, name: str) -> Mapping[Any, Any]:
+        """A table of such a module; empty where there is none."""
+        found: Mapping[Any, Any] = getattr(self.module_of(api_version, stem), name, {})
+        return found
+
+
+def _join(group: str, version: str) -> str:
+    return f"{group}/{version}" if group else version
+
+
+def add_package(catalog: Catalog, package: Package, options: ApiOptions) -> None:
+    """Puts a package's resources into a catalog, those that the options ask for."""
+    chosen = [resource for resource in package.resources() if is_served(resource, options)]
+    storage = _storage_versions(package)
+    for group in package.groups:
+        found = [_serve(package, resource, storage) for resource in chosen if resource.group == group.name]
+        versions = tuple(v for v in group.versions if any(served.version == v for served in found))
+        if versions:
+            catalog.add_group(group, versions, found)
+
+
+def is_served(resource: Resource, options: ApiOptions) -> bool:
+    """Whether a server of the emulated release serves a resource, with ``--runtime-config`` heard."""
+    release = _release(options.emulated_version)
+    if resource.introduced and _release(resource.introduced) > release:
+        return False
+    if resource.removed_in and _release(resource.removed_in) <= release:
+        return False
+    config = options.runtime_config
+    version = resource.api_version if resource.group else f"core/{resource.version}"
+    stage = "alpha" if "alpha" in resource.version else "beta" if "beta" in resource.version else "ga"
+    for key in (
+        f"{resource.api_version}/{resource.plural}",
+        resource.api_version,
+        version,
+        f"api/{stage}",
+        "api/all",
+    ):
+        if key in config:
+            return config[key]
+    return resource.served
+
+
+def _release(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.removeprefix("v").split("."))
+    except ValueError:
+        raise OptionError(f"--emulated-version: {text!r} is no release; use a form such as 1.36") from None
+
+
+def _storage_versions(package: Package) -> dict[tuple[str, str], tuple[str, str]]:
+    """For each (group, kind) the (group, apiVersion) it is stored at."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for resource in package.resources():
+        place = (resource.group, resource.kind)
+        if resource.storage or place not in found:
+            found[place] = (resource.group, resource.api_version)
+    # The two Event resources are one: kube-apiserver stores both at core/v1.
+    if ("events.k8s.io", "Event") in found and ("", "Event") in found:
+        found["events.k8s.io", "Event"] = found["", "Event"]
+    return found
+
+
+def _serve(
+    package: Package, resource: Resource, storage: Mapping[tuple[str, str], tuple[str, str]]
+) -> Served:
+    group, stored_at = storage[resource.group, resource.kind]
+    strategies = package.table(resource.api_version, "strategies", "STRATEGIES")
+    own_hooks = package.table(resource.api_version, "hooks", "HOOKS")
+    strategy = strategies.get(resource.kind) or Strategy()
+    hooks: Hooks = own_hooks.get(resource.kind) or HOOKS.get((resource.group, resource.kind), BUILTIN)
+    stored = "get" in resource.verbs and "list" in resource.verbs and "create" in resource.verbs
+    return Served(
+        resource,
+        typed=True,
+        prefix=f"/{group or 'core'}/{resource.plural}/" if stored or "list" in resource.verbs else "",
+        strategy=strategy,
+        hooks=hooks,
+        compile=lambda: _compile(package, resource),
+        storage_version=stored_at,
+        to_storage=_conversion(package, resource.kind, resource.api_version, stored_at),
+        from_storage=_conversion(package, resource.kind, stored_at, resource.api_version),
+        warnings=_warnings(resource),
+    )
+
+
+def _warnings(resource: Resource) -> tuple[str, ...]:
+    if not resource.deprecated_in:
+        return ()
+    if resource.deprecation_warning:
+        return (resource.deprecation_warning,)
+    text = f"{resource.api_version} {resource.kind} is deprecated in v{resource.deprecated_in}+"
+    if resource.removed_in:
+        text += f", unavailable in v{resource.removed_in}+"
+    if resource.replacement:
+        api_version, _, kind = resource.replacement.rpartition("/")
+        text += f"; use {api_version} {kind}"
+    return (text,)
+
+
+def _conversion(package: Package, kind: str, source: str, target: str) -> Change | None:
+    if source == target:
+        return None
+    return lambda obj: convert(package, kind, source, target, obj)
+
+
+def convert(package: Package, kind: str, source: str, target: str, obj: Json) -> Json:
+    """An object at another version, by the generated conversion. Raises UnknownVersion."""
+    for at in (target, source):
+        function = package.table(at, "conversion", "CONVERSIONS").get((kind, source, target))
+        if function is not None:
+            converted: Json = function(obj)
+            return {**converted, "apiVersion": target, "kind": kind}
+    raise UnknownVersion(target)
+
+
+class _Versions:
+    """The versions of a built-in kind, for managedFields written through others of them."""
+
+    def __init__(self, package: Package, resource: Resource) -> None:
+        self._package = package
+        self._kind = resource.kind
+        self._definitions = {
+            other.api_version: other.definition
+            for other in package.resources()
+            if other.kind == resource.kind and (other.group == resource.group or resource.kind == "Event")
+        }
+
+    def type_of(self, api_version: str) -> MergeType:
+        """The merge type at a version."""
+        if api_version not in self._definitions:
+            raise UnknownVersion(api_version)
+        return self._package.merge_types.named(self._definitions[api_version])
+
+    def convert(self, value: Json, api_version: str) -> Json:
+        """The object at a version."""
+        source = value.get("apiVersion", "")
+        if source == api_version:
+            return value
+        if api_version not in self._definitions:
+            raise UnknownVersion(api_version)
+        copied: Json = decode(encode(value))
+        return convert(self._package, self._kind, source, api_version, copied)
+
+
+def _compile(package: Package, resource: Resource) -> Compiled:
+    definition = resource.definition
+    to_form = None
+    if package.zero_values is not None:
+        to_form = compile_typed_form(definition, package.definitions, package.zero_values)
+    fields = package.definitions[definition].get("properties", {})
+    other = [name for name in fields if name not in ("apiVersion", "kind", "metadata", "status")]
+    versions = _Versions(package, resource)
+    return Compiled(
+        schema=compile_builtin(definition, package.definitions),
+        merge_type=package.merge_types.named(definition),
+        to_form=to_form,
+        defaulter=package.table(resource.api_version, "defaults", "DEFAULTERS").get(resource.kind)
+        or HOOKS.get((resource.group, resource.kind), BUILTIN).default,
+        validator=package.table(resource.api_version, "validation", "VALIDATORS").get(resource.kind),
+        converter=versions,
+        patch_type=_once(lambda: PatchType(Ref(definition), package.merge_table)),
+        main_ignored=_at_all(versions, from_paths([("f:status",)])),
+        status_ignored=_at_all(versions, from_paths([(f"f:{name}",) for name in other])),
+    )
+
+
+def _at_all(versions: _Versions, fields: FieldSet) -> dict[str, FieldSet]:
+    return dict.fromkeys(versions._definitions, fields)
+
+
+def _once(make: Callable[[], PatchType]) -> Callable[[], PatchType]:
+    made: list[PatchType] = []
+
+    def get() -> PatchType:
+        if not made:
+            made.append(make())
+        return made[0]
+
+    return get

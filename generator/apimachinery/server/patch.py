@@ -1,0 +1,226 @@
+"""PATCH: four kinds of patches, each from the present object to the new one.
+
+A patch of a built-in kind works on its JSON and the result is read as the kind again, so what does not fit is a fault
+of the patch (422 with cause ``patch``). Server-side apply creates what is not there; the others do not. A patch
+is computed anew on the newest object when somebody was faster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from apimachinery.merge import json_patch, merge_patch, strategic
+from apimachinery.merge.errors import MergeError
+from apimachinery.merge.value import go_text
+from apimachinery.meta.errors import ApiError, Cause, bad_request, unsupported_media_type
+from apimachinery.meta.field_errors import invalid, invalid_value
+from apimachinery.server.bodies import finish_form, unknown_faults
+from apimachinery.server.hooks import Json
+from apimachinery.server.http import Request
+from apimachinery.server.options import read_write_options
+from apimachinery.server.served import Served
+from apimachinery.server.writes import Place, Writer, Written, match_name, match_namespace, metadata_of, now
+from apimachinery.wire import json, yaml
+from apimachinery.wire.json import DecodeFault, type_name
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+_CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+_BUILTIN_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
+
+async def patch(
+    request: Request, served: Served, namespace: str, name: str, subresource: str, writer: Writer
+) -> tuple[Place, Written]:
+    """Patches an object. Raises ApiError 400, 404, 409, 413, 415, 422, 500."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip()
+    if media_type not in (_BUILTIN_TYPES if served.typed else _CUSTOM_TYPES):
+        raise _unsupported(served)
+    applies = media_type == APPLY_PATCH
+    options = read_write_options(request, "PatchOptions", apply=applies)
+    place = Place(served, namespace, name, options, subresource)
+    place.warnings.extend(served.warnings)
+    try:
+        if applies:
+            return place, await _apply(request, place, writer)
+        change = _reader(media_type, request.body, place)
+        return place, await writer.update(place, lambda old: _patched(place, old, change))
+    except MergeError as error:
+        raise translated(error) from None
+
+
+def _unsupported(served: Served) -> ApiError:
+    if served.typed:
+        return unsupported_media_type("415: Unsupported Media Type", has_details=True)
+    return unsupported_media_type(
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(_CUSTOM_TYPES)
+    )
+
+
+def translated(error: MergeError) -> ApiError:
+    """A failed merge as the API says it."""
+    causes = tuple(Cause(c.reason, c.message, c.field) for c in error.causes)
+    has_details = error.reason in ("Conflict", "Invalid")
+    return ApiError(error.code, error.reason, error.message, causes=causes, has_details=has_details)
+
+
+Change = Callable[[Json], tuple[Any, Callable[[Any], str]]]
+"""From an object to the patched one, and how a fault of that shows the patch."""
+
+
+def _reader(media_type: str, body: bytes, place: Place) -> Change:
+    try:
+        value = json.decode(body)
+    except DecodeFault as fault:
+        prefix = "" if media_type == STRATEGIC_PATCH else "error decoding patch: "
+        raise bad_request(f"{prefix}{fault}") from None
+    if media_type == JSON_PATCH:
+        return lambda old: (json_patch.apply(old, value), _encoded)
+    if media_type == MERGE_PATCH:
+        return lambda old: (merge_patch.apply(old, value), _encoded)
+    patch_type = place.served.compiled.patch_type
+    assert patch_type is not None
+    shown = go_text(value)
+    return lambda old: (strategic.apply(old, value, patch_type()), lambda _: shown)
+
+
+def copied(obj: Json) -> Json:
+    """An object that shares nothing with another."""
+    made: Json = json.decode(json.encode(obj))
+    return made
+
+
+def _encoded(value: Any) -> str:
+    return json.encode(value).decode()
+
+
+def _patched(place: Place, old: Json, change: Change) -> Json:
+    served = place.served
+    new, show = change(old)
+    if not isinstance(new, dict):
+        raise _fault(show(new), f"json: cannot unmarshal {type_name(new)} into Go value")
+    # What a patch shares with the object it is applied to must not change with it.
+    new = copied(new)
+    place.warnings[:] = served.warnings
+    _check_kind(served, new, show, place.name)
+    schema = served.compiled.schema
+    if fault := schema.decode_fault(new):
+        raise _fault(show(new), _restored(fault) if show is not _encoded else fault)
+    if unknown := unknown_faults(new, served, place.options.validation, (), place.warnings):
+        raise _fault(show(new), f"strict decoding error: {', '.join(unknown)}")
+    finish_form(new, served)
+    match_name(new, place.name)
+    match_namespace(metadata_of(new), place.namespace)
+    return new
+
+
+def _check_kind(served: Served, new: Json, show: Callable[[Any], str], name: str) -> None:
+    kind, api_version = new.get("kind"), new.get("apiVersion")
+    if kind == served.kind and api_version == served.api_version:
+        return
+    if served.typed:
+        fault = f"no kind {_quoted(kind)} is registered for version {_quoted(api_version)}"
+        raise _fault(show(new), fault)
+    faults = []
+    if api_version != served.api_version:
+        faults.append(invalid_value("apiVersion", api_version, f"must be {served.api_version}"))
+    if kind != served.kind:
+        faults.append(invalid_value("kind", kind, f"must be {served.kind}"))
+    group = str(api_version).rpartition("/")[0]
+    raise invalid(str(kind), group, name, faults)
+
+
+def _quoted(value: Any) -> str:
+    return f'"{value}"'
+
+
+def _fault(shown: str, why: str) -> ApiError:
+    return invalid("", "", "", [invalid_value("patch", shown, why)])
+
+
+_UNMARSHAL = re.compile(r"json: cannot unmarshal (\w+) into .* of type (\S+)\Z")
+_GO_FORMS = {"object": "map", "array": "slice", "bool": "bool", "string": "string", "number": "int64"}
+
+
+def _restored(fault: str) -> str:
+    """A decoder's fault as the converter from untyped values says it, which reads strategic patches."""
+    match = _UNMARSHAL.match(fault)
+    if match is None:
+        return fault
+    given, wanted = _GO_FORMS.get(match[1], match[1]), match[2]
+    if wanted.startswith("[]"):
+        return f"cannot restore slice from {given}"
+    if wanted.startswith("map["):
+        return f"cannot restore map from {given}"
+    if "." in wanted:
+        return f"cannot restore struct from: {given}"
+    return f"unrecognized type: {wanted}"
+
+
+async def _apply(request: Request, place: Place, writer: Writer) -> Written:
+    served = place.served
+    applied = _configuration(request.body, place)
+    gvk = (applied.get("apiVersion") or "", applied.get("kind") or "")
+    if gvk != (served.api_version, served.kind):
+        group, _, version = gvk[0].rpartition("/")
+        raise bad_request(f"invalid object type: {group}/{version}, Kind={gvk[1]}")
+    metadata = applied.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    ownership = served.ownership(place.subresource)
+    manager, force = place.options.manager, bool(place.options.force)
+    warnings = list(place.warnings)
+
+    def made(live: Json | None) -> Json:
+        place.warnings[:] = warnings
+        new = ownership.apply(live, applied, manager, force=force, now=now())
+        new = copied(new)
+        match_name(new, place.name)
+        match_namespace(metadata_of(new), place.namespace)
+        schema = served.compiled.schema
+        if fault := schema.decode_fault(new):
+            raise _fault(_encoded(new), fault)
+        if unknown := unknown_faults(new, served, place.options.validation, (), place.warnings):
+            raise bad_request(f"error strict decoding: {', '.join(unknown)}")
+        finish_form(new, served)
+        if isinstance(metadata, dict) and metadata.get("resourceVersion"):
+            metadata_of(new)["resourceVersion"] = metadata["resourceVersion"]
+        return new
+
+    def create() -> Json:
+        new = made(None)
+        if uid := metadata_of(new).get("uid"):
+            fault = invalid_value("metadata.uid", uid, "field is immutable")
+            raise invalid(served.kind, served.group, place.name, [fault])
+        return new
+
+    creates = None if place.subresource else create
+    return await writer.update(place, made, creates=creates, created_owned=True, owned=True)
+
+
+def _configuration(body: bytes, place: Place) -> Json:
+    duplicates: list[str] = []
+    try:
+        value = yaml.decode(body, duplicates)
+    except DecodeFault as fault:
+        raise bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from None
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise bad_request(
+            f"error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{type_name(value)} into Go value of type map[string]interface {{}}"
+        )
+    if duplicates and place.options.validation == "Strict":
+        lines = "\n".join(f"  {text}" for text in duplicates)
+        raise bad_request(
+            f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n{lines}"
+        )
+    if place.options.validation == "Warn":
+        place.warnings.extend(duplicates)
+    return value

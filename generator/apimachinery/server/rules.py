@@ -1,0 +1,50 @@
+"""All that is wrong with an object: metadata, schema, the kind's own rules, CEL rules, in kube-apiserver's order."""
+
+from __future__ import annotations
+
+from apimachinery.cel.crd import ABSENT, NOT_CHECKED
+from apimachinery.cel.findings import NO_VALUE as NO_CEL_VALUE
+from apimachinery.cel.findings import RuleViolation
+from apimachinery.meta.field_errors import NO_VALUE, ROOT, FieldError, Reason
+from apimachinery.server.hooks import Json
+from apimachinery.server.served import Served
+
+
+def check_object(
+    served: Served,
+    obj: Json,
+    old: Json | None,
+    metadata_faults: list[FieldError],
+    warnings: list[str],
+    *,
+    status: bool = False,
+) -> list[FieldError]:
+    """Every fault of an object; ``metadata_faults`` are those of its metadata. Adds to ``warnings``."""
+    compiled, hooks = served.compiled, served.hooks
+    own = hooks.validate
+    if status and old is not None and served.typed:
+        of_status = hooks.validate_status
+        return [*metadata_faults, *(of_status(obj, old) if of_status is not None else [])]
+    if served.typed:
+        faults = [*metadata_faults]
+        if compiled.validator is not None:
+            faults += compiled.validator(obj, old)
+        return faults + (own(obj, old) if own is not None else [])
+    schema_faults = compiled.schema.validate(obj, old)
+    faults = [*metadata_faults, *schema_faults, *(own(obj, old) if own is not None else [])]
+    rules = compiled.rules
+    if rules is None or not rules.has_rules:
+        return faults
+    if schema_faults:
+        return [*faults, FieldError(Reason.INVALID, ROOT, NOT_CHECKED, None)]
+    outcome = rules.validate(obj, ABSENT if old is None else old)
+    warnings.extend(str(_fault(violation)) for violation in outcome.warnings)
+    return faults + [_fault(violation) for violation in outcome.violations]
+
+
+def _fault(violation: RuleViolation) -> FieldError:
+    value = violation.value
+    shown = NO_VALUE if value is NO_CEL_VALUE else value
+    if isinstance(shown, (dict, list)):
+        shown = "object" if isinstance(shown, dict) else "array"
+    return FieldError(Reason(violation.reason), violation.field or ROOT, violation.detail, shown)

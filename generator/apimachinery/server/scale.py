@@ -1,0 +1,216 @@
+"""The scale subresource: a resource's replicas as autoscaling/v1 Scale, read, replaced and patched.
+
+A Scale is not stored: reading makes it of the object, writing puts its ``spec.replicas`` into the object at the
+path of the resource. Its ``status.selector`` is the object's selector as text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apimachinery.merge import json_patch, merge_patch
+from apimachinery.merge.errors import MergeError
+from apimachinery.merge.scale import to_parent, to_scale
+from apimachinery.meta.errors import bad_request, internal, not_found, unsupported_media_type
+from apimachinery.meta.field_errors import invalid, invalid_value
+from apimachinery.server.bodies import IsKind, cannot_handle, codec_of, internal_package
+from apimachinery.server.codecs import CODECS
+from apimachinery.server.hooks import Json
+from apimachinery.server.http import Request
+from apimachinery.server.negotiation import Form
+from apimachinery.server.options import read_write_options
+from apimachinery.server.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, translated
+from apimachinery.server.routes import Route
+from apimachinery.server.served import Served
+from apimachinery.server.writes import Place, Writer, match_name, metadata_of
+from apimachinery.wire import json
+from apimachinery.wire.json import DecodeFault, decode
+
+SCALE_VERSION = "autoscaling/v1"
+_SPEC_PATH = ".spec.replicas"
+_STATUS_PATH = ".status.replicas"
+
+
+class Scales:
+    """Scales of any resource that has them."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def read(self, served: Served, namespace: str, name: str) -> Json:
+        """An object's Scale. Raises ApiError 404, 500."""
+        place = Place(served, namespace, name, read_write_options(Request("", ""), "UpdateOptions"))
+        record = self._writer.current(place)
+        if record is None:
+            raise not_found(served.plural, served.group, name)
+        return scale_of(served, decode(served.shown(record)))
+
+    async def write(
+        self, verb: str, request: Request, served: Served, route: Route, is_kind: IsKind
+    ) -> tuple[Json, list[str]]:
+        """Replaces or patches a Scale; the Scale after it, and warnings. Raises ApiError."""
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip()
+        kind = "PatchOptions" if verb == "patch" else "UpdateOptions"
+        options = read_write_options(request, kind, apply=media_type == APPLY_PATCH)
+        place = Place(served, route.namespace, route.name, options, "scale", list(served.warnings))
+        change = _patch(request, media_type) if verb == "patch" else _replacement(request, served, is_kind)
+
+        def transform(obj: Json) -> Json:
+            scale = scale_of(served, obj, demands=False)
+            new = change(scale)
+            match_name(new, route.name)
+            _put(served, obj, new)
+            if version := metadata_of(new).get("resourceVersion"):
+                metadata_of(obj)["resourceVersion"] = version
+            return obj
+
+        try:
+            written = await self._writer.update(place, transform)
+        except MergeError as error:
+            raise translated(error) from None
+        return scale_of(served, decode(served.shown(written.record))), place.warnings
+
+    def table(self, scale: Json, form: Form) -> Json:
+        """A Scale as a Table."""
+        metadata = scale["metadata"]
+        columns = [
+            {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0},
+            {"name": "Desired", "type": "integer", "format": "", "description": "", "priority": 0},
+            {"name": "Available", "type": "integer", "format": "", "description": "", "priority": 0},
+            {"name": "Age", "type": "string", "format": "", "description": "", "priority": 0},
+        ]
+        from apimachinery.server.table import age
+
+        cells = [
+            metadata["name"],
+            scale["spec"].get("replicas", 0),
+            scale["status"].get("replicas", 0),
+            age(scale),
+        ]
+        version = f"meta.k8s.io/{form.version}"
+        shown = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata}
+        return {
+            "kind": "Table",
+            "apiVersion": version,
+            "metadata": {"resourceVersion": metadata["resourceVersion"]},
+            "columnDefinitions": columns,
+            "rows": [{"cells": cells, "object": shown}],
+        }
+
+
+def _paths(served: Served) -> tuple[str, str, str]:
+    sub = served.subresources["scale"]
+    return (
+        sub.spec_replicas_path or _SPEC_PATH,
+        sub.status_replicas_path or _STATUS_PATH,
+        sub.label_selector_path,
+    )
+
+
+def _at(obj: Any, path: str) -> Any:
+    for key in path.strip(".").split("."):
+        obj = obj.get(key) if isinstance(obj, dict) else None
+    return obj
+
+
+def scale_of(served: Served, obj: Json, *, demands: bool = True) -> Json:
+    """The Scale of an object. Raises ApiError 500 where a custom object has no replicas and one ``demands`` them."""
+    spec_path, status_path, selector_path = _paths(served)
+    replicas = _at(obj, spec_path)
+    if replicas is None and not served.typed and demands:
+        raise internal(f'the spec replicas field "{spec_path}" does not exist')
+    metadata = obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    spec: Json = {"replicas": replicas} if replicas else {}
+    status: Json = {"replicas": _at(obj, status_path) or 0}
+    selector = _at(obj, selector_path) if selector_path else _selector_text(_at(obj, ".spec.selector"))
+    if selector:
+        status["selector"] = selector
+    return {
+        "kind": "Scale",
+        "apiVersion": SCALE_VERSION,
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "spec": spec,
+        "status": status,
+    }
+
+
+def _selector_text(selector: Any) -> str:
+    """A label selector object in the form of a query."""
+    if not isinstance(selector, dict):
+        return ""
+    if "matchLabels" not in selector and "matchExpressions" not in selector:
+        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for term in selector.get("matchExpressions") or []:
+        key, values = term.get("key", ""), ",".join(sorted(term.get("values") or []))
+        text = {
+            "In": f"{key} in ({values})",
+            "NotIn": f"{key} notin ({values})",
+            "Exists": key,
+            "DoesNotExist": f"!{key}",
+        }.get(term.get("operator"), "")
+        parts.append((key, text))
+    return ",".join(text for _, text in sorted(parts))
+
+
+def _put(served: Served, obj: Json, scale: Json) -> None:
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    path = _paths(served)[0]
+    if replicas < 0:
+        if served.typed:
+            fault = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
+            raise invalid("Scale", "autoscaling", obj["metadata"]["name"], [fault])
+        fault = invalid_value(path, replicas, "should be a non-negative integer")
+        raise invalid(served.kind, served.group, obj["metadata"]["name"], [fault])
+    *parents, last = path.strip(".").split(".")
+    value = obj
+    for key in parents:
+        inner = value.get(key)
+        if not isinstance(inner, dict):
+            inner = value[key] = {}
+        value = inner
+    value[last] = replicas
+
+
+def _replacement(request: Request, served: Served, is_kind: IsKind) -> Any:
+    codec = codec_of(request, CODECS)
+    try:
+        body = codec.decode(request.body, [])
+    except DecodeFault as fault:
+        raise bad_request(f"the object provided is unrecognized (must be of type Scale): {fault}") from None
+    if not isinstance(body, dict):
+        raise bad_request("the object provided is unrecognized (must be of type Scale)")
+    kind, api_version = body.get("kind") or "Scale", body.get("apiVersion") or SCALE_VERSION
+    replicas = body.get("spec", {}).get("replicas", 0) if isinstance(body.get("spec", {}), dict) else None
+    good = isinstance(replicas, int) and not isinstance(replicas, bool)
+    if (kind, api_version) != ("Scale", SCALE_VERSION) or not good:
+        version = api_version.rpartition("/")[2]
+        if not served.typed:
+            # The handler of custom resources knows no conversion to Scale and says so in these words.
+            raise bad_request(
+                "no kind is registered for the type v1.Scale in scheme "
+                '"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781"'
+            )
+        if not good:
+            why = "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32"
+        else:
+            into = f"{internal_package('autoscaling')}.Scale"
+            why = f"converting ({version}.{kind}) to ({into}): unknown conversion"
+        raise cannot_handle(kind, version, "Scale", why)
+    return lambda scale: body
+
+
+def _patch(request: Request, media_type: str) -> Any:
+    if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH):
+        raise unsupported_media_type("415: Unsupported Media Type", has_details=True)
+    try:
+        value = json.decode(request.body)
+    except DecodeFault as fault:
+        raise bad_request(f"error decoding patch: {fault}") from None
+    if media_type == JSON_PATCH:
+        return lambda scale: json_patch.apply(scale, value)
+    return lambda scale: merge_patch.apply(scale, value)
+
+
+__all__ = ["Scales", "scale_of", "to_parent", "to_scale"]

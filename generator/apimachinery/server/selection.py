@@ -1,0 +1,102 @@
+"""Which objects a list or watch shows: label and field selectors of a query, as a choice among records.
+
+``metadata.name`` and ``metadata.namespace`` that are asked for exactly narrow the scope that is read, so a watch
+of one object costs what one object costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apimachinery.meta.errors import bad_request
+from apimachinery.meta.selectors import (
+    FieldSelector,
+    LabelSelector,
+    SelectorError,
+    parse_field_selector,
+    parse_label_selector,
+)
+from apimachinery.server.http import Request
+from apimachinery.server.json_path import print_value
+from apimachinery.server.routes import Route
+from apimachinery.server.served import Served
+from apimachinery.server.view import Selection, labels_of
+from apimachinery.storage.interface import Record
+from apimachinery.wire.json import decode
+
+
+def selection_of(request: Request, route: Route, served: Served) -> tuple[Selection | None, str]:
+    """The choice (None for all) and the storage scope. Raises ApiError 400."""
+    label_text = request.first("labelSelector") if request.query_string else ""
+    field_text = request.first("fieldSelector") if request.query_string else ""
+    namespace, name = route.namespace, route.name
+    if not label_text and not field_text:
+        if name:
+            return None, served.key(namespace, name)
+        return None, served.scope(namespace)
+    try:
+        labels = parse_label_selector(label_text)
+        fields = parse_field_selector(field_text)
+    except SelectorError as fault:
+        raise bad_request(str(fault)) from None
+    readers = {term.field: field_reader(served, term.field) for term in fields.terms}
+    scope, fields = _narrowed(served, namespace, name, fields)
+    if not labels.requirements and not fields.terms:
+        return None, scope
+    return Selection(f"{labels!r} {fields!r}", _matcher(served, labels, fields, readers)), scope
+
+
+def _narrowed(served: Served, namespace: str, name: str, fields: FieldSelector) -> tuple[str, FieldSelector]:
+    if served.namespaced and not namespace:
+        exact = fields.exact("metadata.namespace")
+        namespace = exact if exact and "/" not in exact else ""
+    if not name and (namespace or not served.namespaced):
+        exact = fields.exact("metadata.name")
+        name = exact if exact and "/" not in exact else ""
+    if name and (namespace or not served.namespaced):
+        return served.key(namespace, name), fields
+    return served.scope(namespace), fields
+
+
+def field_reader(served: Served, label: str) -> Callable[[dict[str, Any]], str]:
+    """Reads a field label's value of an object. Raises ApiError 400 for a label that is not supported."""
+    if label in ("metadata.name", "metadata.namespace"):
+        key = label.removeprefix("metadata.")
+        return lambda obj: obj["metadata"].get(key, "")
+    own = served.hooks.selectable.get(label)
+    if callable(own):
+        return own
+    if own is None and label not in _selectable(served):
+        raise bad_request(served.hooks.unknown_label.replace("{label}", label))
+    path = (own or label).split(".")
+
+    def read(obj: dict[str, Any]) -> str:
+        value: Any = obj
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        return "" if value is None else print_value(value)
+
+    return read
+
+
+def _selectable(served: Served) -> set[str]:
+    return {path.removeprefix(".") for path in served.resource.selectable_fields}
+
+
+def _matcher(
+    served: Served,
+    labels: LabelSelector,
+    fields: FieldSelector,
+    readers: dict[str, Callable[[dict[str, Any]], str]],
+) -> Callable[[Record], bool]:
+    if not fields.terms:
+        return lambda record: labels.matches(labels_of(record))
+
+    def matches(record: Record) -> bool:
+        if labels.requirements and not labels.matches(labels_of(record)):
+            return False
+        obj = decode(served.shown(record))
+        return fields.matches(lambda name: readers[name](obj))
+
+    return matches

@@ -1,0 +1,182 @@
+"""A served resource: one resource at one version, with all that a request needs compiled once.
+
+Theory. What the tables say (``Resource``) and what is compiled of it (schema, merge type, typed form, views) are
+kept together, so a request looks one thing up and decides nothing twice. Compiling is lazy: a server starts
+before it has compiled what nobody asks for.
+
+Objects are stored at one version of their kind, the *storage version*; the others are converted when read and
+before they are written. ``to_storage`` and ``from_storage`` are None where nothing is to be done. A record tells its
+version by its first bytes, as every object is encoded with ``kind`` and ``apiVersion`` first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from apimachinery.cel.crd import CompiledRules
+from apimachinery.merge.apply import FieldOwnership
+from apimachinery.merge.patch_type import PatchType
+from apimachinery.merge.typed import MergeType
+from apimachinery.merge.updater import Converter
+from apimachinery.meta.field_errors import FieldError
+from apimachinery.meta.resources import Resource, Subresource
+from apimachinery.meta.strategies import Strategy
+from apimachinery.schema import CompiledSchema
+from apimachinery.server.hooks import Hooks, Json
+from apimachinery.storage.interface import Record
+from apimachinery.wire.json import decode, encode
+
+Change = Callable[[Json], Json]
+"""An object at another version; may change and return its argument."""
+
+
+@dataclass(slots=True)
+class Compiled:
+    """What makes objects of one kind and version good: functions over plain JSON, made when first asked for."""
+
+    schema: CompiledSchema
+    merge_type: MergeType
+    to_form: Callable[[Json], None] | None = None
+    defaulter: Callable[[Json], None] | None = None
+    validator: Callable[[Json, Json | None], list[FieldError]] | None = None
+    rules: CompiledRules | None = None
+    patch_type: Callable[[], PatchType] | None = None
+    converter: Converter | None = None
+    status_ignored: Mapping[str, Any] = field(default_factory=dict)
+    main_ignored: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Served:
+    """One resource at one version.
+
+    ``typed`` says whether it is built in: decoded as typed structs are. ``prefix`` is where its objects are stored,
+    ``registry`` what messages call that place. ``fresh_since`` is the revision from which on stored objects were
+    written through this very schema; older ones are brought into form when read.
+    """
+
+    def __init__(
+        self,
+        resource: Resource,
+        *,
+        typed: bool,
+        prefix: str,
+        strategy: Strategy,
+        hooks: Hooks,
+        compile: Callable[[], Compiled],
+        storage_version: str = "",
+        to_storage: Change | None = None,
+        from_storage: Change | None = None,
+        fresh_since: int = 0,
+        warnings: tuple[str, ...] = (),
+        terminating: bool = False,
+    ) -> None:
+        self.resource = resource
+        self.group, self.version, self.kind = resource.group, resource.version, resource.kind
+        self.plural = resource.plural
+        self.api_version = resource.api_version
+        self.list_kind = resource.list_kind or f"{resource.kind}List"
+        self.namespaced = resource.namespaced
+        self.verbs = frozenset(resource.verbs)
+        self.subresources: dict[str, Subresource] = {sub.name: sub for sub in resource.subresources}
+        self.has_status = "status" in self.subresources
+        self.typed = typed
+        self.prefix = prefix
+        group = "" if typed else f"/{resource.group}"
+        self.registry = f"/registry{group}/{resource.plural}"
+        self.strategy = strategy
+        self.hooks = hooks
+        self.storage_version = storage_version or resource.api_version
+        self.to_storage = to_storage
+        self.from_storage = from_storage
+        self.fresh_since = fresh_since
+        self.warnings = warnings
+        self.terminating = terminating
+        self.opening = encode({"kind": self.kind, "apiVersion": self.api_version})[:-1]
+        self.views: dict[str, Any] = {}
+        self._compile = compile
+        self._ownership: dict[str, FieldOwnership] = {}
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The functions of the kind."""
+        return self._compile()
+
+    def key(self, namespace: str, name: str) -> str:
+        """The storage key of an object."""
+        return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
+
+    def scope(self, namespace: str) -> str:
+        """The storage scope of a list."""
+        return f"{self.prefix}{namespace}/" if namespace else self.prefix
+
+    def registry_key(self, namespace: str, name: str) -> str:
+        """Where messages say that an object is kept."""
+        return f"{self.registry}/{namespace}/{name}" if namespace else f"{self.registry}/{name}"
+
+    def ownership(self, subresource: str) -> FieldOwnership:
+        """Who owns which field, for writes of the object itself or through a subresource."""
+        found = self._ownership.get(subresource)
+        if found is None:
+            compiled = self.compiled
+            ignored: Mapping[str, Any] = {}
+            if subresource == "status":
+                ignored = compiled.status_ignored
+            elif self.has_status:
+                ignored = compiled.main_ignored
+            found = self._ownership[subresource] = FieldOwnership(
+                api_version=self.api_version,
+                kind=self.kind,
+                type=compiled.merge_type,
+                subresource=subresource,
+                converter=compiled.converter,
+                ignored=ignored,
+                empty=self._empty(),
+            )
+        return found
+
+    def _empty(self) -> Json:
+        """What an object of the kind has that nobody set."""
+        empty: Json = {"metadata": {}}
+        if self.compiled.to_form is not None:
+            self.compiled.to_form(empty)
+        return {key: value for key, value in empty.items() if key not in ("apiVersion", "kind", "metadata")}
+
+    def blank(self) -> Json:
+        """What an empty object of a typed kind shows beside its metadata."""
+        return self._empty() if self.typed else {}
+
+    def is_plain(self, record: Record) -> bool:
+        """Whether a record's bytes are what this version shows."""
+        return (self.typed and self.from_storage is None) or (
+            record.revision > self.fresh_since and record.value.startswith(self.opening)
+        )
+
+    def read(self, record: Record) -> Json:
+        """A record's object at this version, the caller's own."""
+        obj: Json = decode(record.value)
+        return obj if self.is_plain(record) else self.in_form(obj)
+
+    def in_form(self, obj: Json) -> Json:
+        """A stored object at this version: converted, pruned and defaulted where that is due."""
+        if self.from_storage is not None:
+            obj = self.from_storage(obj)
+        if not self.typed:
+            schema = self.compiled.schema
+            schema.prune(obj)
+            schema.default(obj)
+        return obj
+
+    def shown(self, record: Record) -> bytes:
+        """A record's bytes at this version; what had to be made is kept with the record."""
+        if self.is_plain(record):
+            return record.value
+        memo = record.memo
+        if memo is None:
+            memo = record.memo = {}
+        found: bytes | None = memo.get(self)
+        if found is None:
+            found = memo[self] = encode(self.in_form(decode(record.value)))
+        return found

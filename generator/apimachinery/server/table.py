@@ -1,0 +1,152 @@
+"""Table columns and cells.
+
+Columns come from the resource table. Of built-in kinds each cell is computed (``cells``); of custom resources it
+is found by its column's JSONPath. ``Name`` comes first for every kind; a kind without columns has ``Age`` beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from calendar import timegm
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apimachinery.meta.resources import PrinterColumn
+from apimachinery.server.cells import CELLS
+from apimachinery.server.durations import since
+from apimachinery.server.json_path import JsonPath, PathError, parse_path
+from apimachinery.server.served import Served
+
+Cell = Callable[[dict[str, Any]], Any]
+_NAME = PrinterColumn(
+    name="Name",
+    type="string",
+    format="name",
+    description=(
+        "Name must be unique within a namespace. Is required when creating resources, although some resources may "
+        "allow a client to request the generation of an appropriate name automatically. Name is primarily intended "
+        "for creation idempotence and configuration definition. Cannot be updated. More info: "
+        "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+    ),
+)
+_AGE = PrinterColumn(
+    name="Age",
+    type="date",
+    description=(
+        "CreationTimestamp is a timestamp representing the server time when this object was created. It is not "
+        "guaranteed to be set in happens-before order across separate operations. Clients may not set this value. "
+        "It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. "
+        "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
+    ),
+    json_path=".metadata.creationTimestamp",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a resource and how a row's cells are made."""
+
+    definitions: tuple[dict[str, Any], ...]
+    makers: tuple[Cell, ...]
+
+    def cells(self, obj: dict[str, Any]) -> list[Any]:
+        """One row."""
+        return [make(obj) for make in self.makers]
+
+
+def columns_of(served: Served) -> Columns:
+    """The columns of a resource."""
+    if served.typed:
+        columns: Sequence[PrinterColumn] = served.resource.printer_columns
+        made = [_computed(served, column) for column in columns]
+    else:
+        columns = (_NAME, *(served.resource.printer_columns or (_AGE,)))
+        made = [_name, *(_found(column) for column in columns[1:])]
+    return Columns(tuple(_definition(column) for column in columns), tuple(made))
+
+
+def _definition(column: PrinterColumn) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": column.type,
+        "format": column.format,
+        "description": column.description,
+        "priority": column.priority,
+    }
+
+
+def _name(obj: dict[str, Any]) -> Any:
+    return obj["metadata"].get("name", "")
+
+
+def _created(obj: dict[str, Any]) -> Any:
+    return obj["metadata"].get("creationTimestamp", "<unknown>")
+
+
+def age(obj: dict[str, Any]) -> str:
+    """How long ago an object was created."""
+    return since(obj["metadata"].get("creationTimestamp"))
+
+
+def _computed(served: Served, column: PrinterColumn) -> Cell:
+    if column.name == "Name":
+        return _name
+    own = CELLS.get((served.kind, column.name))
+    if own is not None:
+        return own
+    return {"Age": age, "Created At": _created}.get(column.name, lambda obj: "")
+
+
+def _found(column: PrinterColumn) -> Cell:
+    try:
+        path: JsonPath | None = parse_path(column.json_path)
+    except PathError:
+        path = None
+
+    def find(obj: dict[str, Any]) -> Any:
+        if path is None:
+            return None
+        try:
+            found = path.find(obj)
+        except PathError:
+            return None
+        return _shown(found[0], column.type) if found else None
+
+    return find
+
+
+def _shown(value: Any, kind: str) -> Any:
+    """A value as its column's type shows it; None where it does not fit."""
+    match kind:
+        case "integer":
+            if isinstance(value, bool):
+                return None
+            if isinstance(value, float):
+                return int(value)
+            return value if isinstance(value, int) else None
+        case "number":
+            return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+        case "boolean":
+            return value if isinstance(value, bool) else None
+        case "string":
+            return value if isinstance(value, str) else _go_text(value)
+        case "date":
+            return _date(value)
+    return None
+
+
+def _go_text(value: Any) -> str | None:
+    from apimachinery.server.json_path import print_value
+
+    return None if value is None else print_value(value)
+
+
+def _date(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        timegm(time.strptime(value[:19], "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return "<invalid>"
+    return since(value)

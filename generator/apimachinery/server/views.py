@@ -1,0 +1,259 @@
+"""Views of resources: as stored, at another version, as YAML, as metadata alone, as a Table.
+
+What a view shows is made of JSON bytes; where another codec is asked for, the finished answer is encoded again.
+Plain JSON, the usual case, copies stored bytes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from apimachinery.meta.errors import bad_request, not_acceptable
+from apimachinery.server.bodies import internal_package
+from apimachinery.server.codecs import JSON, Codec
+from apimachinery.server.negotiation import METADATA, METADATA_LIST, TABLE, Form
+from apimachinery.server.served import Served
+from apimachinery.server.table import Columns, columns_of
+from apimachinery.server.view import JsonView, ListMeta, View, encode_list_meta
+from apimachinery.storage.interface import Record
+from apimachinery.wire.json import decode, encode
+
+KEPT_VIEWS = 64
+
+
+class ServedView(JsonView):
+    """A resource's objects at its version."""
+
+    def __init__(self, served: Served) -> None:
+        super().__init__(
+            served.api_version, served.kind, served.list_kind, typed=served.typed, blank=served.blank()
+        )
+        self.key = ("json", served)
+        self._served = served
+
+    def object(self, record: Record) -> bytes:
+        """The bytes at this version."""
+        return self._served.shown(record)
+
+    def join(self, records: Sequence[Record]) -> bytes:
+        """The same, joined."""
+        shown = self._served.shown
+        if not self._typed:
+            return b",".join([shown(record) for record in records])
+        return b",".join([self._untyped(shown(record)) for record in records])
+
+    def event(self, kind: str, record: Record, first: bool) -> bytes:
+        """One event."""
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), self._served.shown(record))
+
+
+class MetadataView:
+    """PartialObjectMetadata: kind and apiVersion of meta.k8s.io, and the metadata."""
+
+    content_type = watch_content_type = "application/json"
+
+    def __init__(self, served: Served, version: str) -> None:
+        self.key: Hashable = ("metadata", served, version)
+        self._served = served
+        self._names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{version}"}
+
+    def shown(self, record: Record) -> dict[str, Any]:
+        """One object's metadata."""
+        return {**self._names, "metadata": decode(self._served.shown(record))["metadata"]}
+
+    def object(self, record: Record) -> bytes:
+        """One object."""
+        return encode(self.shown(record))
+
+    def join(self, records: Sequence[Record]) -> bytes:
+        """The items of a list."""
+        return b",".join([encode(self.shown(record)) for record in records])
+
+    def list(self, meta: ListMeta, items: bytes) -> tuple[bytes, ...]:
+        """A PartialObjectMetadataList; an empty one has no items at all."""
+        opening = encode({"kind": METADATA_LIST, "apiVersion": self._names["apiVersion"]})[:-1]
+        listed = b"[" + items + b"]" if items else b"null"
+        return (opening, b',"metadata":', encode_list_meta(meta, True), b',"items":', listed, b"}\n")
+
+    def event(self, kind: str, record: Record, first: bool) -> bytes:
+        """One event."""
+        return encode({"type": kind, "object": self.shown(record)}) + b"\n"
+
+    def bookmark(self, revision: int, annotations: Mapping[str, str]) -> bytes:
+        """An object with nothing but its version."""
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        if annotations:
+            metadata["annotations"] = dict(annotations)
+        return encode({"type": "BOOKMARK", "object": {**self._names, "metadata": metadata}}) + b"\n"
+
+    def error(self, status: Mapping[str, Any]) -> bytes:
+        """The Status as the object."""
+        return encode({"type": "ERROR", "object": status}) + b"\n"
+
+
+class TableView:
+    """A Table: columns, and a row for each object with its cells and what ``includeObject`` asks for."""
+
+    content_type = watch_content_type = "application/json"
+
+    def __init__(self, served: Served, version: str, include: str, columns: Columns) -> None:
+        self._served = served
+        self._version = version
+        self._include = include
+        self._columns = columns
+        self._names = {"kind": TABLE, "apiVersion": f"meta.k8s.io/{version}"}
+        self._metadata = MetadataView(served, version)
+
+    @property
+    def key(self) -> Hashable:
+        """Ages are shown, so what was joined is good for a second."""
+        return ("table", self._served, self._version, self._include, int(time.time()))
+
+    def _row(self, record: Record) -> dict[str, Any]:
+        obj = decode(self._served.shown(record))
+        shown: dict[str, Any] | None = None
+        if self._include == "Object":
+            shown = obj
+        elif self._include != "None":
+            shown = {
+                "kind": METADATA,
+                "apiVersion": f"meta.k8s.io/{self._version}",
+                "metadata": obj["metadata"],
+            }
+        return {"cells": self._columns.cells(obj), "object": shown}
+
+    def _table(
+        self, rows: Sequence[dict[str, Any]], metadata: dict[str, Any], defined: bool
+    ) -> dict[str, Any]:
+        definitions = self._columns.definitions if defined else None
+        return {**self._names, "metadata": metadata, "columnDefinitions": definitions, "rows": rows}
+
+    def object(self, record: Record) -> bytes:
+        """A Table of one row."""
+        row = self._row(record)
+        revision = decode(record.value)["metadata"].get("resourceVersion", "")
+        metadata = {"resourceVersion": revision} if revision else {}
+        return encode(self._table([row], metadata, True))
+
+    def join(self, records: Sequence[Record]) -> bytes:
+        """The rows."""
+        return b",".join([encode(self._row(record)) for record in records])
+
+    def list(self, meta: ListMeta, items: bytes) -> tuple[bytes, ...]:
+        """A Table of a list."""
+        opening = encode(self._names)[:-1]
+        definitions = encode(self._columns.definitions)
+        metadata = encode_list_meta(meta, True)
+        parts = (
+            opening,
+            b',"metadata":',
+            metadata,
+            b',"columnDefinitions":',
+            definitions,
+            b',"rows":[',
+            items,
+        )
+        return (*parts, b"]}\n")
+
+    def event(self, kind: str, record: Record, first: bool) -> bytes:
+        """A Table of one row; the columns stand in the first alone."""
+        row = self._row(record)
+        metadata = {"resourceVersion": decode(record.value)["metadata"]["resourceVersion"]}
+        return encode({"type": kind, "object": self._table([row], metadata, first)}) + b"\n"
+
+    def bookmark(self, revision: int, annotations: Mapping[str, str]) -> bytes:
+        """A Table with one row, whose object has the version."""
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        if annotations:
+            metadata["annotations"] = dict(annotations)
+        names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{self._version}"}
+        row = {"cells": [None] * len(self._columns.definitions), "object": {**names, "metadata": metadata}}
+        table = self._table([row], {"resourceVersion": str(revision)}, False)
+        return encode({"type": "BOOKMARK", "object": table}) + b"\n"
+
+    def error(self, status: Mapping[str, Any]) -> bytes:
+        """The Status as the object."""
+        return encode({"type": "ERROR", "object": status}) + b"\n"
+
+
+class EncodedView:
+    """Another view's JSON in another codec."""
+
+    def __init__(self, view: View, codec: Codec) -> None:
+        self._view = view
+        self._codec = codec
+        self.content_type = codec.media_type
+        self.watch_content_type = codec.stream_media_type
+
+    @property
+    def key(self) -> Hashable:
+        """That of the other view: joined items are the same."""
+        return self._view.key
+
+    def _again(self, data: bytes) -> bytes:
+        return self._codec.encode(decode(data))
+
+    def object(self, record: Record) -> bytes:
+        """One object."""
+        return self._again(self._view.object(record))
+
+    def join(self, records: Sequence[Record]) -> bytes:
+        """Items, still in JSON."""
+        return self._view.join(records)
+
+    def list(self, meta: ListMeta, items: bytes) -> tuple[bytes, ...]:
+        """A list."""
+        return (self._again(b"".join(self._view.list(meta, items))),)
+
+    def event(self, kind: str, record: Record, first: bool) -> bytes:
+        """One event."""
+        return self._codec.frame(self._again(self._view.event(kind, record, first)))
+
+    def bookmark(self, revision: int, annotations: Mapping[str, str]) -> bytes:
+        """A bookmark."""
+        return self._codec.frame(self._again(self._view.bookmark(revision, annotations)))
+
+    def error(self, status: Mapping[str, Any]) -> bytes:
+        """An error."""
+        return self._codec.frame(self._again(self._view.error(status)))
+
+
+def view_of(served: Served, form: Form, include: str, *, of_list: bool) -> View:
+    """The view that shows a resource in a form. Raises ApiError 400, 406."""
+    name = f"{id(form.codec)} {form.shown_as} {form.version} {include}"
+    if form.shown_as in (METADATA, METADATA_LIST) and (form.shown_as == METADATA_LIST) != of_list:
+        raise _wrong_number(served, form.shown_as, of_list)
+    found: View | None = served.views.get(name)
+    if found is None:
+        found = _made(served, form, include)
+        if len(served.views) < KEPT_VIEWS:
+            served.views[name] = found
+    return found
+
+
+def _made(served: Served, form: Form, include: str) -> View:
+    view: View
+    if form.shown_as == TABLE:
+        if include not in ("", "Metadata", "Object", "None"):
+            raise bad_request(
+                f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
+                "must be 'Metadata', 'Object', 'None', or empty"
+            )
+        view = TableView(served, form.version, include, columns_of(served))
+    elif form.shown_as:
+        view = MetadataView(served, form.version)
+    else:
+        view = ServedView(served)
+    return view if form.codec is JSON else EncodedView(view, form.codec)
+
+
+def _wrong_number(served: Served, shown_as: str, of_list: bool) -> Exception:
+    go_type = "*unstructured.Unstructured"
+    if served.typed:
+        go_type = f"*{internal_package(served.group)}.{served.list_kind if of_list else served.kind}"
+    elif of_list:
+        go_type += "List"
+    what = "a list" if of_list else "not a list"
+    return not_acceptable(f"you requested {shown_as}, but the requested object is {what} ({go_type})")

@@ -1,0 +1,513 @@
+"""Creates and updates: from an object in form to a record in storage.
+
+The way of a write, as kube-apiserver's registry goes it:
+
+    create   own fields → admit → prepare → identity → validate → store
+    update   read → transform → own fields → admit → keep what is fixed → prepare → validate → store, or delete
+
+An update reads, computes and writes with the revision it read; if somebody was faster it starts again, unless the
+client named a resourceVersion. A write that changes nothing is not made. A dry run does all but store.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from apimachinery.merge.apply import keep_times
+from apimachinery.meta.errors import (
+    ApiError,
+    already_exists,
+    bad_request,
+    conflict,
+    not_found,
+    plain_failure,
+)
+from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
+from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
+from apimachinery.meta.printing import go_quote
+from apimachinery.server.admission import Admission, Operation
+from apimachinery.server.hooks import Json
+from apimachinery.server.options import WriteOptions
+from apimachinery.server.rules import check_object
+from apimachinery.server.served import Served
+from apimachinery.storage.interface import (
+    REVISION_MARK,
+    KeyExists,
+    KeyNotFound,
+    Record,
+    RevisionConflict,
+    Storage,
+    Value,
+)
+from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.wire.json import encode
+
+NAME_TRIES = 8
+_SYSTEM_FIELDS = ("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid")
+WRITE_TRIES = 12
+_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
+_encode_sorted = msgspec.json.Encoder(order="deterministic").encode
+Transform = Callable[[Json], Json]
+"""Makes the new object from the present one, which is the caller's own; raises ApiError."""
+
+
+@dataclass(slots=True)
+class Place:
+    """What a write is about. ``warnings`` collects texts for the answer."""
+
+    served: Served
+    namespace: str
+    name: str
+    options: WriteOptions
+    subresource: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """The storage key."""
+        return self.served.key(self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The object after a write, as a record, and whether the write created it."""
+
+    record: Record
+    created: bool = False
+
+
+class Writer:
+    """Writes objects of any resource."""
+
+    def __init__(self, storage: Storage, cache: WatchCache, admission: Admission) -> None:
+        self._storage = storage
+        self._cache = cache
+        self._admission = admission
+
+    def current(self, place: Place) -> Record | None:
+        """The present record."""
+        return self._cache.resource(place.served.prefix).get(place.key)
+
+    async def create(self, place: Place, obj: Json, *, owned: bool = False) -> Written:
+        """Creates an object that is in form; ``owned`` where its managedFields are already what they shall be.
+
+        Raises ApiError 403, 404, 409, 422.
+        """
+        served = place.served
+        metadata = metadata_of(obj)
+        match_namespace(metadata, place.namespace)
+        for key in _SYSTEM_FIELDS:
+            metadata.pop(key, None)
+        if not owned:
+            own = served.ownership("").update(None, obj, place.options.manager, now=now())
+            metadata["managedFields"] = own["metadata"].get("managedFields")
+            obj = own
+            metadata = metadata_of(obj)
+        if not metadata.get("managedFields"):
+            metadata.pop("managedFields", None)
+        prefix = metadata.get("generateName") or ""
+        generates = bool(prefix) and not metadata.get("name")
+        if served.namespaced:
+            metadata["namespace"] = place.namespace
+        else:
+            metadata.pop("namespace", None)
+        if generates:
+            metadata["name"] = generated_name(prefix)
+        if served.strategy.admit is not None:
+            served.strategy.admit(obj)
+        self._admission.admit(Operation("CREATE", place, obj, None, metadata.get("name") or ""))
+        drop_repeated_owners(metadata, place.warnings)
+        metadata["uid"] = new_uid()
+        metadata["creationTimestamp"] = now()
+        strategy, hooks = served.strategy, served.hooks
+        if not strategy.keeps_status_on_create:
+            if strategy.status is not None:
+                obj["status"] = deepcopy(strategy.status)
+            elif served.has_status:
+                obj.pop("status", None)
+        if strategy.generation is not None:
+            metadata["generation"] = 1
+        for prepare in (strategy.prepare_create, hooks.prepare_create):
+            if prepare is not None:
+                prepare(obj)
+        if served.typed and served.compiled.to_form is not None:
+            served.compiled.to_form(obj)
+        faults = validate_object_meta(
+            metadata, namespaced=served.namespaced, name_rule=hooks.name_rule, builtin=served.typed
+        )
+        self._check(place, obj, None, faults, "" if generates else metadata.get("name") or "")
+        if metadata.pop("resourceVersion", None) not in (None, "", "0"):
+            raise plain_failure("resourceVersion should not be set on objects to be created")
+        for attempt in range(NAME_TRIES):
+            place.name = metadata["name"]
+            try:
+                record = await self._store_new(place, obj)
+            except KeyExists:
+                if generates and attempt < NAME_TRIES - 1:
+                    metadata["name"] = generated_name(prefix)
+                    continue
+                raise self._taken(place, prefix) from None
+            return Written(record, created=True)
+        raise AssertionError("unreachable")
+
+    async def _store_new(self, place: Place, obj: Json) -> Record:
+        key = place.key
+        if place.options.dry_run:
+            if self.current(place) is not None:
+                raise KeyExists(key)
+            return Record(key, 0, 0, encode(self._stored(place.served, obj)))
+        return await self._storage.create(key, sealed(self._stored(place.served, obj)))
+
+    def _taken(self, place: Place, prefix: str) -> ApiError:
+        served = place.served
+        record = self.current(place)
+        deleting = record is not None and is_deleting(record)
+        error = already_exists(served.plural, served.group, place.name, deleting=deleting)
+        if prefix:
+            error.message += ", the server was not able to generate a unique name for the object"
+            error.retry_after = 1
+        return error
+
+    async def update(
+        self,
+        place: Place,
+        transform: Transform,
+        *,
+        uid: str = "",
+        creates: Callable[[], Json] | None = None,
+        created_owned: bool = False,
+        owned: bool = False,
+    ) -> Written:
+        """Replaces an object by what ``transform`` makes of it.
+
+        ``uid``: the object must have it. ``creates`` makes the object where there is none. ``owned``: the transform
+        sees to managedFields itself. Raises ApiError 404, 409, 422.
+        """
+        served = place.served
+        for _ in range(WRITE_TRIES):
+            record = self.current(place)
+            if record is None:
+                if uid and creates is not None:
+                    raise self._wrong_uid(place, uid, "")
+                if creates is None:
+                    raise not_found(served.plural, served.group, place.name)
+                written = await self._create_absent(place, creates, created_owned)
+                if written is None:
+                    continue
+                return written
+            old = served.read(record)
+            if uid and uid != old["metadata"].get("uid"):
+                raise self._wrong_uid(place, uid, old["metadata"].get("uid", ""))
+            new = transform(served.read(record))
+            self._check_version(place, new, old)
+            try:
+                return Written(await self._update(place, record, old, new, owned))
+            except (RevisionConflict, KeyNotFound):
+                continue
+        raise conflict(served.plural, served.group, place.name)
+
+    async def _create_absent(self, place: Place, creates: Callable[[], Json], owned: bool) -> Written | None:
+        obj = creates()
+        metadata_of(obj).pop("resourceVersion", None)
+        try:
+            return await self.create(place, obj, owned=owned)
+        except ApiError as error:
+            if error.reason == "AlreadyExists" and self.current(place) is not None:
+                return None
+            raise
+
+    def _wrong_uid(self, place: Place, wanted: str, found: str) -> ApiError:
+        served = place.served
+        key = served.registry_key(place.namespace, place.name)
+        return conflict(
+            served.plural,
+            served.group,
+            place.name,
+            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+        )
+
+    def _check_version(self, place: Place, new: Json, old: Json) -> None:
+        served = place.served
+        metadata = metadata_of(new)
+        wanted = metadata.get("resourceVersion") or ""
+        current = old["metadata"]["resourceVersion"]
+        if wanted == current:
+            return
+        if wanted and not (wanted.isascii() and wanted.isdigit()):
+            # A client's mistake that nothing wraps on its way out of storage.
+            raise plain_failure(f"strconv.ParseUint: parsing {go_quote(wanted)}: invalid syntax")
+        if not wanted or int(wanted) == 0:
+            if not served.strategy.unconditional_update and place.subresource != "scale":
+                fault = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
+                raise invalid(served.plural, served.group, place.name, [fault])
+            metadata["resourceVersion"] = current
+            return
+        raise conflict(served.plural, served.group, place.name)
+
+    async def _update(self, place: Place, record: Record, old: Json, new: Json, owned: bool) -> Record:
+        served = place.served
+        match_namespace(metadata_of(new), place.namespace)
+        if not owned:
+            ownership = served.ownership(place.subresource)
+            new = ownership.update(old, new, place.options.manager, now=now())
+        operation = Operation("UPDATE", place, new, old, place.name)
+        self._admission.admit(operation)
+        metadata = metadata_of(new)
+        drop_repeated_owners(metadata, place.warnings, old["metadata"])
+        new = self._prepare(place, old, new)
+        metadata = new["metadata"]
+        self._keep_fixed(metadata, old["metadata"])
+        faults = validate_object_meta_update(metadata, old["metadata"])
+        if served.typed:
+            # The kind's own validation looks at metadata again, as on update and as on create, so faults are
+            # told twice and those of what is written a third time.
+            created = validate_object_meta(
+                metadata, namespaced=served.namespaced, name_rule=served.hooks.name_rule, builtin=True
+            )
+            faults = [*faults, *faults, *created]
+        if served.typed and served.compiled.to_form is not None:
+            served.compiled.to_form(new)
+        self._check(place, new, old, faults, place.name)
+        new = keep_times(old, new)
+        if not new["metadata"].get("managedFields"):
+            new["metadata"].pop("managedFields", None)
+        return await self._store(place, record, old, new)
+
+    def _prepare(self, place: Place, old: Json, new: Json) -> Json:
+        served, strategy = place.served, place.served.strategy
+        if place.subresource == "status":
+            return status_update(served, old, new)
+        if place.subresource == "finalize":
+            return new
+        if served.has_status or strategy.status is not None:
+            copy_field(new, old, "status")
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0)
+        for prepare in (strategy.prepare_update, served.hooks.prepare_update):
+            if prepare is not None:
+                prepare(new, old)
+        raised = strategy.generation is not None and changes_generation(new, old, strategy.generation)
+        if raised or (not served.typed and not served.has_status and new.get("status") != old.get("status")):
+            new["metadata"]["generation"] += 1
+        if not new["metadata"]["generation"]:
+            del new["metadata"]["generation"]
+        return new
+
+    def _keep_fixed(self, metadata: Json, old: Json) -> None:
+        if not metadata.get("uid"):
+            metadata["uid"] = old["uid"]
+        metadata["creationTimestamp"] = old["creationTimestamp"]
+        metadata.pop("selfLink", None)
+        if "deletionTimestamp" in old:
+            metadata["deletionTimestamp"] = old["deletionTimestamp"]
+        if "deletionGracePeriodSeconds" in old:
+            metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
+
+    def _check(self, place: Place, obj: Json, old: Json | None, faults: list[FieldError], name: str) -> None:
+        served = place.served
+        faults = check_object(served, obj, old, faults, place.warnings, status=place.subresource == "status")
+        if faults:
+            raise invalid(served.kind, served.group, name, faults)
+        if served.hooks.warnings is not None:
+            place.warnings.extend(served.hooks.warnings(obj, old))
+        self._admission.validate(Operation("UPDATE" if old else "CREATE", place, obj, old, name))
+
+    async def _store(self, place: Place, record: Record, old: Json, new: Json) -> Record:
+        served = place.served
+        if finishes_deletion(new, old):
+            if not place.options.dry_run:
+                await self.remove(place, record, new)
+            return self.unstored(place, record, new)
+        if new == old and _encode_sorted(new) == _encode_sorted(old) and served.is_plain(record):
+            return record
+        if place.options.dry_run:
+            return self.unstored(place, record, new)
+        return await self._storage.update(record.key, record.revision, sealed(self._stored(served, new)))
+
+    async def remove(self, place: Place, record: Record, last: Json) -> Record:
+        """Ends an object; ``last`` is what its DELETED event shows. Raises KeyNotFound, RevisionConflict."""
+        return await self._storage.delete(
+            record.key, record.revision, sealed(self._stored(place.served, last))
+        )
+
+    async def replace(self, place: Place, record: Record, new: Json) -> Record:
+        """Writes an object as it is, without any rule. Raises KeyNotFound, RevisionConflict."""
+        return await self._storage.update(
+            record.key, record.revision, sealed(self._stored(place.served, new))
+        )
+
+    def unstored(self, place: Place, record: Record, obj: Json) -> Record:
+        """A record of an object that is not written: what a dry run or a finished deletion shows."""
+        return Record(record.key, record.revision, record.created, encode(self._stored(place.served, obj)))
+
+    def _stored(self, served: Served, obj: Json) -> Json:
+        """The object at the storage version, kind and apiVersion first; leaves ``obj`` as it is."""
+        kind_first = {"kind": served.kind, "apiVersion": served.api_version, **obj}
+        if served.to_storage is None:
+            return kind_first
+        stored = served.to_storage(msgspec.json.decode(encode(kind_first)))
+        return {"kind": stored["kind"], "apiVersion": stored["apiVersion"], **stored}
+
+
+def sealed(obj: Json) -> Value:
+    """An object's bytes with room for its revision."""
+    metadata = {**obj["metadata"], "resourceVersion": REVISION_MARK}
+    return Value.cut(encode({**obj, "metadata": metadata}))
+
+
+def metadata_of(obj: Json) -> Json:
+    """``metadata``, put there where it is missing or null."""
+    metadata: Json | None = obj.get("metadata")
+    if metadata is None:
+        metadata = obj["metadata"] = {}
+    return metadata
+
+
+def match_namespace(metadata: Json, namespace: str) -> None:
+    """Sees to it that the object is of the namespace of the path. Raises ApiError 400."""
+    given = metadata.get("namespace") or ""
+    if given == namespace or not given or not namespace:
+        if namespace:
+            metadata["namespace"] = namespace
+        return
+    raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def match_name(obj: Json, name: str) -> None:
+    """Sees to it that the object has the name of the path. Raises ApiError 400."""
+    given = metadata_of(obj).get("name") or ""
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def copy_field(new: Json, old: Json, name: str) -> None:
+    """Takes a field over, or away."""
+    if name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
+def status_update(served: Served, old: Json, new: Json) -> Json:
+    """What a write through ``/status`` changes: the status; of built-in kinds metadata too."""
+    if not served.typed:
+        made = {**old, "metadata": {**old["metadata"]}}
+        copy_field(made, new, "status")
+        copy_field(made["metadata"], new["metadata"], "managedFields")
+        copy_field(made["metadata"], new["metadata"], "uid")
+        return made
+    for key in {*old, *new} - {"metadata", "status", "kind", "apiVersion"}:
+        copy_field(new, old, key)
+    copy_field(new["metadata"], old["metadata"], "generation")
+    for name in served.hooks.status_keeps:
+        copy_field(new["metadata"], old["metadata"], name)
+    if served.hooks.prepare_status is not None:
+        served.hooks.prepare_status(new, old)
+    return new
+
+
+_NOT_GENERATION = frozenset({"metadata", "status", "kind", "apiVersion"})
+
+
+def changes_generation(new: Json, old: Json, fields: tuple[str, ...]) -> bool:
+    """Whether one of the fields differs; no fields mean all but metadata and status."""
+    if not fields:
+        return any(new.get(key) != old.get(key) for key in {*new, *old} - _NOT_GENERATION)
+    return any(_at(new, field) != _at(old, field) for field in fields)
+
+
+def _at(obj: Json, path: str) -> Any:
+    value: Any = obj
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def finishes_deletion(new: Json, old: Json) -> bool:
+    """Whether an update takes away the last thing that a deletion waits for."""
+    metadata = new["metadata"]
+    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+        return False
+    if metadata.get("deletionGracePeriodSeconds"):
+        return False
+    if held_by_spec(new):
+        return False
+    return bool(old["metadata"].get("finalizers")) or held_by_spec(old)
+
+
+def held_by_spec(obj: Json) -> bool:
+    """Whether a namespace's own finalizers (``spec.finalizers``) hold it."""
+    return (
+        obj.get("kind") == "Namespace"
+        and obj.get("apiVersion") == "v1"
+        and bool((obj.get("spec") or {}).get("finalizers"))
+    )
+
+
+class _Deletion(msgspec.Struct):
+    deletionTimestamp: str | None = None  # noqa: N815
+
+
+class _Deleting(msgspec.Struct):
+    metadata: _Deletion
+
+
+_read_deleting = msgspec.json.Decoder(_Deleting).decode
+
+
+def is_deleting(record: Record) -> bool:
+    """Whether a record's object is on its way out."""
+    return _read_deleting(record.value).metadata.deletionTimestamp is not None
+
+
+def drop_repeated_owners(metadata: Json, warnings: list[str], old: Json | None = None) -> None:
+    """Keeps the first of equal owner references, and tells."""
+    owners = metadata.get("ownerReferences")
+    if not owners:
+        return
+    kept: list[Any] = []
+    for owner in owners:
+        if owner not in kept:
+            kept.append(owner)
+    if len(kept) != len(owners):
+        metadata["ownerReferences"] = kept
+        uids = dict.fromkeys(o.get("uid", "") for o in owners if owners.count(o) > 1)
+        warnings.append(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+            f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+            f"{', '.join(uids)}"
+        )
+
+
+def generated_name(prefix: str) -> str:
+    """A name after ``generateName``: five random letters, 63 bytes at most (58 of the prefix)."""
+    return prefix[:58] + "".join(secrets.choice(_SUFFIX) for _ in range(5))
+
+
+def new_uid() -> str:
+    """A random UUID (version 4)."""
+    return str(UUID(bytes=secrets.token_bytes(16), version=4))
+
+
+_clock: tuple[int, str] = (0, "")
+
+
+def now() -> str:
+    """The time in RFC 3339, in whole seconds."""
+    global _clock
+    second = int(time.time())
+    if _clock[0] != second:
+        _clock = (second, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second)))
+    return _clock[1]
