@@ -42,6 +42,7 @@ log = logging.getLogger("kubewright.server")
 
 HEAD_BYTES = 1 << 20
 JOIN_BYTES = 1 << 16
+PIECE_BYTES = 1 << 18
 LINGER_BYTES = 64 << 20
 LINGER_SECONDS = 2.0
 _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
@@ -126,6 +127,7 @@ class Connection(asyncio.Protocol):
         self._since = 0.0
         self._waiting: deque[_Pending] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._secure = False
         self._streaming = False
         self._timed_out = False
         self._drained: asyncio.Future[None] | None = None
@@ -139,6 +141,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._parser = httptools.HttpRequestParser(self)
         self._since = time.monotonic()
+        self._secure = transport.get_extra_info("sslcontext") is not None
         self._connections.open.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -329,10 +332,21 @@ class Connection(asyncio.Protocol):
             parts, size = (), 0
         if size < JOIN_BYTES:
             self._transport.write(b"".join((head, *parts)))
-        else:
+        elif not self._secure:
             self._transport.writelines((head, *parts))
+        else:
+            await self._write_pieces((head, *parts))
         if self._drained is not None:
             await self._drained
+
+    async def _write_pieces(self, parts: tuple[bytes, ...]) -> None:
+        """Over TLS all that is written is encrypted at once, into memory: so a large body goes piece by piece."""
+        for part in parts:
+            view = memoryview(part)
+            for low in range(0, len(part), PIECE_BYTES):
+                self._transport.write(view[low : low + PIECE_BYTES])
+                if self._drained is not None:
+                    await self._drained
 
     async def _stream(self, response: StreamResponse, keep_alive: bool, chunked: bool) -> bool:
         parts: AsyncIterator[bytes] = response.parts
