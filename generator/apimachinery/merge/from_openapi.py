@@ -120,7 +120,7 @@ def custom_resource(schema: Mapping[str, Any] | None, *, preserve_unknown: bool 
 def _with_type_meta(schema: Mapping[str, Any]) -> dict[str, Any]:
     """An object schema with the three fields that every object has."""
     properties = {
-        **schema.get("properties", {}),
+        **_mapping(schema.get("properties")),
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
         "metadata": {"$ref": f"#/definitions/{OBJECT_META}"},
@@ -164,7 +164,7 @@ class _Reader:
         return Either(Kind.ANY, self._list(schema, preserve), self._object(schema, preserve))
 
     def _object(self, schema: Mapping[str, Any], preserve: bool) -> MapOf | Struct:
-        properties = schema.get("properties") or {}
+        properties = _mapping(schema.get("properties"))
         fields = {name: self._field(member, preserve) for name, member in properties.items()}
         extra = schema.get("additionalProperties")
         rest: Type | None
@@ -196,12 +196,17 @@ class _Reader:
         if kind == "set":
             return ListOf(declared, SET)
         if kind == "map":
-            keys = schema.get("x-kubernetes-list-map-keys") or ()
+            keys = schema.get("x-kubernetes-list-map-keys")
+            keys = keys if isinstance(keys, list | tuple) else ()
             return ListOf(declared, MAP, tuple(map(str, keys))) if keys else ListOf(declared, SET)
         if kind is None and "merge" in str(schema.get("x-kubernetes-patch-strategy", "")).split(","):
             key = schema.get("x-kubernetes-patch-merge-key")
             return ListOf(declared, MAP, (str(key),)) if key else ListOf(declared, SET)
         return ListOf(declared, ATOMIC)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _reference(schema: Mapping[str, Any]) -> str | None:

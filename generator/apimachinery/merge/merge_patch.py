@@ -49,3 +49,37 @@ def create(original: Any, modified: Any) -> Any:
         if key not in modified:
             patch[key] = None
     return patch
+
+
+def create_three_way(original: Any, modified: Any, current: Any) -> Any:
+    """The merge patch that brings ``current`` to ``modified``, deleting what ``modified`` no longer has of
+    ``original``: what client-side apply sends for kinds without strategic merge patch."""
+    wanted = _without_deletions(create(current, modified), modified)
+    gone = _only_deletions(create(original, modified))
+    return _joined(gone, wanted)
+
+
+def _without_deletions(patch: Any, modified: Any) -> Any:
+    if not isinstance(patch, dict) or not isinstance(modified, dict):
+        return patch
+    return {key: _without_deletions(value, modified[key]) for key, value in patch.items() if key in modified}
+
+
+def _only_deletions(patch: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in patch.items() if isinstance(patch, dict) else ():
+        if value is None:
+            out[key] = None
+        elif isinstance(value, dict) and (inner := _only_deletions(value)):
+            out[key] = inner
+    return out
+
+
+def _joined(gone: dict[str, Any], wanted: Any) -> Any:
+    if not isinstance(wanted, dict):
+        return wanted
+    out = dict(gone)
+    for key, value in wanted.items():
+        below = out.get(key)
+        out[key] = _joined(below, value) if isinstance(below, dict) else value
+    return out
