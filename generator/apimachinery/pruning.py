@@ -119,4 +119,6 @@ def _compile_known(node: Node, resource: bool = False) -> Known | None:
 
 
 def _scalars_only(value: Any) -> bool:
-    return type(value) is not dict and (type(value) is not list or all(map(_scalars_only, value)))
+    if type(value) is dict:
+        return not value
+    return type(value) is not list or all(map(_scalars_only, value))

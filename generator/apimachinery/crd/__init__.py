@@ -5,7 +5,7 @@ Objects are plain JSON of ``apiextensions.k8s.io/v1``, decoded and pruned (``sch
 
 from apimachinery.crd.acceptance import Acceptance, accept_names
 from apimachinery.crd.check import check_crd, check_crd_status
-from apimachinery.crd.defaults import default_crd, prepare_crd_for_create
+from apimachinery.crd.defaults import default_crd, prepare_crd_for_create, prepare_crd_for_update
 
 __all__ = [
     "Acceptance",
@@ -14,4 +14,5 @@ __all__ = [
     "check_crd_status",
     "default_crd",
     "prepare_crd_for_create",
+    "prepare_crd_for_update",
 ]

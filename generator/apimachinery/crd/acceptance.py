@@ -94,10 +94,10 @@ def _decide(
         ("listKind", "ListKindConflict", kinds),
     )
     for key, reason, taken in rules:
-        value = wanted.get(key)
-        asked = value if isinstance(value, list) else [value] if value else []
-        clashes = [f'"{each}" is already in use' for each in asked if each in taken]
-        if clashes and value != accepted.get(key):
+        value, held = wanted.get(key), accepted.get(key)
+        asked, known = ([each] if isinstance(each, str) else each or [] for each in (value, held))
+        clashes = [f'"{each}" is already in use' for each in asked if each in taken and each not in known]
+        if clashes:
             conflict = _condition("NamesAccepted", "False", reason, aggregate(clashes))
         elif value:
             names[key] = value

@@ -289,8 +289,9 @@ def _validation_faults(
             sound = not breaches
     broken = schema_faults(schema, at, rules.schema)
     found += broken
-    if sound:
-        found += rule_faults(schema, at, broken, unchanged=stored == schema)
+    rules_found = rule_faults(schema, at, broken, sound=sound, unchanged=stored == schema)
+    found += rules_found.texts
+    found += rules_found.compiled
     if not found and said is not None:
         found.append(invalid_value(at, "", said))
     yield from found

@@ -13,6 +13,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
+from apimachinery.crd.rules import default_rule_faults
 from apimachinery.meta.field_errors import FieldError, aggregate, invalid_value
 from apimachinery.pruning import prune_value
 from apimachinery.resource_metadata import embedded_resources, metadata_fault, prune_metadata
@@ -28,33 +29,46 @@ _TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}
 def default_faults(schema: dict[str, Any], field: str, *, pruned: bool = True) -> list[FieldError]:
     """The faults of every default in a structural schema; unknown fields count where ``pruned`` says so."""
     root = replace(SchemaReader().read(schema), embedded=True)
-    return list(_faults(root, field, root, (), False, pruned))
+    return list(_faults(schema, root, field, root, (), False, pruned))
 
 
 def _faults(
-    node: Node, field: str, root: Node, steps: tuple[str | int, ...], inside_meta: bool, pruned: bool
+    schema: dict[str, Any],
+    node: Node,
+    field: str,
+    root: Node,
+    steps: tuple[str | int, ...],
+    inside_meta: bool,
+    pruned: bool,
 ) -> Iterator[FieldError]:
     if node.embedded:
         inside_meta, steps, root = False, (), node
     if node.default is not MISSING:
         at = f"{field}.default"
-        yield from _meta_faults(node, at, root, steps) if inside_meta else _value_faults(node, at, pruned)
+        if inside_meta:
+            yield from _meta_faults(node, at, root, steps)
+        else:
+            yield from _value_faults(schema, node, at, pruned)
     if node.items is not None:
-        yield from _faults(node.items, f"{field}.items", root, (*steps, 0), inside_meta, pruned)
+        yield from _faults(
+            schema["items"], node.items, f"{field}.items", root, (*steps, 0), inside_meta, pruned
+        )
     for name, child in sorted(node.properties.items()):
         inside = inside_meta or (node.embedded and name in _META)
-        yield from _faults(child, f"{field}.properties[{name}]", root, (*steps, name), inside, pruned)
+        inner = schema["properties"][name]
+        yield from _faults(inner, child, f"{field}.properties[{name}]", root, (*steps, name), inside, pruned)
 
 
-def _value_faults(node: Node, field: str, pruned: bool) -> Iterator[FieldError]:
+def _value_faults(schema: dict[str, Any], node: Node, field: str, pruned: bool) -> Iterator[FieldError]:
     if pruned:
         bare = deepcopy(node.default)
         if prune_value(node, bare, is_resource=node.embedded):
             yield invalid_value(field, node.default, "must not have unknown fields")
     yield from (
         _coercion_faults(node, node.default, field)
-        or [*embedded_faults(node, node.default, field)]
+        or list(embedded_faults(node, node.default, field))
         or field_errors(explain(node, node.default).faults, field)
+        or default_rule_faults(schema, node.default, field)
     )
 
 

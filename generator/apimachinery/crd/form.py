@@ -38,13 +38,13 @@ class TooDeepError(ValueError):
     """A schema that nests deeper than ``MAX_DEPTH`` levels."""
 
 
-def normalize_schema(raw: dict[str, Any], depth: int = 0) -> Schema:
-    """A schema with only what is set. Raises ``TooDeepError``."""
+def normalize_schema(raw: dict[str, Any] | None, depth: int = 0) -> Schema:
+    """A schema with only what is set; null is the schema that sets nothing. Raises ``TooDeepError``."""
     if depth > MAX_DEPTH:
         raise TooDeepError(f"must not nest deeper than {MAX_DEPTH} levels")
     inner = depth + 1
     found: Schema = {}
-    for key, value in raw.items():
+    for key, value in (raw or {}).items():
         if value is None:
             continue
         if key in _POINTERS:
@@ -60,20 +60,27 @@ def normalize_schema(raw: dict[str, Any], depth: int = 0) -> Schema:
                 found[key] = {name: normalize_schema(value[name], inner) for name in sorted(value)}
         elif key == "not":
             found[key] = normalize_schema(value, inner)
-        elif key in ("items", "additionalProperties", "additionalItems"):
+        elif key == "items":  # any scalar decodes to neither a schema nor a list of them
+            found[key] = _either(value if isinstance(value, (dict, list)) else [], inner)
+        elif key in ("additionalProperties", "additionalItems"):
             found[key] = _either(value, inner)
         elif key == "dependencies":
-            found[key] = {name: _either(value[name], inner) for name in sorted(value)}
+            found[key] = {name: _dependency(value[name], inner) for name in sorted(value)}
     return found
 
 
 def _either(value: Any, depth: int) -> Any:
-    """A schema, or the list or boolean that may stand for one."""
+    """A schema, or the list of schemas or boolean that may stand for one."""
     if isinstance(value, dict):
         return normalize_schema(value, depth)
     if isinstance(value, list):
-        return [normalize_schema(each, depth) if isinstance(each, dict) else each for each in value]
+        return [normalize_schema(each, depth) for each in value]
     return value
+
+
+def _dependency(value: Any, depth: int) -> Any:
+    """A schema or a list of names."""
+    return normalize_schema(value, depth) if isinstance(value, dict) else value or []
 
 
 @dataclass(slots=True)

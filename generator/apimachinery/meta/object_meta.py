@@ -14,6 +14,7 @@ from apimachinery.meta.names import (
     dns1123_label_faults,
     dns_subdomain_name,
     label_value_faults,
+    path_segment_faults,
     qualified_name_faults,
 )
 from apimachinery.meta.printing import InOrder, go_quote
@@ -181,6 +182,41 @@ def field_manager_faults(manager: str, field: str) -> Iterator[FieldError]:
                 field, manager, f"invalid character U+{ord(char):04X} (at position {position})"
             )
         position += len(char.encode())
+
+
+def prepare_object_meta_for_update(meta: dict[str, Any], old: dict[str, Any]) -> None:
+    """Carry over, in place, what an update cannot say or may leave out: uid, times, generation, namespace."""
+    for name in ("namespace", "uid"):
+        if not meta.get(name) and old.get(name):
+            meta[name] = old[name]
+    for name in ("creationTimestamp", "deletionTimestamp", "generation"):
+        if old.get(name):
+            meta[name] = old[name]
+    if old.get("deletionGracePeriodSeconds") is not None and meta.get("deletionGracePeriodSeconds") is None:
+        meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
+
+
+def common_update_faults(
+    meta: dict[str, Any], old: dict[str, Any], *, namespaced: bool, field: str = "metadata"
+) -> list[FieldError]:
+    """The faults that every update is asked for before those of its kind, which name most of them again."""
+    return [
+        *validate_object_meta(meta, namespaced=namespaced, name_rule=path_segment_faults, field=field),
+        *validate_object_meta_update(meta, old, field=field),
+    ]
+
+
+def finalizer_warnings(meta: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
+    """The warnings for new finalizers of a custom resource that have no domain."""
+    known = {*_STANDARD_FINALIZERS, *((old or {}).get("finalizers") or ())}
+    advice = (
+        "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
+    )
+    return [
+        f"metadata.finalizers: {go_quote(each)}: {advice}"
+        for each in sorted(set(meta.get("finalizers") or ()) - known)
+        if "/" not in each
+    ]
 
 
 def validate_object_meta_update(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,13 @@ class InOrder:
     value: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A value of which only the print is known."""
+
+    text: str
+
+
 def go_value(value: Any) -> str:
     """Print a JSON value as a field error does: strings quoted, numbers plain, the rest as JSON."""
     if isinstance(value, str):
@@ -39,6 +47,8 @@ def go_value(value: Any) -> str:
         return go_float(value)
     if isinstance(value, InOrder):
         return go_struct_json(value.value)
+    if isinstance(value, Printed):
+        return value.text
     return go_json(value)
 
 
@@ -74,14 +84,17 @@ def go_float(number: float) -> str:
         return "+Inf" if number > 0 else "-Inf"
     if number == 0:
         return "-0" if math.copysign(1, number) < 0 else "0"
-    return _shortest(number, 21)
+    return _shortest(number, -4, 21)
 
 
-def _shortest(number: float, high: int) -> str:
-    """The shortest decimal that reads back as ``number``; an exponent where it is below -4 or at ``high``."""
+def _shortest(number: float, low: int, high: int) -> str:
+    """The shortest decimal that reads back as ``number``.
+
+    An exponent where it is below ``low`` or at ``high``.
+    """
     digits, exponent = _digits(number)
     sign = "-" if number < 0 else ""
-    if exponent < -4 or exponent >= high:
+    if exponent < low or exponent >= high:
         mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
         return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
     if exponent < 0:
@@ -105,13 +118,45 @@ def _digits(number: float) -> tuple[str, int]:
 
 def go_json(value: Any) -> str:
     """Encode as Go's json.Marshal does a decoded value: compact, keys sorted, HTML characters escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    return _html_escaped(text)
+    return _html_escaped("".join(_json_pieces(value, by_name=True)))
 
 
 def go_struct_json(value: Any) -> str:
     """Encode with keys in the order given: a Go struct."""
-    return _html_escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return _html_escaped("".join(_json_pieces(value, by_name=False)))
+
+
+def _json_pieces(value: Any, *, by_name: bool) -> Iterator[str]:
+    if isinstance(value, dict):
+        separator = "{"
+        for name in sorted(value) if by_name else value:
+            yield f"{separator}{json.dumps(name, ensure_ascii=False)}:"
+            yield from _json_pieces(value[name], by_name=by_name)
+            separator = ","
+        yield "}" if value else "{}"
+    elif isinstance(value, list):
+        separator = "["
+        for each in value:
+            yield separator
+            yield from _json_pieces(each, by_name=by_name)
+            separator = ","
+        yield "]" if value else "[]"
+    elif isinstance(value, float):
+        yield _json_float(value)
+    else:
+        yield json.dumps(value, ensure_ascii=False)
+
+
+def _json_float(number: float) -> str:
+    """A float as encoding/json writes it.
+
+    An exponent below 1e-6 and from 1e21, with no zero before its digit.
+    """
+    if not math.isfinite(number):
+        return "null"
+    if number == 0:
+        return "-0" if math.copysign(1, number) < 0 else "0"
+    return _shortest(number, -6, 21).replace("e-0", "e-")
 
 
 def _html_escaped(text: str) -> str:

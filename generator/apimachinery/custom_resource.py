@@ -1,0 +1,180 @@
+"""Validation of a custom resource, whole: the order in which the API server asks its questions.
+
+Type meta first, alone; then metadata, schema, the scale subresource's fields, embedded resources, sets and
+keyed lists, and last the CEL rules, which are not asked where a fault might mislead them. Source:
+apiextensions' custom resource strategy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from apimachinery.cel.crd import ABSENT, NOT_CHECKED, CompiledRules
+from apimachinery.crd.rules import rule_error
+from apimachinery.meta.field_errors import ROOT, FieldError, Reason, invalid_value
+from apimachinery.meta.object_meta import (
+    common_update_faults,
+    finalizer_warnings,
+    validate_object_meta,
+    validate_object_meta_update,
+)
+from apimachinery.schema import CustomSchema
+
+_BLOCKING = frozenset(
+    {Reason.NOT_SUPPORTED, Reason.REQUIRED, Reason.TOO_LONG, Reason.TOO_MANY, Reason.TYPE_INVALID}
+)
+_INT32_MAX = 2**31 - 1
+
+
+@dataclass(slots=True)
+class Validation:
+    """``faults`` refuse the object; ``warnings`` are texts of Warning headers."""
+
+    faults: list[FieldError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def validate_custom_resource(
+    obj: dict[str, Any],
+    old: dict[str, Any] | None,
+    schema: CustomSchema,
+    *,
+    rules: CompiledRules | None,
+    namespaced: bool,
+    scale: dict[str, Any] | None = None,
+    kind: str = "",
+    api_version: str = "",
+) -> Validation:
+    """Validate a create, or with ``old`` an update, of a pruned and defaulted custom resource.
+
+    ``kind`` and ``api_version`` are what the URL asks for, empty where the caller has compared them;
+    ``scale`` is the version's ``subresources.scale``. With ``old`` unchanged values are not held against
+    the object.
+    """
+    if said := list(_type_faults(obj, kind, api_version)):
+        return Validation(said)
+    meta = obj.get("metadata") or {}
+    if old is None:
+        faults = validate_object_meta(meta, namespaced=namespaced)
+    else:
+        old_meta = old.get("metadata") or {}
+        faults = common_update_faults(meta, old_meta, namespaced=namespaced)
+        faults += validate_object_meta_update(meta, old_meta)
+    faults += schema.schema_faults(obj, old)
+    if scale is not None:
+        faults += scale_faults(obj, scale)
+    faults += schema.embedded_faults(obj)
+    faults += schema.list_faults(obj, old)
+    found = Validation(faults)
+    if rules is not None and rules.has_rules:
+        _run_rules(found, rules, obj, old)
+    if not found.faults:
+        found.warnings += finalizer_warnings(meta, None if old is None else old.get("metadata") or {})
+    return found
+
+
+def _type_faults(obj: dict[str, Any], kind: str, api_version: str) -> Iterator[FieldError]:
+    if kind and obj.get("kind") != kind:
+        yield invalid_value("kind", obj.get("kind") or "", f"must be {kind}")
+    if api_version and obj.get("apiVersion") != api_version:
+        yield invalid_value("apiVersion", obj.get("apiVersion") or "", f"must be {api_version}")
+
+
+def _run_rules(
+    found: Validation, rules: CompiledRules, obj: dict[str, Any], old: dict[str, Any] | None
+) -> None:
+    if any(fault.reason in _BLOCKING for fault in found.faults):
+        found.faults.append(invalid_value(ROOT, None, NOT_CHECKED))
+        return
+    outcome = rules.validate(obj, ABSENT if old is None else old)
+    found.faults += [rule_error(each) for each in outcome.violations]
+    found.warnings += [str(rule_error(each)) for each in outcome.warnings]
+
+
+def scale_faults(
+    obj: dict[str, Any], scale: dict[str, Any], *, status_only: bool = False
+) -> list[FieldError]:
+    """The faults of the fields that the scale subresource reads.
+
+    ``status_only`` for a write of the status.
+    """
+    faults: list[FieldError] = []
+    if not status_only:
+        faults += _replicas_faults(obj, scale["specReplicasPath"])
+    faults += _replicas_faults(obj, scale["statusReplicasPath"])
+    if path := scale.get("labelSelectorPath"):
+        faults += _nested_faults(obj, path, str, "string")
+    return faults
+
+
+def _replicas_faults(obj: dict[str, Any], path: str) -> list[FieldError]:
+    faults = _nested_faults(obj, path, int, "int64")
+    if faults:
+        return faults
+    count = _nested(obj, path)
+    if count is None:
+        return []
+    if count < 0:
+        return [invalid_value(path, count, "should be a non-negative integer")]
+    if count > _INT32_MAX:
+        return [invalid_value(path, count, f"should be less than or equal to {_INT32_MAX}")]
+    return []
+
+
+def _nested(obj: Any, path: str) -> Any:
+    for name in path.removeprefix(".").split("."):
+        if not isinstance(obj, dict) or name not in obj:
+            return None
+        obj = obj[name]
+    return obj
+
+
+def _nested_faults(obj: Any, path: str, wanted: type, shown: str) -> list[FieldError]:
+    """The fault of a value on the way or at the end of a path that is of another type."""
+    names = path.removeprefix(".").split(".")
+    empty: Any = 0 if wanted is int else ""
+    for index, name in enumerate(names):
+        if obj is None:
+            return []
+        if not isinstance(obj, dict):
+            detail = _accessor_error(obj, names[: index + 1], "map[string]interface{}")
+            return [invalid_value(path, empty, detail)]
+        if name not in obj:
+            return []
+        obj = obj[name]
+    if isinstance(obj, wanted) and not isinstance(obj, bool):
+        return []
+    return [invalid_value(path, empty, _accessor_error(obj, names, shown))]
+
+
+def _accessor_error(value: Any, names: list[str], wanted: str) -> str:
+    at = ".".join(names)
+    return f".{at} accessor error: {_go_value(value)} is of the type {_go_type(value)}, expected {wanted}"
+
+
+def _go_value(value: Any) -> str:
+    """A decoded JSON value as Go's ``%v`` prints it."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{_go_value(value[name])}' for name in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_go_value, value))}]"
+    return str(value)
+
+
+def _go_type(value: Any) -> str:
+    if value is None:
+        return "<nil>"
+    names: dict[type, str] = {
+        bool: "bool",
+        int: "int64",
+        float: "float64",
+        str: "string",
+        list: "[]interface {}",
+    }
+    return names.get(type(value), "map[string]interface {}")
