@@ -38,7 +38,11 @@ async def app(scope, receive, send):
 
 def serve(name: str, certificate: str | None) -> None:
     here = "tests.bench.http_servers:app"
-    pair = {"ssl_certfile": f"{certificate}/tls.crt", "ssl_keyfile": f"{certificate}/tls.key"} if certificate else {}
+    pair = (
+        {"ssl_certfile": f"{certificate}/tls.crt", "ssl_keyfile": f"{certificate}/tls.key"}
+        if certificate
+        else {}
+    )
     if name == "uvicorn":
         import uvicorn
 
@@ -89,7 +93,9 @@ def serve_protocol(pair: dict[str, str]) -> None:
 
         def on_message_complete(self):
             body = LARGE if self.url == b"/large" else SMALL
-            head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+            head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(
+                body
+            )
             self.transport.writelines((head, body))
 
     async def main() -> None:
@@ -106,7 +112,9 @@ def serve_protocol(pair: dict[str, str]) -> None:
 def rate(url: str, connections: int, seconds: int) -> str:
     out = subprocess.run(
         ["wrk", "-t2", f"-c{connections}", f"-d{seconds}s", "--timeout", "20s", url],
-        capture_output=True, text=True, check=True,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     found = re.search(r"Requests/sec:\s+([\d.]+)", out)
     return found.group(1) if found else "?"
@@ -147,9 +155,26 @@ def main() -> None:
     seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 4
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-             "-keyout", f"{folder}/tls.key", "-out", f"{folder}/tls.crt", "-days", "2", "-subj", "/CN=localhost"],
-            check=True, capture_output=True,
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+                "-nodes",
+                "-keyout",
+                f"{folder}/tls.key",
+                "-out",
+                f"{folder}/tls.crt",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=localhost",
+            ],
+            check=True,
+            capture_output=True,
         )
         for name in sys.argv[2:] or SERVERS:
             for certificate in (None, folder):

@@ -86,9 +86,11 @@ def recorded_creates() -> list[tuple[str, Json, Json]]:
     """The accepted dry-run creates of the recorded defaults scenarios."""
     found = []
     for path in sorted(RECORDED.glob("defaults-*.yaml")):
-        for step in yaml.load(path.read_bytes(), yaml.CSafeLoader)["steps"]:
-            if step["method"] == "POST" and step["expect"]["status"] == 201:
-                found.append((f"{path.stem}: {step['id']}", step["body"], step["expect"]["body"]))
+        found += [
+            (f"{path.stem}: {step['id']}", step["body"], step["expect"]["body"])
+            for step in yaml.load(path.read_bytes(), yaml.CSafeLoader)["steps"]
+            if step["method"] == "POST" and step["expect"]["status"] == 201
+        ]
     return found
 
 

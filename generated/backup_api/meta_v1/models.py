@@ -69,11 +69,11 @@ class ManagedFieldsEntry(Part, kw_only=True):
 
     Fields:
         api_version: APIVersion defines the version of this resource that this field set applies to. The
-            format is \"group/version\" just like the top-level APIVersion field. It is necessary to
-            track the version of a field set because it cannot be automatically converted.
+            format is "group/version" just like the top-level APIVersion field. It is necessary to track
+            the version of a field set because it cannot be automatically converted.
         fields_type: FieldsType is the discriminator for the different fields format and version. There
             is currently only one possible value: \"FieldsV1\"
-        fields_v1_: FieldsV1 holds the first JSON version format as described in the \"FieldsV1\" type.
+        fields_v1_: FieldsV1 holds the first JSON version format as described in the "FieldsV1" type.
         manager: Manager is an identifier of the workflow managing these fields.
         operation: Operation is the type of operation which lead to this ManagedFieldsEntry being
             created. The only valid values for this field are 'Apply' and 'Update'.
@@ -158,16 +158,16 @@ class ObjectMeta(Part, kw_only=True):
         managed_fields: ManagedFields maps workflow-id and version to the set of fields that are managed
             by that workflow. This is mostly for internal housekeeping, and users typically shouldn't
             need to set or understand this field. A workflow can be the user's name, a controller's
-            name, or the name of a specific apply path like \"ci-cd\". The set of fields is always in
-            the version that the workflow used when modifying the object.
+            name, or the name of a specific apply path like "ci-cd". The set of fields is always in the
+            version that the workflow used when modifying the object.
         name: Name must be unique within a namespace. Is required when creating resources, although some
             resources may allow a client to request the generation of an appropriate name automatically.
             Name is primarily intended for creation idempotence and configuration definition. Cannot be
             updated. More info:
             https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names
         namespace: Namespace defines the space within which each name must be unique. An empty namespace
-            is equivalent to the \"default\" namespace, but \"default\" is the canonical representation.
-            Not all objects are required to be scoped to a namespace - the value of this field for those
+            is equivalent to the "default" namespace, but "default" is the canonical representation. Not
+            all objects are required to be scoped to a namespace - the value of this field for those
             objects will be empty. Must be a DNS_LABEL. Cannot be updated. More info:
             https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces
         owner_references: List of objects depended by this object. If ALL objects in the list have been
@@ -213,11 +213,11 @@ class OwnerReference(Part, kw_only=True):
 
     Fields:
         api_version: API version of the referent.
-        block_owner_deletion: If true, AND if the owner has the \"foregroundDeletion\" finalizer, then
-            the owner cannot be deleted from the key-value store until this reference is removed. See
+        block_owner_deletion: If true, AND if the owner has the "foregroundDeletion" finalizer, then the
+            owner cannot be deleted from the key-value store until this reference is removed. See
             https://kubernetes.io/docs/concepts/architecture/garbage-collection/#foreground-deletion for
             how the garbage collector interacts with this field and enforces the foreground deletion.
-            Defaults to false. To set this field, a user needs \"delete\" permission of the owner,
+            Defaults to false. To set this field, a user needs "delete" permission of the owner,
             otherwise 422 (Unprocessable Entity) will be returned.
         controller: If true, this reference points to the managing controller.
         kind: Kind of the referent. More info:

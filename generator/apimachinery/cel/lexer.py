@@ -87,7 +87,8 @@ def tokenize(source: str) -> tuple[list[Token], list[LexError]]:
 
 
 _BAD_STRING = re.compile(
-    r"""[bB]?(?:[rR](?:"[^"\n\r]*|'[^'\n\r]*)|"(?:\\.|[^\\"\n\r])*\\?|'(?:\\.|[^\\'\n\r])*\\?)|[&|=`]"""
+    rf"""[bB]?(?:[rR](?:"[^"\n\r]*|'[^'\n\r]*)"""
+    rf"""|"(?:{_ESCAPE}|[^\\"\n\r])*\\?|'(?:{_ESCAPE}|[^\\'\n\r])*\\?)|[&|=`]"""
 )
 
 
@@ -96,7 +97,7 @@ def _skip_bad(source: str, position: int, errors: list[LexError]) -> int:
     found = _BAD_STRING.match(source, position)
     text = found.group() if found else source[position]
     stop = position + len(text)
-    if found and text[:1] not in "&|=`" and stop < len(source):
+    if found and stop < len(source):
         # The reader had also taken the character that it could not place.
         stop += 1
     errors.append(LexError(position, source[position:stop]))

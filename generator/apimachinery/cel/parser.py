@@ -394,6 +394,7 @@ class _Parser:
             names.append(self.take("IDENTIFIER")[1])
         offset = self.take("'{'")[2]
         entries: list[tuple[str, Node, bool, int]] = []
+        self.lone_comma("'}'")
         while self.tokens[self.at][0] != "'}'":
             if entries:
                 self.take("','")
@@ -410,9 +411,15 @@ class _Parser:
         self.take("'}'")
         return StructExpr(offset, ("." if leading else "") + ".".join(names), entries)
 
+    def lone_comma(self, closing: str) -> None:
+        """The grammar lets ``[,]`` pass for ``[]``."""
+        if self.tokens[self.at][0] == "','" and self.tokens[self.at + 1][0] == closing:
+            self.at += 1
+
     def list_literal(self, offset: int) -> Node:
         elements: list[Node] = []
         optional: set[int] = set()
+        self.lone_comma("']'")
         while self.tokens[self.at][0] != "']'":
             if elements:
                 self.take("','")
@@ -427,6 +434,7 @@ class _Parser:
     def map_literal(self, offset: int) -> Node:
         entries: list[tuple[Node, Node, bool]] = []
         colons: list[int] = []
+        self.lone_comma("'}'")
         while self.tokens[self.at][0] != "'}'":
             if entries:
                 self.take("','")

@@ -8,6 +8,7 @@ maps around it, or, where one has no bound, as often as the smallest such value 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .environment import Environment
@@ -16,6 +17,7 @@ from .ranges import MAX
 from .rule_compile import CompiledRule, Rule, RuleCompiler
 from .rule_paths import PathError, read_field_path
 from .schema_types import SchemaTypes
+from .types import Type
 
 RULE_COST_LIMIT = 10_000_000
 SCHEMA_COST_LIMIT = 100_000_000
@@ -25,6 +27,15 @@ _ADVICE = (
     "are declared)"
 )
 EXTENSION = "x-kubernetes-validations"
+
+
+def shown_type(of: Type) -> str:
+    """A type without the names that objects of schemas are given."""
+    if of.kind == "object":
+        return "object"
+    if of.params:
+        return f"{of.name}({', '.join(shown_type(p) for p in of.params)})"
+    return str(of)
 
 
 def go_quote(text: str) -> str:
@@ -67,6 +78,23 @@ def find_rule_faults(
     return walk.faults
 
 
+@dataclass(frozen=True, slots=True)
+class RuleCost:
+    """What one rule may cost, times how often it may run; ``type`` is that of ``self``."""
+
+    path: str
+    rule: str
+    type: str
+    cost: int
+
+
+def rule_costs(schema: Mapping[str, Any], env: Environment, *, is_root: bool = True) -> list[RuleCost]:
+    """The estimated cost of every rule of ``schema`` that compiles."""
+    walk = _Walk(schema, env, is_root, "openAPIV3Schema", ())
+    walk.node(schema, "", walk.types.root, 1, None)
+    return walk.costs
+
+
 class _Walk:
     def __init__(
         self, schema: Mapping[str, Any], env: Environment, is_root: bool, field: str, faulty: Collection[str]
@@ -78,6 +106,7 @@ class _Walk:
         self.faults: list[RuleFault] = []
         self.cost = 0
         self.dear: list[tuple[int, str, str]] = []
+        self.costs: list[RuleCost] = []
 
     def fault(self, reason: str, node: str, path: str, detail: str, shown: str = "") -> None:
         words = {
@@ -158,7 +187,12 @@ class _Walk:
         compiler = RuleCompiler(self.env, self.types, declared)
         for index, rule in enumerate(rules):
             place = f"{path}.{EXTENSION}[{index}]"
-            self.compiled(compiler.compile(rule), path, place, cardinality, uncorrelatable)
+            compiled = compiler.compile(rule)
+            self.compiled(compiled, path, place, cardinality, uncorrelatable)
+            if not compiled.error:
+                times = compiled.cardinality if cardinality is None else cardinality
+                shown = shown_type(declared.type)
+                self.costs.append(RuleCost(place, rule.rule, shown, min(compiled.cost * times, MAX)))
         return True
 
     def texts(self, rule: Rule, schema: Mapping[str, Any], node: str, place: str) -> None:

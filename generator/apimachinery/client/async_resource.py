@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from apimachinery.client import calls
 from apimachinery.client.access import name_of, namespace_of
+from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.calls import (
     PAGE_SIZE,
     Codec,
@@ -31,13 +32,12 @@ from apimachinery.client.calls import (
     WatchOptions,
     WriteOptions,
 )
-from apimachinery.client.connection import AsyncClient
 from apimachinery.client.scale import Scale
 from apimachinery.client.transport import AsyncLineStream
 from apimachinery.meta.resources import Resource
 
 if TYPE_CHECKING:
-    from apimachinery.client.informer import AsyncInformer
+    from apimachinery.client.async_informer import AsyncInformer
     from apimachinery.client.reflector import ReflectorOptions
 
 T = TypeVar("T")
@@ -252,8 +252,8 @@ class AsyncNamespacedWatchable(AsyncResourceApi[T]):
         options: ReflectorOptions | None = None,
     ) -> AsyncInformer[T]:
         """A local copy of a selection, kept current, with handlers: see apimachinery.client.informer."""
-        from apimachinery.client.informer import AsyncInformer
-        from apimachinery.client.reflector import AsyncReflector
+        from apimachinery.client.async_informer import AsyncInformer
+        from apimachinery.client.async_reflector import AsyncReflector
 
         target = self._target("" if all_namespaces else namespace)
         selection = ListOptions(label_selector=label_selector, field_selector=field_selector)
@@ -624,8 +624,8 @@ class AsyncClusterWatchable(AsyncResourceApi[T]):
         options: ReflectorOptions | None = None,
     ) -> AsyncInformer[T]:
         """A local copy of a selection, kept current, with handlers: see apimachinery.client.informer."""
-        from apimachinery.client.informer import AsyncInformer
-        from apimachinery.client.reflector import AsyncReflector
+        from apimachinery.client.async_informer import AsyncInformer
+        from apimachinery.client.async_reflector import AsyncReflector
 
         target = self._target()
         selection = ListOptions(label_selector=label_selector, field_selector=field_selector)

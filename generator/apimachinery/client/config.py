@@ -19,7 +19,6 @@ import base64
 import binascii
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -407,6 +406,8 @@ def run_plugin(plugin: ExecPlugin, config: Config) -> tuple[Credential, float]:
     Raises ``ConfigError`` with the plugin's own words and install hint where it cannot be run, fails, takes
     longer than a minute, or prints no ExecCredential.
     """
+    import subprocess
+
     tty = plugin.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
     if plugin.interactive_mode == "Always" and not tty:
         raise ConfigError(f'exec plugin "{plugin.command}" needs a terminal (interactiveMode Always)')

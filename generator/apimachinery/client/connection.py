@@ -1,24 +1,21 @@
-"""The two clients: they send calls, retry by the policy, and turn failures into exceptions.
+"""The client of programs with threads: sends calls, retries by the policy, turns failures into exceptions.
 
-Generated clients derive from these and add one property a group version. Both may be shared: ``Client`` between
-threads, ``AsyncClient`` between tasks of one event loop. A task that is cancelled cancels its request.
+Generated clients derive from it and add one property a group version. ``async_connection`` holds its twin, apart
+because asyncio takes longer to import than all of this.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from apimachinery.client.calls import Call
 from apimachinery.client.config import Config
 from apimachinery.client.errors import error_of
 from apimachinery.client.retry import RetryPolicy
 from apimachinery.client.transport import (
-    AsyncLineStream,
-    AsyncTransport,
     LineStream,
     Request,
     Response,
@@ -30,7 +27,9 @@ from apimachinery.meta.errors import ApiError
 T = TypeVar("T")
 
 
-class _Common:
+class Connection:
+    """What both clients hold: where to go, and the defaults of calls."""
+
     def __init__(
         self,
         config: Config | None = None,
@@ -46,11 +45,12 @@ class _Common:
         self.retry = retry if retry is not None else RetryPolicy()
         self.field_manager = field_manager
 
-    def _timed(self, call: Call[T]) -> Request:
+    def timed(self, call: Call[T]) -> Request:
+        """The request of a call, with this client's time limit."""
         return replace(call.request, timeout=self.timeout)
 
 
-class Client(_Common):
+class Client(Connection):
     """A connection to one API server, for threads."""
 
     def __init__(
@@ -66,10 +66,10 @@ class Client(_Common):
 
     def run(self, call: Call[T]) -> T:
         """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""
-        request, patience = self._timed(call), self.retry.start()
+        request, patience = self.timed(call), self.retry.start()
         while True:
             try:
-                return call.decode(_accept(self._transport.send(request)).body)
+                return call.decode(accept(self._transport.send(request)).body)
             except (ApiError, TransportError) as error:
                 wait = patience.wait_before_next(error, repeatable=call.repeatable)
                 if wait is None:
@@ -99,61 +99,8 @@ class Client(_Common):
         self.close()
 
 
-class AsyncClient(_Common):
-    """A connection to one API server, for tasks of one event loop."""
-
-    def __init__(
-        self,
-        config: Config | None = None,
-        *,
-        timeout: float = 60.0,
-        retry: RetryPolicy | None = None,
-        field_manager: str = "",
-    ) -> None:
-        super().__init__(config, timeout=timeout, retry=retry, field_manager=field_manager)
-        self._transport = AsyncTransport(self.config)
-
-    async def run(self, call: Call[T]) -> T:
-        """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""
-        request, patience = self._timed(call), self.retry.start()
-        while True:
-            try:
-                return call.decode(_accept(await self._transport.send(request)).body)
-            except (ApiError, TransportError) as error:
-                wait = patience.wait_before_next(error, repeatable=call.repeatable)
-                if wait is None:
-                    raise
-            await asyncio.sleep(wait)
-
-    async def stream(self, request: Request) -> AsyncLineStream:
-        """Opens an answer that goes on (a watch, a log). Raises as ``run`` does; nothing is retried."""
-        stream = await self._transport.stream(request)
-        if stream.code >= 400:
-            try:
-                raise error_of(Response(stream.code, stream.headers, await stream.read()))
-            finally:
-                await stream.close()
-        return stream
-
-    async def close(self) -> None:
-        """Closes every connection."""
-        await self._transport.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-
-def _accept(response: Response) -> Response:
+def accept(response: Response) -> Response:
+    """An answer that is no failure; raises the ``ApiError`` of one that is."""
     if response.code >= 400:
         raise error_of(response)
     return response
-
-
-def default_manager(client: Client | AsyncClient | Any, given: str) -> str:
-    """The field manager of a write: the call's, else the client's."""
-    return given or str(client.field_manager)

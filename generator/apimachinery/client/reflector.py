@@ -12,24 +12,23 @@ and after it every change in order. A mirror holds the last version it has seen.
 * An object of the same name and another uid was deleted and made anew: that is DELETED, then ADDED.
 * Breaks are followed by a growing pause with jitter; a watch that brought something starts it afresh.
 
-``Mirror`` is that state without any I/O; ``Reflector`` and ``AsyncReflector`` drive it.
+``Mirror`` is that state without any I/O; ``Reflector`` here and ``AsyncReflector`` (async_reflector) drive it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import random
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from apimachinery.client import calls
 from apimachinery.client.access import Key, key_of, resource_version_of, uid_of
 from apimachinery.client.calls import Codec, Event, ListOptions, Target, WatchOptions
-from apimachinery.client.connection import AsyncClient, Client
+from apimachinery.client.connection import Client
 from apimachinery.client.errors import BadRequest, Forbidden, Gone, Invalid, NotFound, Unauthorized
-from apimachinery.client.transport import AsyncLineStream, LineStream, TransportError
+from apimachinery.client.transport import LineStream, Request, TransportError
 from apimachinery.meta.errors import ApiError
 
 T = TypeVar("T")
@@ -103,7 +102,7 @@ class ReflectorOptions:
 
 
 @dataclass(slots=True)
-class _Pause:
+class Pause:
     """The growing pause between failures."""
 
     options: ReflectorOptions
@@ -111,12 +110,13 @@ class _Pause:
     _random: random.Random = field(default_factory=random.Random)
 
     def next(self) -> float:
+        """Takes note of a failure; how many seconds to wait after it."""
         self.failures += 1
         doubled: float = self.options.first_wait * 2.0 ** min(self.failures - 1, 20)
         return min(self.options.longest_wait, doubled) * self._random.uniform(0.5, 1.0)
 
 
-class _Plan(Generic[T]):
+class Plan(Generic[T]):
     """What both drivers share: options of each request, and what a failure means."""
 
     def __init__(
@@ -129,12 +129,10 @@ class _Plan(Generic[T]):
         self.mirror: Mirror[T] = Mirror()
         self.streaming = options.streaming
         self.listed = False
-        self.pause = _Pause(options)
+        self.pause = Pause(options)
 
-    def list_options(self) -> ListOptions:
-        return self.selection
-
-    def watch_request(self, version: str, *, initial: bool) -> Any:
+    def watch_request(self, version: str, *, initial: bool) -> Request:
+        """The request of a watch from ``version``, or of a streaming list."""
         seconds = random.randint(*WATCH_SECONDS)
         options = WatchOptions(
             bookmarks=True, initial_events=initial, timeout_seconds=seconds, silence=self.options.silence
@@ -167,7 +165,7 @@ class Reflector(Generic[T]):
         options: ReflectorOptions | None = None,
     ) -> None:
         self._client = client
-        self._plan = _Plan(target, codec, selection or ListOptions(), options or ReflectorOptions())
+        self._plan = Plan(target, codec, selection or ListOptions(), options or ReflectorOptions())
         self._stopped = threading.Event()
         self._stream: LineStream | None = None
         self.synced = threading.Event()
@@ -214,7 +212,7 @@ class Reflector(Generic[T]):
         found: list[T] = []
         version, token = "", ""
         while True:
-            page = self._client.run(calls.list_page(plan.target, plan.codec, plan.list_options(), token))
+            page = self._client.run(calls.list_page(plan.target, plan.codec, plan.selection, token))
             found += page.items
             version = version or page.resource_version
             token = page.next_token
@@ -245,79 +243,3 @@ class Reflector(Generic[T]):
         finally:
             self._stream = None
             stream.close()
-
-
-class AsyncReflector(Generic[T]):
-    """Mirrors a selection, in the task that iterates it; cancel the task or leave the loop to stop."""
-
-    def __init__(
-        self,
-        client: AsyncClient,
-        target: Target,
-        codec: Codec[T],
-        selection: ListOptions | None = None,
-        options: ReflectorOptions | None = None,
-    ) -> None:
-        self._client = client
-        self._plan = _Plan(target, codec, selection or ListOptions(), options or ReflectorOptions())
-        self.synced = asyncio.Event()
-
-    @property
-    def mirror(self) -> Mirror[T]:
-        """The state so far."""
-        return self._plan.mirror
-
-    async def __aiter__(self) -> AsyncIterator[list[Change[T]]]:
-        """As iterating a ``Reflector``."""
-        plan = self._plan
-        while True:
-            try:
-                if not plan.listed:
-                    async for batch in self._start():
-                        yield batch
-                async for event in self._events(plan.mirror.version, initial=False):
-                    plan.pause.failures = 0
-                    changes = plan.mirror.apply(event)
-                    if changes:
-                        yield changes
-            except (ApiError, TransportError) as error:
-                await asyncio.sleep(plan.failed(error))
-
-    async def _start(self) -> AsyncIterator[list[Change[T]]]:
-        plan = self._plan
-        if plan.streaming:
-            items: dict[Key, T] = {}
-            async for event in self._events("", initial=True):
-                if event.object is not None:
-                    items[key_of(event.object)] = event.object
-                elif event.initial_events_end:
-                    yield self._listed(plan.mirror.replace(items.values(), event.resource_version))
-                    return
-            raise TransportError("the streaming list ended before its state was complete", sent=True)
-        found: list[T] = []
-        version, token = "", ""
-        while True:
-            page = await self._client.run(
-                calls.list_page(plan.target, plan.codec, plan.list_options(), token)
-            )
-            found += page.items
-            version = version or page.resource_version
-            token = page.next_token
-            if not token:
-                break
-        yield self._listed(plan.mirror.replace(found, version))
-
-    def _listed(self, changes: list[Change[T]]) -> list[Change[T]]:
-        self._plan.listed = True
-        self.synced.set()
-        return changes
-
-    async def _events(self, version: str, *, initial: bool) -> AsyncIterator[Event[T]]:
-        stream: AsyncLineStream = await self._client.stream(
-            self._plan.watch_request(version, initial=initial)
-        )
-        try:
-            async for line in stream:
-                yield calls.event(line, self._plan.codec)
-        finally:
-            await stream.close()

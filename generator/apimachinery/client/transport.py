@@ -18,7 +18,6 @@ import http.client
 import select
 import socket
 import ssl
-import tempfile
 import threading
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -110,6 +109,8 @@ def make_tls(config: Config, credential: Credential) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if credential.certificate:
+        import tempfile
+
         # The ssl module takes certificate chains from files only.
         with tempfile.NamedTemporaryFile(suffix=".pem") as file:
             file.write(credential.certificate + b"\n" + credential.key)

@@ -61,6 +61,22 @@ def entries(value: Json, key: str) -> Iterator[Json]:
                 yield item
 
 
+def numbered(value: Json, key: str) -> Iterator[tuple[int, Json]]:
+    """The objects in the list at ``key``, each with its index."""
+    found = value.get(key)
+    for index, item in enumerate(found if isinstance(found, list) else ()):
+        if isinstance(item, dict):
+            yield index, item
+
+
+def named(value: Json, key: str) -> Iterator[tuple[str, Json]]:
+    """The objects that are values of the map at ``key``, each with its key."""
+    found = value.get(key)
+    for name, item in found.items() if isinstance(found, dict) else ():
+        if isinstance(item, dict):
+            yield name, item
+
+
 def lookup(value: Any, *keys: str) -> Any:
     """The value under ``keys``, or ``None`` where the way ends before."""
     for key in keys:

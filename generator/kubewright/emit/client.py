@@ -1,4 +1,4 @@
-"""Typed clients: ``<group_version>/client.py``, one class a resource, and the package's own ``client.py``.
+"""Typed clients: ``client.py`` and ``async_client.py`` of each group-version, one class a resource, and of the package.
 
 A resource's class is made of the mixins of its verbs and scope (apimachinery.client.resource), so it has no method
 that the server would refuse as unknown. Subresources other than status and scale become methods of their own; those
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kubewright.emit import names
-from kubewright.emit.layout import Layout, lay_out
+from kubewright.emit.layout import Layout, ModulePlan, lay_out
 from kubewright.emit.registry import Options
 from kubewright.emit.render import docstring, header, module, render, string_literal
 from kubewright.ir.api import Api, Emitter, File, Resource, Subresource
@@ -46,6 +46,25 @@ _PARTS = (
 def emitter(options: Options) -> Emitter:
     """The emitter of ``client.py``; nothing where the models are of another flavour."""
     return Clients(options)
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """Sync or async: what differs in names and words."""
+
+    prefix: str
+    stem: str
+    module: str
+    connection: str
+    definition: str
+    call: str
+    text: str
+
+
+MODES = (
+    Mode("", "client", "resource", "connection", "def", "", "called plainly"),
+    Mode("Async", "async_client", "async_resource", "async_connection", "async def", "await ", "awaited"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,38 +124,43 @@ class Clients:
                 "title": docstring(f"The resources of {plan.api_version}, one at a time.", 4),
             }
             groups.append(group)
-            yield File(
-                f"{plan.name}/client.py",
-                module(
-                    render(
-                        "client",
-                        header=first_line,
-                        docstring=docstring(f"Clients of {plan.api_version}."),
-                        package=self.options.package,
-                        module=plan.name,
-                        group=group,
-                        imports=_import_lines(self.options.package, plan.name, imports),
-                        clients=clients,
-                        has_replace=any(
-                            m.form == "replace" and m.namespaced for c in clients for m in c.methods
-                        ),
-                        has_patch=any(m.form == "patch" for c in clients for m in c.methods),
-                    )
-                ),
+            for mode in MODES:
+                text = self._group(first_line, plan, group, clients, imports, mode)
+                yield File(f"{plan.name}/{mode.stem}.py", text)
+        for mode in MODES if groups else ():
+            text = render(
+                "client_package",
+                header=first_line,
+                docstring=docstring(f"A client of every group-version of this package, {mode.text}."),
+                package=self.options.package,
+                groups=groups,
+                mode=mode,
             )
-        if groups:
-            yield File(
-                "client.py",
-                module(
-                    render(
-                        "client_package",
-                        header=first_line,
-                        docstring=docstring("A client of every group-version of this package."),
-                        package=self.options.package,
-                        groups=groups,
-                    )
-                ),
+            yield File(f"{mode.stem}.py", module(text))
+
+    def _group(
+        self,
+        first_line: str,
+        plan: ModulePlan,
+        group: dict[str, str],
+        clients: list[ResourceClient],
+        imports: set[str],
+        mode: Mode,
+    ) -> str:
+        methods = [method for client in clients for method in client.methods]
+        return module(
+            render(
+                "client",
+                header=first_line,
+                docstring=docstring(f"Clients of {plan.api_version}, {mode.text}."),
+                group=group,
+                imports=_import_lines(self.options.package, plan.name, imports),
+                clients=clients,
+                has_replace=any(m.form == "replace" and m.namespaced for m in methods),
+                has_patch=any(m.form == "patch" for m in methods),
+                mode=mode,
             )
+        )
 
 
 def _import_lines(package: str, home: str, others: set[str]) -> list[str]:

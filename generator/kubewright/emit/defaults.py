@@ -7,8 +7,9 @@ rule file. What schemas say themselves (``default``) is not repeated here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from kubewright.emit import names
 from kubewright.emit.layout import definition_class_names
@@ -18,7 +19,7 @@ from kubewright.emit.rule_code import Body, Scope, equals, imports
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.paths import Items, Key, Step, Values
 from kubewright.ir.rules import DefaultRule, TypeRules
-from kubewright.ir.types import ABSENT, Definition, EmbeddedObject, ListOf, MapOf, Ref, Struct, Type, Value
+from kubewright.ir.types import ABSENT, Definition, EmbeddedObject, ListOf, MapOf, Ref, Struct, Type
 
 
 def emitter(options: Options) -> Emitter:
@@ -62,20 +63,28 @@ class Defaults:
             )
 
 
+Rules = TypeVar("Rules")
+
+
 @dataclass(slots=True)
-class TypePlan:
+class TypePlan(Generic[Rules]):
     """Which definitions need a function because they, or what they hold, have rules."""
 
     api: Api
     table: dict[str, Definition]
     modules: dict[tuple[str, str], str]
     class_names: dict[str, str]
-    rules: dict[str, TypeRules]
+    rules: dict[str, Rules]
     needed: set[str] = field(default_factory=set)
 
     @staticmethod
-    def of(api: Api, rules: dict[tuple[str, str, str], TypeRules]) -> TypePlan:
-        """The plan for ``rules``, keyed by group, version and the last part of a definition's name."""
+    def of(
+        api: Api,
+        rules: dict[tuple[str, str, str], Rules],
+        enters: Callable[[Rules | None, tuple[Step, ...]], bool] = lambda rules, steps: True,
+    ) -> TypePlan[Rules]:
+        """The plan for ``rules``, keyed by group, version and the last part of a definition's name. ``enters``
+        says whether the type at a place counts as held."""
         pairs = {(d.group, d.version) for d in api.definitions} | {
             (r.group, r.version) for r in api.resources
         }
@@ -93,8 +102,9 @@ class TypePlan:
         )
         holders: dict[str, set[str]] = {}
         for definition in api.definitions:
-            for _, name in held_types(definition.value.type):
-                holders.setdefault(name, set()).add(definition.name)
+            for steps, name in held_types(definition.value.type):
+                if enters(own.get(definition.name), steps):
+                    holders.setdefault(name, set()).add(definition.name)
         pending = list(own)
         while pending:
             name = pending.pop()
@@ -145,17 +155,13 @@ def held_types(node: Type, steps: tuple[Step, ...] = ()) -> Iterator[tuple[tuple
     elif isinstance(node, Struct | EmbeddedObject):
         body = node.body if isinstance(node, EmbeddedObject) else node
         for member in body.fields:
-            yield from held_types(_type_of(member.value), (*steps, Key(member.wire_name)))
-
-
-def _type_of(value: Value) -> Type:
-    return value.type
+            yield from held_types(member.value.type, (*steps, Key(member.wire_name)))
 
 
 @dataclass(slots=True)
 class _Module:
     package: str
-    plan: TypePlan
+    plan: TypePlan[TypeRules]
     module: str
     uses: set[str] = field(default_factory=set)
     others: set[str] = field(default_factory=set)

@@ -70,6 +70,8 @@ class SchemaWriter:
         if isinstance(definition.value.type, IntOrString):
             # How OpenAPI v2 documents of Kubernetes have always written the named type.
             schema: dict[str, Json] = {"type": "string", "format": "int-or-string"}
+            if self.documentation and definition.value.doc:
+                schema["description"] = definition.value.doc
         else:
             schema = self.schema(definition.value)
         if definition.kinds:

@@ -64,7 +64,8 @@ class FieldPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassPlan:
-    """One class. ``kind`` is its GVK where it is a Kind; ``path`` says which part of the definition it is."""
+    """One class. ``kind`` is its GVK where it is a Kind; ``path`` says which part of the definition it is;
+    ``is_open`` whether objects may hold fields beside the declared ones."""
 
     name: str
     definition: Definition
@@ -73,6 +74,7 @@ class ClassPlan:
     fields: tuple[FieldPlan, ...]
     kind: tuple[str, str, str] | None = None
     is_list: bool = False
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +198,7 @@ class _Planner:
                 fields=fields,
                 kind=None if path else kind,
                 is_list=not path and _is_list(definition),
+                is_open=_is_open(value.type),
             )
             pending = found + pending
 
@@ -296,6 +299,11 @@ def _is_class(node: Type) -> bool:
     """Whether a type becomes a class: an object with fields. Objects without are plain dicts."""
     body = node.body if isinstance(node, EmbeddedObject) else node
     return isinstance(body, Struct) and bool(body.fields)
+
+
+def _is_open(node: Type) -> bool:
+    body = node.body if isinstance(node, EmbeddedObject) else node
+    return isinstance(body, Struct) and (body.preserve_unknown or body.extra is not None)
 
 
 def _kind_of(definition: Definition) -> tuple[str, str, str] | None:

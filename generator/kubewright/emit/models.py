@@ -28,7 +28,7 @@ def emitter(options: Options) -> Emitter:
     """The emitter of ``options.models``."""
     if options.models == "msgspec":
         return MsgspecModels(options)
-    flavours = import_module("kubewright.emit.models_flavours")
+    flavours = import_module("kubewright.emit.flavours")
     return cast(Emitter, flavours.emitter(options))
 
 

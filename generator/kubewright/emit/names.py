@@ -177,7 +177,7 @@ def check_names(api: Api, diagnostics: Diagnostics) -> None:
                 place = next(m.value.location for m in body.fields if m.wire_name == second)
                 name = attribute_name(second)
                 diagnostics.warning(
-                    "K501",
+                    "K301",
                     f"fields {first!r} and {second!r} both become the attribute {name!r}",
                     place,
                     f"{second!r} becomes {chosen[second]!r}; rename one of the two",

@@ -21,6 +21,7 @@ EMITTERS = {
     "registry": "kubewright.emit.group_versions",
     "definitions": "kubewright.emit.definitions",
     "defaults": "kubewright.emit.defaults",
+    "validation": "kubewright.emit.validation",
     "strategies": "kubewright.emit.strategies",
     "zero_values": "kubewright.emit.zero_values",
     "apply": "kubewright.emit.apply",

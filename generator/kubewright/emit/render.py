@@ -161,28 +161,34 @@ def _keyword(name: str) -> str:
 
 def docstring(text: str, indent: int = 0) -> str:
     """``text`` as a docstring, wrapped by paragraphs. Never empty, and never more than a string."""
-    width = LINE_LENGTH - indent
     pad = " " * indent
-    paragraphs = [line for raw in text.strip().splitlines() for line in _wrap(raw.rstrip(), width - 6)]
-    lines = _without_repeated_blanks(paragraphs) or ["..."]
+    wrapped = [
+        line for raw in text.strip().splitlines() for line in _wrap(raw.rstrip(), LINE_LENGTH - indent - 6)
+    ]
+    lines = [_docstring_line(line) for line in _without_repeated_blanks(wrapped)] or ["..."]
     if len(lines) == 1:
-        return f'"""{lines[0]}"""'
-    body = "\n".join(pad + line if line else "" for line in lines[1:])
+        # black puts a space between a quote and the closing quotes.
+        return f'"""{lines[0]}{" " if lines[0].endswith(chr(34)) else ""}"""'
+    below = textwrap.dedent("\n".join(lines[1:])).split("\n")
+    body = "\n".join(pad + line if line else "" for line in below)
     return f'"""{lines[0]}\n{body}\n{pad}"""'
+
+
+def _docstring_line(line: str) -> str:
+    """``line`` with its quotes escaped where they could end the string, and left alone where they cannot."""
+    risky = '""' in line or "\\" in line or line.startswith('"') or line.endswith('"')
+    return _escape(line, '"' if risky else "")
 
 
 def _wrap(line: str, width: int) -> list[str]:
     """``line`` in lines of at most ``width``; those that follow are indented further where the first was."""
     plain = line.lstrip()
-    indent = line[: len(line) - len(plain)][:8]
-    if not indent.isspace():
-        indent = ""
-    below = indent * 2
+    indent = " " * min(len(line) - len(plain), 8)
     wrapped = textwrap.wrap(
-        _escape(plain, '"'),
+        plain,
         width,
-        initial_indent=" " * len(indent),
-        subsequent_indent=" " * len(below),
+        initial_indent=indent,
+        subsequent_indent=indent * 2,
         break_long_words=False,
         break_on_hyphens=False,
     )
@@ -249,6 +255,11 @@ def module(source: str) -> str:
     """``source`` finished: as it stands where every line fits, through black where one does not."""
     if max(map(len, source.splitlines()), default=0) <= LINE_LENGTH:
         return source
+    return formatted(source)
+
+
+def formatted(source: str) -> str:
+    """``source`` through black."""
     import black
 
     return black.format_str(source, mode=black.Mode(line_length=LINE_LENGTH))

@@ -24,7 +24,9 @@ class SchemeTable:
     name: str = "scheme"
 
     def emit(self, api: Api) -> Iterable[File]:
-        """``scheme.py``."""
+        """``scheme.py``; none beside another flavour, whose classes msgspec cannot decode."""
+        if self.options.models != "msgspec":
+            return
         table: dict[str, dict[str, str]] = {}
         for plan in lay_out(api).modules:
             for item in plan.classes:

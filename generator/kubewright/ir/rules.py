@@ -94,3 +94,33 @@ class ZeroValues:
     definition: str
     written: tuple[tuple[str, Json], ...]
     kept: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRule:
+    """One line of a validation file: ``check`` names a function of ``apimachinery.rules.checks`` (or
+    ``module.function`` of another module beside it), which gets the value at ``target``, its path and
+    ``arguments``; the check ``into`` goes on to the rules of the type that stands there. ``beside`` hands the
+    value at another path to the check as well."""
+
+    check: str
+    target: Path
+    location: Location = field(compare=False)
+    arguments: tuple[tuple[str, Json], ...] = ()
+    beside: Path | None = None
+    when: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeChecks:
+    """The checks of one type. Those ``on_create`` are of new objects alone, those ``on_update`` compare with the
+    stored object, and only kinds have either; ``skipped`` fields are not gone into."""
+
+    group: str
+    version: str
+    type_name: str
+    checks: tuple[CheckRule, ...]
+    on_create: tuple[CheckRule, ...] = ()
+    on_update: tuple[CheckRule, ...] = ()
+    skipped: tuple[str, ...] = ()
+    location: Location = field(compare=False)

@@ -50,5 +50,6 @@ def read_definitions(
         kinds = markers.read_kinds(schema, place, document, diagnostics) if isinstance(schema, dict) else ()
         found.append((name, value, kinds))
     return tuple(
-        Definition(name=name, group="", version="", value=value, kinds=kinds) for name, value, kinds in found
+        Definition(name=name, group="", version="", value=value, kinds=tuple(sorted(kinds)))
+        for name, value, kinds in found
     )

@@ -2,7 +2,7 @@
 
 The package ships, for each release, the definitions of the upstream OpenAPI v2 document with every marker. It
 differs from upstream in three ways, all undone here: optional fields are ``type: [T, null]``, references begin
-with ``#/$defs/``, and ``apiVersion``/``kind`` of every kind carry a one-member ``enum``. It has no paths, so
+with ``#/$defs/``, and ``apiVersion`` and ``kind`` of every kind carry an ``enum``. It has no paths, so
 resources come from the catalog in ``specs/kubernetes`` (``catalog.py``).
 """
 
@@ -19,6 +19,7 @@ from kubewright.ir.api import Fragment
 from kubewright.ir.types import Json
 from kubewright.location import Document, Location
 from kubewright.source.definitions import read_definitions
+from kubewright.source.markers import GROUP_VERSION_KIND
 from kubewright.source.schema import KUBERNETES_VALIDATE
 
 NEWEST = "1.37"
@@ -81,7 +82,7 @@ class KubernetesValidate:
 
 
 def _drop_type_meta_enums(schema: Json) -> None:
-    properties = schema.get("properties", {})
-    for name in ("apiVersion", "kind"):
-        if len(properties.get(name, {}).get("enum", ())) == 1:
-            del properties[name]["enum"]
+    """Takes the apiVersions and kinds out that the package wrote into registered definitions."""
+    if GROUP_VERSION_KIND in schema:
+        for name in ("apiVersion", "kind"):
+            schema.get("properties", {}).get(name, {}).pop("enum", None)

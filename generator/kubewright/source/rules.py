@@ -6,13 +6,23 @@ that were understood still go on, so that one run tells all. Codes K160-K169 are
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.paths import Path, parse_path
-from kubewright.ir.rules import TESTS, Condition, DefaultRule, StrategyRules, TypeRules, ZeroValues
+from kubewright.ir.rules import (
+    TESTS,
+    CheckRule,
+    Condition,
+    DefaultRule,
+    StrategyRules,
+    TypeChecks,
+    TypeRules,
+    ZeroValues,
+)
 from kubewright.ir.types import ABSENT, Json
 from kubewright.location import Document, escape_pointer
 from kubewright.source.text import read_single
@@ -30,6 +40,7 @@ def read_rules(folder: FilePath, diagnostics: Diagnostics) -> tuple[tuple[str, J
         "defaults": read_default_rules,
         "strategies": read_strategies,
         "zero_values": read_zero_values,
+        "validation": read_validation,
     }
     found: list[tuple[str, Json]] = []
     for name, read in readers.items():
@@ -71,6 +82,79 @@ def read_default_rules(document: Document, diagnostics: Diagnostics) -> tuple[Ty
     return tuple(found)
 
 
+def read_validation(document: Document, diagnostics: Diagnostics) -> tuple[TypeChecks, ...]:
+    """The checks of one file of ``validation/``, once for each version it names."""
+    reader = RuleReader(document, diagnostics)
+    head = reader.head()
+    if head is None:
+        return ()
+    group, versions, types = head
+    found: list[TypeChecks] = []
+    for type_name, entry in types.items():
+        pointer = f"/types/{escape_pointer(type_name)}"
+        fields = entry if isinstance(entry, dict) else {"checks": entry}
+        reader.only(fields, {"checks", "on_create", "on_update", "skip"}, pointer)
+        place = f"{pointer}/checks" if fields is entry else pointer
+        checks = _checks(reader, fields.get("checks", []), place)
+        on_create = _checks(reader, fields.get("on_create", []), f"{pointer}/on_create")
+        on_update = _checks(reader, fields.get("on_update", []), f"{pointer}/on_update")
+        skipped = tuple(str(name) for name in reader.list_of(fields.get("skip", []), f"{pointer}/skip"))
+        found.extend(
+            TypeChecks(
+                group=group,
+                version=version,
+                type_name=type_name,
+                checks=checks,
+                on_create=on_create,
+                on_update=on_update,
+                skipped=skipped,
+                location=document.at(pointer),
+            )
+            for version in versions
+        )
+    return tuple(found)
+
+
+def _checks(reader: RuleReader, lines: Json, pointer: str) -> tuple[CheckRule, ...]:
+    found = []
+    for index, line in enumerate(reader.list_of(lines, pointer)):
+        place = f"{pointer}/{index}"
+        fields = reader.mapping(line, place)
+        if not fields:
+            continue
+        into = "into" in fields
+        check = "into" if into else fields.get("check")
+        if not isinstance(check, str) or not _CHECK_NAME.fullmatch(check):
+            reader.error("K165", "a line names one check, or a field to go into", place, "see docs/rules.md")
+            continue
+        target = reader.path(fields["into"] if into else fields.get("at", ""), place)
+        beside = reader.path(fields["beside"], f"{place}/beside") if "beside" in fields else None
+        if beside is not None and beside.keys is None:
+            reader.error("K163", f"{beside.text!r} must lead to one value: fields only", f"{place}/beside")
+            continue
+        arguments = tuple(
+            (name, value)
+            for name, value in fields.items()
+            if name not in ("check", "into", "at", "when", "beside")
+        )
+        for name, _ in arguments:
+            if not name.isidentifier():
+                reader.error("K162", f"{name!r} is no name of an argument", place)
+        if target is not None:
+            found.append(
+                CheckRule(
+                    check=check,
+                    target=target,
+                    location=reader.document.at(place),
+                    arguments=arguments,
+                    beside=beside,
+                    when=reader.conditions(fields.get("when", {}), f"{place}/when"),
+                )
+            )
+    return tuple(found)
+
+
+_CHECK_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)?")
 _PHASES = ("admit", "create", "update")
 _FACTS = {
     "generation": list,

@@ -38,7 +38,7 @@ from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, storage_path
 
 # The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0001
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,66 @@
+"""The client of asyncio programs: the twin of ``connection``. A task that is cancelled cancels its request."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Self, TypeVar
+
+from apimachinery.client.calls import Call
+from apimachinery.client.config import Config
+from apimachinery.client.connection import Connection, accept
+from apimachinery.client.errors import error_of
+from apimachinery.client.retry import RetryPolicy
+from apimachinery.client.transport import AsyncLineStream, AsyncTransport, Request, Response, TransportError
+from apimachinery.meta.errors import ApiError
+
+T = TypeVar("T")
+
+
+class AsyncClient(Connection):
+    """A connection to one API server, for tasks of one event loop."""
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        timeout: float = 60.0,
+        retry: RetryPolicy | None = None,
+        field_manager: str = "",
+    ) -> None:
+        super().__init__(config, timeout=timeout, retry=retry, field_manager=field_manager)
+        self._transport = AsyncTransport(self.config)
+
+    async def run(self, call: Call[T]) -> T:
+        """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""
+        request, patience = self.timed(call), self.retry.start()
+        while True:
+            try:
+                return call.decode(accept(await self._transport.send(request)).body)
+            except (ApiError, TransportError) as error:
+                wait = patience.wait_before_next(error, repeatable=call.repeatable)
+                if wait is None:
+                    raise
+            await asyncio.sleep(wait)
+
+    async def stream(self, request: Request) -> AsyncLineStream:
+        """Opens an answer that goes on (a watch, a log). Raises as ``run`` does; nothing is retried."""
+        stream = await self._transport.stream(request)
+        if stream.code >= 400:
+            try:
+                raise error_of(Response(stream.code, stream.headers, await stream.read()))
+            finally:
+                await stream.close()
+        return stream
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        await self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

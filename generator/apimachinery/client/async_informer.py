@@ -1,0 +1,118 @@
+"""The informer of asyncio programs: handlers are tasks; what it promises stands in ``informer``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import Generic, Self, TypeAlias, TypeVar
+
+from apimachinery.client.access import key_of
+from apimachinery.client.async_reflector import AsyncReflector
+from apimachinery.client.informer import IndexFunction, Store
+from apimachinery.client.reflector import Change
+
+T = TypeVar("T")
+
+AsyncHandler: TypeAlias = Callable[[Change[T]], Awaitable[None]]
+
+_log = logging.getLogger("kubewright.client")
+
+
+class AsyncInformer(Generic[T]):
+    """A store kept current by a task, with handlers in tasks of their own; iterate it for the changes."""
+
+    def __init__(
+        self, reflector: AsyncReflector[T], *, indexers: Mapping[str, IndexFunction[T]] | None = None
+    ) -> None:
+        self._reflector = reflector
+        self.store: Store[T] = Store(indexers)
+        self._queues: list[asyncio.Queue[Change[T]]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._main: asyncio.Task[None] | None = None
+        self._synced = asyncio.Event()
+
+    def add_handler(self, handler: AsyncHandler[T], *, resync_seconds: float = 0.0) -> None:
+        """Awaits ``handler`` with every change, one at a time, in order. What it raises is logged."""
+        self._tasks.append(asyncio.create_task(self._serve(handler, self._subscribe(), resync_seconds)))
+
+    def start(self) -> Self:
+        """Begins to mirror."""
+        self._main = asyncio.create_task(self._run())
+        return self
+
+    async def wait_until_synced(self, timeout: float | None = None) -> None:
+        """Waits for the first whole state. Raises ``TimeoutError``, or what ended the mirroring."""
+        async with asyncio.timeout(timeout):
+            await self._synced.wait()
+        self._raise_failure()
+
+    async def stop(self) -> None:
+        """Ends everything; changes that handlers have not heard yet are given up."""
+        tasks = [*self._tasks, *([self._main] if self._main is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._raise_failure()
+
+    async def changes(self) -> AsyncIterator[Change[T]]:
+        """Every change from now on, after an ADDED for each object that is there; ends with the mirroring."""
+        subscription = self._subscribe()
+        main = self._main
+        while main is not None:
+            getter = asyncio.ensure_future(subscription.get())
+            try:
+                await asyncio.wait({getter, main}, return_when=asyncio.FIRST_COMPLETED)
+                if not getter.done():
+                    self._raise_failure()
+                    return
+                yield getter.result()
+            finally:
+                getter.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def _subscribe(self) -> asyncio.Queue[Change[T]]:
+        subscription: asyncio.Queue[Change[T]] = asyncio.Queue()
+        for obj in self.store.list():
+            subscription.put_nowait(Change("ADDED", obj))
+        self._queues.append(subscription)
+        return subscription
+
+    async def _run(self) -> None:
+        try:
+            async for changes in self._reflector:
+                for change in changes:
+                    self.store.take(change)
+                    for subscription in self._queues:
+                        subscription.put_nowait(change)
+                self._synced.set()
+        finally:
+            self._synced.set()
+
+    async def _serve(
+        self, handler: AsyncHandler[T], subscription: asyncio.Queue[Change[T]], resync_seconds: float
+    ) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(resync_seconds or None):
+                    changes = [await subscription.get()]
+            except TimeoutError:
+                changes = [Change("MODIFIED", obj, obj) for obj in self.store.list()]
+            for change in changes:
+                try:
+                    await handler(change)
+                except Exception:  # one bad handler call must not end the stream of the others
+                    _log.exception("a handler failed on %s of %s/%s", change.kind, *key_of(change.object))
+
+    def _raise_failure(self) -> None:
+        main = self._main
+        if main is not None and main.done() and not main.cancelled() and (error := main.exception()):
+            raise error

@@ -1,0 +1,91 @@
+"""The reflector of asyncio programs; its theory stands in ``reflector``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Generic, TypeVar
+
+from apimachinery.client import calls
+from apimachinery.client.access import Key, key_of
+from apimachinery.client.async_connection import AsyncClient
+from apimachinery.client.calls import Codec, Event, ListOptions, Target
+from apimachinery.client.reflector import Change, Mirror, Plan, ReflectorOptions
+from apimachinery.client.transport import AsyncLineStream, TransportError
+from apimachinery.meta.errors import ApiError
+
+T = TypeVar("T")
+
+
+class AsyncReflector(Generic[T]):
+    """Mirrors a selection, in the task that iterates it; cancel the task or leave the loop to stop."""
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        target: Target,
+        codec: Codec[T],
+        selection: ListOptions | None = None,
+        options: ReflectorOptions | None = None,
+    ) -> None:
+        self._client = client
+        self._plan = Plan(target, codec, selection or ListOptions(), options or ReflectorOptions())
+        self.synced = asyncio.Event()
+
+    @property
+    def mirror(self) -> Mirror[T]:
+        """The state so far."""
+        return self._plan.mirror
+
+    async def __aiter__(self) -> AsyncIterator[list[Change[T]]]:
+        """As iterating a ``Reflector``."""
+        plan = self._plan
+        while True:
+            try:
+                if not plan.listed:
+                    async for batch in self._start():
+                        yield batch
+                async for event in self._events(plan.mirror.version, initial=False):
+                    plan.pause.failures = 0
+                    changes = plan.mirror.apply(event)
+                    if changes:
+                        yield changes
+            except (ApiError, TransportError) as error:
+                await asyncio.sleep(plan.failed(error))
+
+    async def _start(self) -> AsyncIterator[list[Change[T]]]:
+        plan = self._plan
+        if plan.streaming:
+            items: dict[Key, T] = {}
+            async for event in self._events("", initial=True):
+                if event.object is not None:
+                    items[key_of(event.object)] = event.object
+                elif event.initial_events_end:
+                    yield self._listed(plan.mirror.replace(items.values(), event.resource_version))
+                    return
+            raise TransportError("the streaming list ended before its state was complete", sent=True)
+        found: list[T] = []
+        version, token = "", ""
+        while True:
+            page = await self._client.run(calls.list_page(plan.target, plan.codec, plan.selection, token))
+            found += page.items
+            version = version or page.resource_version
+            token = page.next_token
+            if not token:
+                break
+        yield self._listed(plan.mirror.replace(found, version))
+
+    def _listed(self, changes: list[Change[T]]) -> list[Change[T]]:
+        self._plan.listed = True
+        self.synced.set()
+        return changes
+
+    async def _events(self, version: str, *, initial: bool) -> AsyncIterator[Event[T]]:
+        stream: AsyncLineStream = await self._client.stream(
+            self._plan.watch_request(version, initial=initial)
+        )
+        try:
+            async for line in stream:
+                yield calls.event(line, self._plan.codec)
+        finally:
+            await stream.close()

@@ -1,0 +1,357 @@
+"""Checks of webhook configurations and admission policies, all but their expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from apimachinery.meta import names
+from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import required as required_error
+from apimachinery.rules import checks
+from apimachinery.rules.fields import Json, lookup, numbered, struct
+
+Errors = Iterator[FieldError]
+
+OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_CEL_RESERVED = frozenset(
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
+)
+
+
+def rule(value: Any, path: str) -> Errors:
+    """Which operations on which resources."""
+    if not isinstance(value, dict):
+        return
+    operations = value.get("operations") or []
+    if not operations:
+        yield required_error(f"{path}.operations")
+    if len(operations) > 1 and "*" in operations:
+        yield invalid_value(
+            f"{path}.operations", operations, "if '*' is present, must not specify other operations"
+        )
+    for index, operation in enumerate(operations):
+        if operation not in OPERATIONS:
+            yield not_supported(f"{path}.operations[{index}]", operation, OPERATIONS)
+    for key, word in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        given = value.get(key) or []
+        if not given:
+            yield required_error(f"{path}.{key}")
+        if len(given) > 1 and "*" in given:
+            yield invalid_value(f"{path}.{key}", given, f"if '*' is present, must not specify other {word}")
+        for index, item in enumerate(given):
+            if key == "apiVersions" and not item:
+                yield required_error(f"{path}.{key}[{index}]")
+    yield from _resources(value.get("resources") or [], f"{path}.resources")
+    scope = value.get("scope")
+    if scope is not None and scope not in ("*", "Cluster", "Namespaced"):
+        yield not_supported(f"{path}.scope", scope, ("*", "Cluster", "Namespaced"))
+
+
+def _resources(value: list[Any], path: str) -> Errors:
+    if not value:
+        yield required_error(path)
+    with_star, sub_star = "*/*" in value, "*" in value
+    for index, item in enumerate(value):
+        if not item:
+            yield required_error(f"{path}[{index}]")
+        elif item != "*/*" and with_star:
+            yield invalid_value(
+                f"{path}[{index}]", item, "if '*/*' is present, must not specify other resources"
+            )
+        elif item != "*" and "/" not in item and sub_star:
+            yield invalid_value(
+                f"{path}[{index}]",
+                item,
+                "if '*' is present, must not specify other resources without subresources",
+            )
+
+
+def side_effects(value: Any, path: str) -> Errors:
+    """A webhook says that it has no side effects, at least in dry runs."""
+    if value is None:
+        yield required_error(path, "must specify one of None, NoneOnDryRun")
+    elif value not in ("None", "NoneOnDryRun"):
+        yield not_supported(path, value, ("None", "NoneOnDryRun"))
+
+
+def review_versions(value: Any, path: str) -> Errors:
+    """A webhook understands at least one version of reviews that the server speaks."""
+    given = value if isinstance(value, list) else []
+    if not given:
+        yield required_error(path, "must specify one of v1, v1beta1")
+        return
+    seen = set()
+    for index, version in enumerate(given):
+        if version in seen:
+            yield invalid_value(f"{path}[{index}]", version, "duplicate version")
+        seen.add(version)
+        for detail in names.dns1035_label_faults(version) if isinstance(version, str) else ():
+            yield invalid_value(f"{path}[{index}]", version, detail)
+    if not seen & {"v1", "v1beta1"}:
+        yield invalid_value(path, given, "must include at least one of v1, v1beta1")
+
+
+def client_config(value: Any, path: str) -> Errors:
+    """Where a webhook is: a URL or a service, not both."""
+    config = value if isinstance(value, dict) else {}
+    url, service = config.get("url"), struct(config, "service")
+    if (url is None) == (service is None):
+        yield required_error(path, "exactly one of url or service is required")
+    elif url is not None:
+        yield from _webhook_url(str(url), f"{path}.url")
+    elif service is not None:
+        if not service.get("name"):
+            yield required_error(f"{path}.service.name", "service name is required")
+        if not service.get("namespace"):
+            yield required_error(f"{path}.service.namespace", "service namespace is required")
+        if service.get("port") is not None and not 1 <= service["port"] <= 65535:
+            yield invalid_value(
+                f"{path}.service.port",
+                service["port"],
+                "port is not valid: must be between 1 and 65535, inclusive",
+            )
+        where = service.get("path")
+        if where is not None and not str(where).startswith("/"):
+            yield invalid_value(f"{path}.service.path", where, "must start with a '/'")
+
+
+def _webhook_url(url: str, path: str) -> Errors:
+    form = "; desired format: https://host[/path]"
+    try:
+        parts = urlsplit(url)
+    except ValueError as problem:
+        yield required_error(path, f"url must be a valid URL: {problem}{form}")
+        return
+    if parts.scheme != "https":
+        yield invalid_value(path, parts.scheme, f"'https' is the only allowed URL scheme{form}")
+    if not parts.netloc:
+        yield invalid_value(path, parts.netloc, f"host must be specified{form}")
+    if parts.username is not None:
+        yield invalid_value(path, parts.username, "user information is not permitted in the URL")
+    if parts.fragment:
+        yield invalid_value(path, parts.fragment, "fragments are not permitted in the URL")
+    if parts.query:
+        yield invalid_value(path, parts.query, "query parameters are not permitted in the URL")
+
+
+def param_kind(value: Any, path: str) -> Errors:
+    """The kind of a policy's parameters."""
+    if not isinstance(value, dict):
+        return
+    api_version, kind = value.get("apiVersion") or "", value.get("kind") or ""
+    if not api_version:
+        yield required_error(f"{path}.apiVersion")
+    elif api_version.count("/") > 1:
+        yield invalid_value(
+            f"{path}.apiVersion", api_version, f"unexpected GroupVersion string: {api_version}"
+        )
+    if not kind:
+        yield required_error(f"{path}.kind")
+    else:
+        for detail in names.dns1035_label_faults(kind.lower()):
+            yield invalid_value(
+                f"{path}.kind", kind, f"may have mixed case, but should otherwise match: {detail}"
+            )
+
+
+def match_resources(
+    value: Any, path: str, optional: bool = False, operations: Sequence[str] = OPERATIONS
+) -> Errors:
+    """What a policy is about."""
+    if not isinstance(value, dict):
+        return
+    if value.get("matchPolicy") not in (None, "Equivalent", "Exact"):
+        yield not_supported(f"{path}.matchPolicy", value["matchPolicy"], ("Equivalent", "Exact"))
+    for key in ("namespaceSelector", "objectSelector"):
+        yield from checks.label_selector(value.get(key), f"{path}.{key}")
+    for key in ("resourceRules", "excludeResourceRules"):
+        for index, item in numbered(value, key):
+            yield from rule(item, f"{path}.{key}[{index}]")
+            for operation in item.get("operations") or ():
+                if operation in OPERATIONS and operation not in operations:
+                    yield not_supported(f"{path}.{key}.operations", operation, operations)
+    if not optional and not value.get("resourceRules"):
+        yield required_error(f"{path}.resourceRules")
+
+
+def match_conditions(value: Any, path: str) -> Errors:
+    """Conditions have expressions and names that are unique."""
+    given = value if isinstance(value, list) else []
+    yield from checks.no_more_than(given, path, 64)
+    seen = set()
+    for index, condition in numbered({"": given}, ""):
+        place = f"{path}[{index}]"
+        if not str(condition.get("expression") or "").strip():
+            yield required_error(f"{place}.expression")
+        name = condition.get("name")
+        if not name:
+            yield required_error(f"{place}.name")
+            continue
+        for detail in names.qualified_name_faults(name):
+            yield invalid_value(f"{place}.name", name, detail)
+        if name in seen:
+            yield duplicate(f"{place}.name", name)
+        seen.add(name)
+
+
+def variables(value: Any, path: str) -> Errors:
+    """Variables have expressions and names that are identifiers."""
+    for index, variable in numbered({"": value}, ""):
+        place = f"{path}[{index}]"
+        name = variable.get("name") or ""
+        if not name:
+            yield required_error(f"{place}.name", "name is not specified")
+        elif not is_cel_identifier(name):
+            yield invalid_value(f"{place}.name", name, "must be a valid CEL identifier")
+        if not str(variable.get("expression") or "").strip():
+            yield required_error(f"{place}.expression", "expression is not specified")
+
+
+def is_cel_identifier(text: str) -> bool:
+    """Whether ``text`` names something in CEL."""
+    return text.isascii() and text.isidentifier() and text not in _CEL_RESERVED
+
+
+def validations(value: Any, path: str) -> Errors:
+    """A policy validates or annotates; what a validation says is one line."""
+    spec = value if isinstance(value, dict) else {}
+    if not spec.get("validations") and not spec.get("auditAnnotations"):
+        for key in ("validations", "auditAnnotations"):
+            yield required_error(
+                f"{path}.{key}", "validations or auditAnnotations must contain at least one item"
+            )
+    for index, validation in numbered(spec, "validations"):
+        place = f"{path}.validations[{index}]"
+        if not str(validation.get("expression") or "").strip():
+            yield required_error(f"{place}.expression", "expression is not specified")
+        message, text = validation.get("message") or "", validation.get("messageExpression") or ""
+        if text and not text.strip():
+            yield invalid_value(f"{place}.messageExpression", text, "must be non-empty if specified")
+        if message and not message.strip():
+            yield invalid_value(f"{place}.message", message, "message must be non-empty if specified")
+        elif "\n" in message.strip():
+            yield invalid_value(f"{place}.message", message, "must not contain line breaks")
+        reason = validation.get("reason")
+        if reason is not None and reason not in _REASONS:
+            yield not_supported(f"{place}.reason", reason, _REASONS)
+
+
+def audit_annotations(value: Any, path: str) -> Errors:
+    """Audit annotations have keys, short ones, and expressions."""
+    given = value if isinstance(value, list) else []
+    if len(given) > 20:
+        yield invalid_value(path, given, "must not have more than 20 auditAnnotations")
+    seen = set()
+    for index, annotation in numbered({"": given}, ""):
+        place = f"{path}[{index}]"
+        key = annotation.get("key") or ""
+        if not key:
+            yield required_error(f"{place}.key")
+        if key in seen:
+            yield duplicate(f"{place}.key", key)
+        seen.add(key)
+        if not str(annotation.get("valueExpression") or "").strip():
+            yield required_error(f"{place}.valueExpression", "valueExpression is not specified")
+
+
+def audit_keys(value: Json, path: str) -> Errors:
+    """With the policy's name before it, the key of an audit annotation is a qualified name."""
+    del path
+    name = lookup(value, "metadata", "name") or ""
+    for index, annotation in numbered(struct(value, "spec") or {}, "auditAnnotations"):
+        full = f"{name}/{annotation.get('key') or ''}"
+        for detail in names.qualified_name_faults(full) if annotation.get("key") else ():
+            yield invalid_value(f"spec.auditAnnotations[{index}].key", full, detail)
+
+
+def param_ref(value: Any, path: str) -> Errors:
+    """Where a binding's parameters are: by name or by labels."""
+    if not isinstance(value, dict):
+        return
+    name, selector = value.get("name"), value.get("selector")
+    if name:
+        yield from checks.string_format(name, f"{path}.name", "path-segment")
+    if name and selector is not None:
+        for key in ("name", "selector"):
+            yield forbidden(f"{path}.{key}", "name and selector are mutually exclusive")
+    elif not name and selector is None:
+        for key in ("name", "selector"):
+            yield required_error(f"{path}.{key}", "one of name or selector must be specified")
+    action = value.get("parameterNotFoundAction")
+    if action is None:
+        yield required_error(f"{path}.parameterNotFoundAction")
+    elif action not in ("Allow", "Deny"):
+        yield not_supported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow"))
+
+
+def validation_actions(value: Any, path: str) -> Errors:
+    """What a failed validation leads to."""
+    given = value if isinstance(value, list) else []
+    if not given:
+        yield required_error(path, "at least one validation action is required")
+    seen = set()
+    for index, action in enumerate(given):
+        if action not in ("Audit", "Deny", "Warn"):
+            yield not_supported(f"{path}[{index}]", action, ("Audit", "Deny", "Warn"))
+        if action in seen:
+            yield duplicate(f"{path}[{index}]", action)
+        seen.add(action)
+    if {"Deny", "Warn"} <= seen:
+        yield invalid_value(
+            path,
+            given,
+            "must not contain both Deny and Warn (repeating the same validation failure information in the API "
+            "response and headers serves no purpose)",
+        )
+
+
+_PATCHES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+
+
+def mutations(value: Any, path: str) -> Errors:
+    """A mutating policy mutates; each mutation says how by the field its type names."""
+    given = value if isinstance(value, list) else []
+    if not given:
+        yield required_error(path, "mutations must contain at least one item")
+    for index, mutation in numbered({"": given}, ""):
+        place = f"{path}[{index}]"
+        kind = mutation.get("patchType") or ""
+        if not kind:
+            yield required_error(f"{place}.patchType")
+        elif kind not in _PATCHES:
+            yield not_supported(f"{place}.patchType", kind, tuple(_PATCHES))
+        for other, field in _PATCHES.items():
+            patch = struct(mutation, field)
+            if other == kind and patch is None:
+                yield required_error(f"{place}.{field}", f"must be specified when patchType is {kind}")
+            elif other == kind and patch is not None and not str(patch.get("expression") or "").strip():
+                yield required_error(f"{place}.{field}.expression", "expression is not specified")
+            elif other != kind and kind in _PATCHES and patch is not None:
+                yield invalid_value(
+                    f"{place}.{field}", patch, f"must not be specified when patchType is {kind}"
+                )

@@ -1,0 +1,475 @@
+"""Checks that rule files name: each takes a value and its path and yields what is wrong, in kube-apiserver's words.
+
+A missing value (``None``) is no fault but for ``required`` and its kin, so that one line of a rule file says one
+thing. Values of a wrong type are the decoder's business and pass here.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import re2
+
+from apimachinery.meta import names
+from apimachinery.meta.field_errors import (
+    FieldError,
+    Reason,
+    duplicate,
+    forbidden,
+    invalid_value,
+    not_supported,
+    too_long,
+    too_many,
+)
+from apimachinery.meta.field_errors import (
+    required as required_error,
+)
+from apimachinery.meta.quantity import parse_quantity
+from apimachinery.rules.fields import Json
+
+Errors = Iterator[FieldError]
+
+_CONFIG_KEY = re2.compile(r"^[-._a-zA-Z0-9]+$")
+_PERCENT = re2.compile(r"^[0-9]+%$")
+_PORT_CHARACTERS = re2.compile(r"^[-a-z0-9]+$")
+_C_IDENTIFIER = re2.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+_HEADER = re2.compile(r"^[-A-Za-z0-9]+$")
+MAX_INT32 = 2**31 - 1
+
+
+def required(value: Any, path: str, detail: str = "") -> Errors:
+    """Something must be there: not null, not empty."""
+    if value is None or value in ("", [], {}):
+        yield required_error(path, detail)
+
+
+def required_number(value: Any, path: str, detail: str = "") -> Errors:
+    """A number other than 0 must be there."""
+    if not value:
+        yield required_error(path, detail)
+
+
+def not_null(value: Any, path: str, detail: str = "") -> Errors:
+    """Something must be there, be it empty."""
+    if value is None:
+        yield required_error(path, detail)
+
+
+def forbid(value: Any, path: str, detail: str = "") -> Errors:
+    """Nothing may be there."""
+    if value is not None:
+        yield forbidden(path, detail)
+
+
+def refuse(value: Any, path: str, detail: str) -> Errors:
+    """The value is wrong as it stands; conditions say when."""
+    yield invalid_value(path, value, detail)
+
+
+def demand(value: Any, path: str, detail: str = "") -> Errors:
+    """Whatever is there, more is required; conditions say when."""
+    del value
+    yield required_error(path, detail)
+
+
+def one_of(value: Any, path: str, values: Sequence[str], optional: bool = True) -> Errors:
+    """A string must be one of ``values``, which are named in this order. An empty one is required elsewhere."""
+    if value in (None, ""):
+        if not optional:
+            yield required_error(path)
+    elif value not in values:
+        yield not_supported(path, value, values)
+
+
+def minimum(value: Any, path: str, least: int = 0) -> Errors:
+    """A number must not be less."""
+    if _is_number(value) and value < least:
+        yield invalid_value(path, value, f"must be greater than or equal to {least}")
+
+
+def more_than(value: Any, path: str, bound: int = 0) -> Errors:
+    """A number must be more."""
+    if _is_number(value) and value <= bound:
+        yield invalid_value(path, value, f"must be greater than {bound}")
+
+
+def between(value: Any, path: str, least: int, most: int) -> Errors:
+    """A number must lie between the two, both allowed."""
+    if _is_number(value) and not least <= value <= most:
+        yield invalid_value(path, value, f"must be between {least} and {most}, inclusive")
+
+
+def port(value: Any, path: str) -> Errors:
+    """A port number, 0 meaning none."""
+    if value:
+        yield from between(value, path, 1, 65535)
+
+
+def port_or_name(value: Any, path: str) -> Errors:
+    """A port number or the name of one."""
+    if isinstance(value, str):
+        for detail in port_name_faults(value):
+            yield invalid_value(path, value, detail)
+    elif _is_number(value) and not 1 <= value <= 65535:
+        yield invalid_value(path, value, "must be between 1 and 65535, inclusive")
+
+
+def int_or_percent(value: Any, path: str) -> Errors:
+    """A number of at least 0, or a percentage."""
+    if isinstance(value, str):
+        if not _PERCENT.match(value):
+            yield invalid_value(
+                path,
+                value,
+                "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
+                "regex used for validation is '[0-9]+%')",
+            )
+    else:
+        yield from minimum(value, path)
+
+
+def at_most_100_percent(value: Any, path: str) -> Errors:
+    """A percentage must not be above 100."""
+    if (percent := percent_of(value)) is not None and percent > 100:
+        yield invalid_value(path, value, "must not be greater than 100%")
+
+
+def percent_of(value: Any) -> int | None:
+    """The number of a percentage, ``None`` for anything else."""
+    return int(value[:-1]) if isinstance(value, str) and len(value) < 12 and _PERCENT.match(value) else None
+
+
+def no_longer_than(value: Any, path: str, limit: int) -> Errors:
+    """A string has a longest length in bytes."""
+    if isinstance(value, str) and len(value.encode("utf-8", "surrogatepass")) > limit:
+        yield too_long(path, limit)
+
+
+def no_more_than(value: Any, path: str, limit: int) -> Errors:
+    """A list or map has a largest size."""
+    if isinstance(value, list | dict) and len(value) > limit:
+        yield too_many(path, len(value), limit)
+
+
+def unique(value: Any, path: str, key: str = "") -> Errors:
+    """The items of a list, or one field of them, must differ."""
+    seen: list[Any] = []
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        place = f"{path}[{index}]"
+        if key:
+            item = item.get(key) if isinstance(item, dict) else None
+            place = f"{place}.{key}"
+        if item in (None, ""):
+            continue
+        if item in seen:
+            yield duplicate(place, item)
+        seen.append(item)
+
+
+def immutable(value: Any, path: str, old: Any) -> Errors:
+    """A field must stay as it is stored."""
+    if value != old:
+        yield invalid_value(path, value, "field is immutable")
+
+
+def forbid_change(value: Any, path: str, old: Any, detail: str) -> Errors:
+    """A field must stay as it is stored, and saying so is a refusal of its own words."""
+    if value != old:
+        yield forbidden(path, detail)
+
+
+def between_seconds(value: Any, path: str, least: int, most: int) -> Errors:
+    """A time-out within limits."""
+    if _is_number(value) and not least <= value <= most:
+        yield invalid_value(path, value, f"the timeout value must be between {least} and {most} seconds")
+
+
+def port_name_faults(text: str) -> list[str]:
+    """What is wrong with the name of a port (an IANA service name)."""
+    faults = []
+    if not text:
+        faults.append("must be non-empty")
+    if len(text) > 15:
+        faults.append("must be no more than 15 characters")
+    if not _PORT_CHARACTERS.match(text):
+        faults.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not any("a" <= char <= "z" for char in text):
+        faults.append("must contain at least one letter (a-z)")
+    if "--" in text:
+        faults.append("must not contain consecutive hyphens")
+    if text[:1] == "-" or text[-1:] == "-":
+        faults.append("must not begin or end with a hyphen")
+    return faults
+
+
+def config_key_faults(text: str) -> list[str]:
+    """What is wrong with a key of a ConfigMap or Secret."""
+    faults = []
+    if len(text) > 253:
+        faults.append("must be no more than 253 characters")
+    if not _CONFIG_KEY.match(text):
+        faults.append(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+            "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+        )
+    if text == ".":
+        faults.append("must not be '.'")
+    elif text == "..":
+        faults.append("must not be '..'")
+    elif text.startswith(".."):
+        faults.append("must not start with '..'")
+    return faults
+
+
+def env_name_faults(text: str) -> list[str]:
+    """What is wrong with the name of an environment variable."""
+    if not text:
+        return ["environment variable name must be non-empty"]
+    if any(not " " <= char <= "~" or char == "=" for char in text):
+        return [
+            "a valid environment variable name must consist only of printable ASCII characters other than '='"
+        ]
+    return []
+
+
+def header_name_faults(text: str) -> list[str]:
+    """What is wrong with the name of an HTTP header."""
+    if _HEADER.match(text):
+        return []
+    return [
+        "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for "
+        "validation is '[-A-Za-z0-9]+')"
+    ]
+
+
+def ip_faults(text: str) -> list[str]:
+    """What is wrong with an IP address. Leading zeros are refused, as of new objects."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    return []
+
+
+def cidr_faults(text: str) -> list[str]:
+    """What is wrong with a block of addresses."""
+    try:
+        ipaddress.ip_interface(text if "/" in text else "/")
+    except ValueError:
+        return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
+    return []
+
+
+def c_identifier_faults(text: str) -> list[str]:
+    """What is wrong with an identifier as of C."""
+    if _C_IDENTIFIER.match(text):
+        return []
+    return [
+        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
+        "characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is "
+        "'[A-Za-z_][A-Za-z0-9_]*')"
+    ]
+
+
+def fully_qualified_faults(text: str) -> list[str]:
+    """What is wrong with a domain name that must have at least two parts."""
+    if faults := names.dns1123_subdomain_faults(text):
+        return faults
+    return [] if text.count(".") >= 1 else ["should be a domain with at least two segments separated by dots"]
+
+
+def absolute_path_faults(text: str) -> list[str]:
+    """What is wrong with a path that must begin with a slash."""
+    return [] if text.startswith("/") else ["must be an absolute path"]
+
+
+FORMATS: dict[str, Callable[[str], list[str]]] = {
+    "absolute-path": absolute_path_faults,
+    "c-identifier": c_identifier_faults,
+    "cidr": cidr_faults,
+    "config-key": config_key_faults,
+    "dns-1035-label": names.dns1035_label_faults,
+    "dns-label": names.dns1123_label_faults,
+    "dns-subdomain": names.dns1123_subdomain_faults,
+    "env-name": env_name_faults,
+    "fully-qualified": fully_qualified_faults,
+    "http-header": header_name_faults,
+    "ip": ip_faults,
+    "label-value": names.label_value_faults,
+    "path-segment": names.path_segment_faults,
+    "port-name": port_name_faults,
+    "qualified-name": names.qualified_name_faults,
+}
+"""The formats a rule file may name."""
+
+
+def string_format(value: Any, path: str, format: str) -> Errors:
+    """A string that is not empty must be of ``format``, one of ``FORMATS``."""
+    if isinstance(value, str) and value:
+        for detail in FORMATS[format](value):
+            yield invalid_value(path, value, detail)
+
+
+def name(value: Any, path: str, format: str = "dns-label") -> Errors:
+    """A name must be there and of ``format``."""
+    if value in (None, ""):
+        yield required_error(path)
+    else:
+        yield from string_format(value, path, format)
+
+
+def keys_format(value: Any, path: str, format: str) -> Errors:
+    """Every key of a map must be of ``format``."""
+    for key in value if isinstance(value, dict) else ():
+        for detail in FORMATS[format](key):
+            yield invalid_value(f"{path}[{key}]", key, detail)
+
+
+def items_format(value: Any, path: str, format: str) -> Errors:
+    """Every string of a list must be of ``format``."""
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        yield from string_format(item, f"{path}[{index}]", format)
+
+
+def items_one_of(value: Any, path: str, values: Sequence[str]) -> Errors:
+    """Every string of a list must be one of ``values``."""
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        if item not in values:
+            yield not_supported(f"{path}[{index}]", item, values)
+
+
+def labels(value: Any, path: str) -> Errors:
+    """A map of labels: qualified names to label values."""
+    for key, text in value.items() if isinstance(value, dict) else ():
+        for detail in names.qualified_name_faults(key):
+            yield invalid_value(path, key, detail)
+        for detail in names.label_value_faults(text) if isinstance(text, str) else ():
+            yield invalid_value(path, text, detail)
+
+
+def annotation_map(value: Any, path: str) -> Errors:
+    """A map of annotations: qualified names, 256 KiB in all."""
+    total = 0
+    for key, text in value.items() if isinstance(value, dict) else ():
+        for detail in names.qualified_name_faults(key.lower()):
+            yield invalid_value(path, key, detail)
+        total += len(key.encode()) + len(str(text).encode("utf-8", "surrogatepass"))
+    if total > 256 * 1024:
+        yield too_long(path, 256 * 1024)
+
+
+def label_selector(value: Any, path: str, name_values: bool = True) -> Errors:
+    """A label selector: ``matchLabels`` and ``matchExpressions``."""
+    if not isinstance(value, dict):
+        return
+    yield from labels(value.get("matchLabels"), f"{path}.matchLabels")
+    for index, expression in enumerate(value.get("matchExpressions") or ()):
+        if isinstance(expression, dict):
+            yield from _requirement(expression, f"{path}.matchExpressions[{index}]", name_values)
+
+
+def _requirement(expression: Json, path: str, name_values: bool) -> Errors:
+    operator, values = expression.get("operator"), expression.get("values") or []
+    if operator in ("In", "NotIn"):
+        if not values:
+            yield required_error(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            yield forbidden(
+                f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            )
+    else:
+        yield invalid_value(f"{path}.operator", operator or "", "not a valid selector operator")
+    key = expression.get("key") or ""
+    for detail in names.qualified_name_faults(key):
+        yield invalid_value(f"{path}.key", key, detail)
+    for index, text in enumerate(values if name_values else ()):
+        for detail in names.label_value_faults(text) if isinstance(text, str) else ():
+            yield invalid_value(f"{path}.values[{index}]", text, detail)
+
+
+def selector_not_empty(value: Any, path: str, detail: str) -> Errors:
+    """A label selector must be there and select something less than everything."""
+    if value is None:
+        yield required_error(path)
+    elif isinstance(value, dict) and not value.get("matchLabels") and not value.get("matchExpressions"):
+        yield invalid_value(path, value, detail)
+
+
+def selects(selector: Any, given: Any) -> bool:
+    """Whether a label selector selects an object with the labels ``given``."""
+    held = given if isinstance(given, dict) else {}
+    if not isinstance(selector, dict):
+        return False
+    for key, text in (selector.get("matchLabels") or {}).items():
+        if held.get(key) != text:
+            return False
+    for expression in selector.get("matchExpressions") or ():
+        key, operator, values = (
+            expression.get("key"),
+            expression.get("operator"),
+            expression.get("values") or [],
+        )
+        if operator == "In" and held.get(key) not in values:
+            return False
+        if operator == "NotIn" and key in held and held[key] in values:
+            return False
+        if operator in ("Exists", "DoesNotExist") and (key in held) != (operator == "Exists"):
+            return False
+    return True
+
+
+def template_labels_match(value: Any, path: str, selector: Any) -> Errors:
+    """The labels of a pod template must be selected by the selector beside it."""
+    narrow = isinstance(selector, dict) and (selector.get("matchLabels") or selector.get("matchExpressions"))
+    if narrow and not selects(selector, value):
+        yield invalid_value(path, value, "`selector` does not match template `labels`")
+
+
+def plain_selector_matches(value: Any, path: str, selector: Any) -> Errors:
+    """The labels of a pod template must have every label of the plain selector beside it."""
+    if isinstance(selector, dict) and selector and not selects({"matchLabels": selector}, value):
+        yield invalid_value(path, value, "`selector` does not match template `labels`")
+
+
+def quantity(value: Any, path: str, least: int | None = 0) -> Errors:
+    """A resource quantity, by default not negative."""
+    if value is None or isinstance(value, bool):
+        return
+    try:
+        parsed = parse_quantity(str(value))
+    except ValueError:
+        return
+    if least is not None and parsed.value < least:
+        yield invalid_value(path, str(parsed), f"must be greater than or equal to {least}")
+
+
+def quantity_above_zero(value: Any, path: str) -> Errors:
+    """A resource quantity of more than nothing."""
+    try:
+        parsed = parse_quantity(str(value))
+    except ValueError:
+        return
+    if parsed.value <= 0:
+        yield invalid_value(path, str(parsed), "must be greater than zero")
+
+
+def base64_text(value: Any, path: str) -> Errors:
+    """A string must be base64, as JSON carries bytes."""
+    if isinstance(value, str):
+        try:
+            base64.b64decode(value, validate=True)
+        except ValueError:
+            yield invalid_value(path, value, "must be base64")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def not_found(path: str, value: Any) -> FieldError:
+    """A name that nothing bears."""
+    return FieldError(Reason.NOT_FOUND, path, "", value)

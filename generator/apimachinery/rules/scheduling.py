@@ -1,0 +1,74 @@
+"""Checks of priority classes and API services."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apimachinery.meta import names
+from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
+from apimachinery.meta.field_errors import required as required_error
+from apimachinery.rules.fields import Json, lookup, struct
+
+Errors = Iterator[FieldError]
+
+HIGHEST_USER_PRIORITY = 1_000_000_000
+SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
+
+
+def priority_class(value: Json, path: str) -> Errors:
+    """Names that begin with ``system-`` and the numbers above a billion are the system's own."""
+    del path
+    name, number = lookup(value, "metadata", "name") or "", value.get("value") or 0
+    if name.startswith("system-"):
+        if SYSTEM_PRIORITIES.get(name) != number:
+            yield forbidden(
+                "metadata.name",
+                "priority class names with 'system-' prefix are reserved for system use only. error: "
+                f"{name} is not a known system priority class"
+                if name not in SYSTEM_PRIORITIES
+                else "priority class names with 'system-' prefix are reserved for system use only. error: "
+                f"value of {name} PriorityClass must be {SYSTEM_PRIORITIES[name]}",
+            )
+    elif number > HIGHEST_USER_PRIORITY:
+        yield forbidden(
+            "value",
+            f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}",
+        )
+
+
+def api_service(value: Json, path: str) -> Errors:
+    """An API service is named after its version and group, and says where it is and how it is trusted."""
+    del path
+    spec = struct(value, "spec") or {}
+    group, version = spec.get("group") or "", spec.get("version") or ""
+    name = lookup(value, "metadata", "name") or ""
+    if name != f"{version}.{group}":
+        yield invalid_value(
+            "metadata.name",
+            name,
+            f'must be `spec.version+"."+spec.group`: {f"{version}.{group}"!r}'.replace("'", '"'),
+        )
+    if not version:
+        yield required_error("spec.version")
+    for detail in names.dns1035_label_faults(version) if version else ():
+        yield invalid_value("spec.version", version, detail)
+    for key, most in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
+        number = spec.get(key) or 0
+        if not 0 < number <= most:
+            yield invalid_value(f"spec.{key}", number, f"must be positive and less than {most}")
+    service = struct(spec, "service")
+    if service is None:
+        if spec.get("caBundle"):
+            yield invalid_value(
+                "spec.caBundle", f"{len(spec['caBundle'])} bytes", "local APIServices may not have a caBundle"
+            )
+        if spec.get("insecureSkipTLSVerify"):
+            yield invalid_value(
+                "spec.insecureSkipTLSVerify", True, "local APIServices may not have insecureSkipTLSVerify"
+            )
+        return
+    for key in ("namespace", "name"):
+        if not service.get(key):
+            yield required_error(f"spec.service.{key}")
+    if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
+        yield invalid_value("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present")

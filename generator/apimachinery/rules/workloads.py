@@ -1,0 +1,232 @@
+"""Checks of workloads that compare several places, and of cron schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import required as required_error
+from apimachinery.rules import checks
+from apimachinery.rules.fields import Json, lookup, struct
+
+Errors = Iterator[FieldError]
+
+_STATEFUL_MUTABLE = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+_CRON_FIELDS = (
+    ("minute", 0, 59),
+    ("hour", 0, 23),
+    ("day of month", 1, 31),
+    ("month", 1, 12),
+    ("day of week", 0, 6),
+)
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+_DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+
+
+def _is_zero(value: Any) -> bool:
+    return value in (0, "0%") and value is not False
+
+
+def some_progress(value: Any, path: str) -> Errors:
+    """A rolling update must be allowed to move."""
+    if isinstance(value, dict) and _is_zero(value.get("maxUnavailable")) and _is_zero(value.get("maxSurge")):
+        yield invalid_value(
+            f"{path}.maxUnavailable", value["maxUnavailable"], "may not be 0 when `maxSurge` is 0"
+        )
+
+
+def daemon_progress(value: Any, path: str) -> Errors:
+    """A daemon set either surges or has some pods unavailable, not both and not neither."""
+    if not isinstance(value, dict):
+        return
+    unavailable, surge = value.get("maxUnavailable"), value.get("maxSurge")
+    if _is_zero(unavailable) and _is_zero(surge):
+        yield invalid_value(f"{path}.maxUnavailable", unavailable, "cannot be 0 when maxSurge is 0")
+    elif unavailable is not None and surge is not None and not _is_zero(unavailable) and not _is_zero(surge):
+        yield invalid_value(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero")
+    yield from checks.at_most_100_percent(unavailable, f"{path}.maxUnavailable")
+    yield from checks.at_most_100_percent(surge, f"{path}.maxSurge")
+
+
+def progress_deadline(value: Json, path: str) -> Errors:
+    """A rollout may not be late before its pods can be ready."""
+    deadline, ready = value.get("progressDeadlineSeconds"), value.get("minReadySeconds", 0)
+    if isinstance(deadline, int) and isinstance(ready, int) and deadline <= ready:
+        yield invalid_value(
+            f"{path}.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"
+        )
+
+
+def pod_management(value: Any, path: str) -> Errors:
+    """How a stateful set makes its pods."""
+    if not value:
+        yield required_error(path)
+    elif value not in ("OrderedReady", "Parallel"):
+        yield invalid_value(path, value, "must be 'OrderedReady' or 'Parallel'")
+
+
+def stateful_strategy(value: Any, path: str) -> Errors:
+    """How a stateful set replaces its pods."""
+    kind = value.get("type") if isinstance(value, dict) else None
+    if not kind:
+        yield required_error(path)
+    elif kind == "OnDelete":
+        if value.get("rollingUpdate") is not None:
+            yield invalid_value(
+                f"{path}.rollingUpdate",
+                value["rollingUpdate"],
+                "only allowed for updateStrategy 'RollingUpdate'",
+            )
+    elif kind == "RollingUpdate":
+        yield from checks.minimum(
+            lookup(value, "rollingUpdate", "partition"), f"{path}.rollingUpdate.partition"
+        )
+        yield from checks.int_or_percent(
+            lookup(value, "rollingUpdate", "maxUnavailable"), f"{path}.rollingUpdate.maxUnavailable"
+        )
+    else:
+        yield invalid_value(path, value, "must be 'RollingUpdate' or 'OnDelete'")
+
+
+def stateful_set_update(value: Any, path: str, old: Any) -> Errors:
+    """Most of a stateful set's spec stays."""
+    if not isinstance(value, dict) or not isinstance(old, dict):
+        return
+    kept = [key for key in {*value, *old} if key not in _STATEFUL_MUTABLE]
+    if any(value.get(key) != old.get(key) for key in kept):
+        allowed = ", ".join(f"'{name}'" for name in _STATEFUL_MUTABLE[:-1])
+        yield forbidden(
+            path,
+            f"updates to statefulset spec for fields other than {allowed} and '{_STATEFUL_MUTABLE[-1]}' are forbidden",
+        )
+
+
+def job_selector(value: Json, path: str) -> Errors:
+    """A job whose selector the client gives says so; the selector fits the template."""
+    del path
+    spec = struct(value, "spec") or {}
+    selector, labels = spec.get("selector"), lookup(spec, "template", "metadata", "labels")
+    if selector is None:
+        yield required_error("spec.selector")
+        return
+    yield from checks.label_selector(selector, "spec.selector")
+    if not checks.selects(selector, labels):
+        yield invalid_value(
+            "spec.template.metadata.labels", labels, "`selector` does not match template `labels`"
+        )
+
+
+def job_update(value: Any, path: str, old: Any) -> Errors:
+    """What of a job's spec stays: how much is to be done, and by which pods."""
+    if not isinstance(value, dict) or not isinstance(old, dict):
+        return
+    if old.get("completionMode") != "Indexed":
+        yield from checks.immutable(value.get("completions"), f"{path}.completions", old.get("completions"))
+    yield from checks.immutable(value.get("selector"), f"{path}.selector", old.get("selector"))
+    if old.get("suspend") is not True:
+        yield from checks.immutable(value.get("template"), f"{path}.template", old.get("template"))
+    for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
+        yield from checks.immutable(value.get(name), f"{path}.{name}", old.get(name))
+
+
+def time_zone(value: Any, path: str) -> Errors:
+    """A time zone of the IANA database."""
+    if value is None:
+        return
+    if not value:
+        yield invalid_value(path, value, "timeZone must be nil or non-empty string")
+    elif value.lower() == "local":
+        yield invalid_value(
+            path,
+            value,
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
+        )
+    else:
+        try:
+            ZoneInfo(value)
+        except (ValueError, OSError, KeyError):
+            yield invalid_value(path, value, f"unknown time zone {value}")
+
+
+def schedule(value: Any, path: str) -> Errors:
+    """A cron schedule: five fields, or a descriptor such as ``@daily``."""
+    if not isinstance(value, str) or not value:
+        return
+    if "TZ" in value and value.lstrip().startswith(("TZ=", "CRON_TZ=")):
+        yield invalid_value(path, value, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
+        return
+    if fault := schedule_fault(value):
+        yield invalid_value(path, value, fault)
+
+
+def schedule_fault(text: str) -> str:
+    """What is wrong with a cron schedule; empty for a good one."""
+    if text.startswith("@"):
+        return _descriptor_fault(text)
+    fields = text.split()
+    if len(fields) != len(_CRON_FIELDS):
+        return f"expected exactly {len(_CRON_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]"
+    for field, (_, low, high) in zip(fields, _CRON_FIELDS, strict=True):
+        words = _MONTHS if high == 12 else _DAYS if high == 6 else []
+        for part in field.split(","):
+            if part and (fault := _range_fault(part, low, high, words)):
+                return fault
+    return ""
+
+
+def _descriptor_fault(text: str) -> str:
+    if text in _DESCRIPTORS:
+        return ""
+    if text.startswith("@every "):
+        return "" if any(char.isdigit() for char in text) else f"failed to parse duration {text}"
+    return f"unrecognized descriptor: {text}"
+
+
+def _range_fault(part: str, low: int, high: int, words: list[str]) -> str:
+    span, slash, step = part.partition("/")
+    if "/" in step:
+        return f"too many slashes: {part}"
+    first, dash, last = span.partition("-")
+    if "-" in last:
+        return f"too many hyphens: {part}"
+    if first in ("*", "?"):
+        begin, end = low, high
+    else:
+        numbers = []
+        for word in (first, last) if dash else (first,):
+            if word.lower() in words:
+                numbers.append(words.index(word.lower()) + (1 if high == 12 else 0))
+            elif word.isascii() and word.isdigit():
+                numbers.append(int(word[:9]))
+            else:
+                return f'failed to parse int from {word}: strconv.Atoi: parsing "{word}": invalid syntax'
+        begin, end = numbers[0], numbers[-1] if dash or not slash else high
+    if slash:
+        if not (step.isascii() and step.isdigit()):
+            return f'failed to parse int from {step}: strconv.Atoi: parsing "{step}": invalid syntax'
+        if int(step[:9]) == 0:
+            return f"step of range should be a positive number: {part}"
+    if begin < low:
+        return f"beginning of range ({begin}) below minimum ({low}): {part}"
+    if end > high:
+        return f"end of range ({end}) above maximum ({high}): {part}"
+    if begin > end:
+        return f"beginning of range ({begin}) beyond end of range ({end}): {part}"
+    return ""
+
+
+def supported_restart(value: Any, path: str) -> Errors:
+    """Pods that end are restarted on failure or never."""
+    if value not in ("OnFailure", "Never"):
+        yield not_supported(path, value or "", ("OnFailure", "Never"))

@@ -1,0 +1,294 @@
+"""What schemas cannot say about a valid object, as plain functions: ``<group_version>/validation.py``.
+
+Each type with checks, or holding a type with checks, gets a generator function of its value and path; a kind's
+function takes the new object and the stored one, gives a list, and is in ``VALIDATORS``. Checks run in the order of
+the rule file; types held by fields that no line goes ``into`` come after a type's own checks, in the order of the
+fields. ``status`` is never gone into by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kubewright.emit import names
+from kubewright.emit.defaults import TypePlan, held_types
+from kubewright.emit.registry import Options
+from kubewright.emit.render import docstring, header, literal, module, render
+from kubewright.emit.rule_code import Body, Scope, equals, imports
+from kubewright.ir.api import Api, Emitter, File
+from kubewright.ir.paths import Items, Key, Step
+from kubewright.ir.rules import CheckRule, TypeChecks
+from kubewright.ir.types import Definition
+
+_NOT_ENTERED = ("status", "metadata")
+
+
+def emitter(options: Options) -> Emitter:
+    """The emitter of ``validation.py``."""
+    return Validation(options)
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """One module per group-version with at least one check."""
+
+    options: Options
+    name: str = "validation"
+
+    def emit(self, api: Api) -> Iterable[File]:
+        """``validation.py`` of each group-version."""
+        checks = {(c.group, c.version, c.type_name): c for c in api.fact("validation") or ()}
+        plan = TypePlan.of(api, checks, _enters)
+        for (group, version), definitions in plan.by_group_version():
+            writer = _Module(self.options.package, plan, plan.modules[group, version])
+            functions = [writer.type_function(definition) for definition in definitions]
+            kinds = {d.kinds[0][2]: d for d in definitions if plan.is_kind(d)}
+            functions += [writer.kind_function(definition) for definition in kinds.values()]
+            api_version = f"{group}/{version}" if group else version
+            yield File(
+                f"{plan.modules[group, version]}/validation.py",
+                module(
+                    render(
+                        "validation",
+                        header=header(self.options.origins),
+                        docstring=docstring(f"What objects of {api_version} must obey beside their schemas."),
+                        imports="\n".join(writer.imports()),
+                        functions="\n\n\n".join(functions),
+                        kinds=[
+                            f"{literal(kind)}: {plan.function_name(definition, 'validate')}"
+                            for kind, definition in sorted(kinds.items())
+                        ],
+                    )
+                ),
+            )
+
+
+def _enters(rules: TypeChecks | None, steps: tuple[Step, ...]) -> bool:
+    """Whether a field's type is gone into without a line that says so."""
+    first = steps[0] if steps else None
+    if not isinstance(first, Key):
+        return True
+    if rules is not None and any(
+        rule.check == "into" and rule.target.steps == steps for rule in rules.checks
+    ):
+        return True
+    return first.name not in _NOT_ENTERED and (rules is None or first.name not in rules.skipped)
+
+
+@dataclass(slots=True)
+class _Module:
+    package: str
+    plan: TypePlan[TypeChecks]
+    module: str
+    uses: set[str] = field(default_factory=set)
+    checks: set[str] = field(default_factory=set)
+    others: set[str] = field(default_factory=set)
+
+    def imports(self) -> list[str]:
+        lines = ["from collections.abc import Callable, Iterator", ""]
+        lines.append("from apimachinery.meta.field_errors import FieldError")
+        if self.checks:
+            lines.append(f"from apimachinery.rules import {', '.join(sorted(self.checks))}")
+        lines += imports(self.uses | {"Json"})
+        lines += [
+            f"from {self.package}.{other} import validation as {other}" for other in sorted(self.others)
+        ]
+        return lines
+
+    def name(self, definition: Definition) -> str:
+        """The generator function of a type."""
+        return self.plan.function_name(definition, "check")
+
+    def type_function(self, definition: Definition) -> str:
+        """The generator function of one definition."""
+        plan = self.plan
+        class_name = plan.class_names[definition.name]
+        scope = Scope(names.attribute_name(class_name))
+        body = Body()
+        rules = plan.rules.get(definition.name)
+        held = {
+            steps: name
+            for steps, name in held_types(definition.value.type)
+            if name in plan.needed and _enters(rules, steps)
+        }
+        mentioned = set()
+        for rule in rules.checks if rules else ():
+            if rule.check == "into":
+                mentioned.add(rule.target.steps)
+                if rule.target.steps in held:
+                    self._enter(body, scope, rule.target.steps, held[rule.target.steps], rule)
+            else:
+                self._check(body, scope, rule)
+        for steps, name in held.items():
+            if steps not in mentioned:
+                self._enter(body, scope, steps, name)
+        self.uses |= scope.uses
+        return (
+            f"def {self.name(definition)}({scope.root}: Json, prefix: str) -> Iterator[FieldError]:\n"
+            f"    {docstring(f'What is wrong with {_article(class_name)} {class_name}.', 4)}\n"
+            f"{body.render() or '    yield from ()'}"
+        )
+
+    def kind_function(self, definition: Definition) -> str:
+        """The function of one kind over the new and the stored object, with those it calls."""
+        rules = self.plan.rules.get(definition.name)
+        kind = definition.kinds[0][2]
+        word = names.attribute_name(kind)
+        functions: list[str] = []
+        calls: list[str] = []
+        for phase, lines, arguments in (
+            ("create", rules.on_create if rules else (), "new"),
+            ("update", rules.on_update if rules else (), "new, old"),
+        ):
+            if not lines:
+                continue
+            scope, body = Scope("new"), Body()
+            for rule in lines:
+                self._check(body, scope, rule, old=phase == "update")
+            self.uses |= scope.uses
+            parameters = ", ".join(f"{name}: Json" for name in arguments.split(", "))
+            text = {
+                "create": f"What is wrong with a new {kind} and may be so in one that is stored.",
+                "update": f"What may not change in {_article(kind)} {kind}.",
+            }[phase]
+            functions.append(
+                f'def check_{word}_{phase}({parameters}, prefix: str = "") -> Iterator[FieldError]:\n'
+                f"    {docstring(text, 4)}\n{body.render()}"
+            )
+            calls += [
+                f"    if old is {'' if phase == 'create' else 'not '}None:",
+                f"        errors.extend(check_{word}_{phase}({arguments}))",
+            ]
+        first = f'{self.name(definition)}(new, "")'
+        body_lines = (
+            [f"    errors = list({first})", *calls, "    return errors"]
+            if calls
+            else [f"    return list({first})"]
+        )
+        public = "\n".join(
+            [
+                f"def {self.plan.function_name(definition, 'validate')}"
+                "(new: Json, old: Json | None = None) -> list[FieldError]:",
+                f"    {docstring(f'The faults of a new {kind}, or of one that is to replace the stored one.', 4)}",
+                *body_lines,
+            ]
+        )
+        return "\n\n\n".join([public, *functions])
+
+    def _enter(
+        self,
+        body: Body,
+        scope: Scope,
+        steps: tuple[Step, ...],
+        name: str,
+        rule: CheckRule | None = None,
+    ) -> None:
+        held = self.plan.table[name]
+        function = self.name(held)
+        other = self.plan.modules[held.group, held.version]
+        if other != self.module:
+            self.others.add(other)
+            function = f"{other}.{function}"
+        conditions = _conditions(scope, rule) if rule else ()
+        headers, place = _walk(scope, steps)
+        body.add((*conditions, *headers), f"yield from {function}({scope.variable(steps)}, {_prefix(place)})")
+
+    def _check(self, body: Body, scope: Scope, rule: CheckRule, old: bool = False) -> None:
+        module_name, _, function = rule.check.rpartition(".")
+        module_name = module_name or "checks"
+        self.checks.add(module_name)
+        steps = rule.target.steps
+        anchor = scope.anchor(rule.target)
+        last = steps[-1] if steps else None
+        if isinstance(
+            last, Key
+        ):  # a check of a field says nothing where the object that has the field is missing
+            headers, place = _walk(scope, steps[:-1])
+            value = f"{scope.variable(steps[:-1])}.get({literal(last.name)})"
+            place = _below(place, (last.name,))
+        else:
+            headers, place = _walk(scope, steps)
+            value = scope.variable(steps)
+        arguments = [value, _path(place)]
+        if old:
+            keys = [s.name for s in steps if isinstance(s, Key)]
+            arguments.append(
+                f"{scope.use('lookup')}(old, {', '.join(literal(key) for key in keys)})" if keys else "old"
+            )
+        if rule.beside is not None:
+            arguments.append(scope.read(rule.beside, anchor))
+        for name, argument in rule.arguments:
+            shown = tuple(argument) if isinstance(argument, list) else argument
+            arguments.append(f"{name}={literal(shown)}")
+        call = f"{module_name}.{function}({', '.join(arguments)})"
+        body.add((*headers, *_conditions(scope, rule)), f"yield from {call}")
+
+
+def _conditions(scope: Scope, rule: CheckRule) -> tuple[str, ...]:
+    anchor = scope.anchor(rule.target)
+    return tuple(f"if {scope.condition(condition, anchor)}" for condition in rule.when)
+
+
+def _article(word: str) -> str:
+    return "an" if word[:1] in "AEIO" else "a"
+
+
+def _walk(scope: Scope, steps: tuple[Step, ...]) -> tuple[tuple[str, ...], str]:
+    """The headers that lead to the objects at ``steps``, and their path as the inside of an f-string."""
+    headers: list[str] = []
+    place = "{prefix}"
+    here: tuple[Step, ...] = ()
+    keys: list[str] = []
+    for index, step in enumerate(steps):
+        if isinstance(step, Key):
+            keys.append(step.name)
+            continue
+        owner = _reach(scope, headers, here, steps[: index - 1], keys[:-1])
+        here = steps[: index + 1]
+        variable = scope.variable(here)
+        counter = f"{variable}_{'index' if isinstance(step, Items) else 'key'}"
+        function = scope.use("numbered" if isinstance(step, Items) else "named")
+        headers.append(f"for {counter}, {variable} in {function}({owner}, {literal(keys[-1])})")
+        if isinstance(step, Items) and step.field:
+            headers.append(f"if {variable}.get({literal(step.field)}) {equals(step.value)}")
+        place = f"{_below(place, keys)}[{{{counter}}}]"
+        keys = []
+    _reach(scope, headers, here, steps, keys)
+    return tuple(headers), _below(place, keys)
+
+
+def _reach(
+    scope: Scope, headers: list[str], here: tuple[Step, ...], there: tuple[Step, ...], keys: list[str]
+) -> str:
+    """The variable of the object under ``keys``; adds the header that binds it."""
+    if not keys:
+        return scope.variable(here)
+    variable = scope.variable(there)
+    arguments = ", ".join(literal(key) for key in keys)
+    headers.append(
+        f"if ({variable} := {scope.use('struct')}({scope.variable(here)}, {arguments})) is not None"
+    )
+    return variable
+
+
+def _below(place: str, keys: Sequence[str]) -> str:
+    """The path of what stands under ``keys`` of the object at ``place``."""
+    for key in keys:
+        dot = "" if place == "{prefix}" else "."
+        place += dot + _escape_braces(key)
+    return place
+
+
+def _escape_braces(text: str) -> str:
+    return literal(text)[1:-1].replace("{", "{{").replace("}", "}}")
+
+
+def _path(place: str) -> str:
+    """The expression for the path of a value at ``place``."""
+    return 'prefix.removesuffix(".")' if place == "{prefix}" else f'f"{place}"'
+
+
+def _prefix(place: str) -> str:
+    """The expression for what the paths of the fields of the object at ``place`` begin with."""
+    return "prefix" if place == "{prefix}" else f'f"{place}."'

@@ -1,0 +1,280 @@
+"""``kubewright cel eval`` computes an expression; ``kubewright cel check`` judges the rules of CRDs.
+
+``eval`` prints the value as YAML (or JSON); an expression that does not compile, or fails, is an answer of no.
+``check`` prints a table of every rule with its type, its estimated cost and the limit, and what kube-apiserver
+would refuse.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apimachinery.cel import types as t
+from apimachinery.cel.crd import check_schema
+from apimachinery.cel.environment import PER_CALL_LIMIT, Environment
+from apimachinery.cel.errors import CelError
+from apimachinery.cel.rule_checks import RULE_COST_LIMIT, rule_costs
+from apimachinery.cel.schema_types import SchemaTypes
+from apimachinery.cel.schema_values import converter
+from apimachinery.cel.values import ABSENT, Optional, TypeValue, type_name
+
+OK, REFUSED, MISUSED, BROKEN = 0, 1, 2, 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare both sub-commands."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    evaluate = actions.add_parser("eval", help="compute an expression")
+    evaluate.add_argument("expression", metavar="EXPR")
+    evaluate.add_argument("--self", dest="self_file", metavar="FILE", help="YAML or JSON value of `self` (- for stdin)")
+    evaluate.add_argument("--old-self", dest="old_self_file", metavar="FILE", help="value of `oldSelf`")
+    evaluate.add_argument(
+        "--var", action="append", default=[], metavar="NAME=JSON", help="value of another variable; may be repeated"
+    )
+    evaluate.add_argument("--schema", metavar="FILE", help="CRD or schema that gives `self` its type")
+    evaluate.add_argument("--api-version", metavar="VERSION", help="the version of the CRD to use")
+    evaluate.add_argument("--cost", action="store_true", help="also print what the evaluation cost, on stderr")
+    check = actions.add_parser("check", help="judge the rules of CustomResourceDefinitions")
+    check.add_argument("files", nargs="+", metavar="CRD")
+    for each in (evaluate, check):
+        each.add_argument(
+            "--kubernetes", default="1.36", metavar="VERSION", help="the release whose functions exist (1.36)"
+        )
+        each.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run one of them; returns the exit code."""
+    try:
+        environment = Environment.kubernetes(options.kubernetes)
+    except ValueError:
+        return _complain(f"--kubernetes {options.kubernetes}: not a version such as 1.36", MISUSED)
+    try:
+        if options.action == "eval":
+            return _evaluate(options, environment)
+        return _check(options)
+    except _Unusable as error:
+        return _complain(str(error), error.code)
+
+
+class _Unusable(Exception):
+    def __init__(self, message: str, code: int = MISUSED):
+        super().__init__(message)
+        self.code = code
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"kubewright cel: {message}", file=sys.stderr)
+    return code
+
+
+def _documents(name: str) -> list[Any]:
+    import yaml
+
+    try:
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise _Unusable(f"{name}: {error.strerror or error}", BROKEN) from None
+    except UnicodeDecodeError:
+        raise _Unusable(f"{name}: not UTF-8 text") from None
+    try:
+        events = sum(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.CSafeLoader))
+        if events > 1000:
+            raise _Unusable(f"{name}: more than 1000 YAML aliases")
+        found = [document for document in yaml.load_all(text, Loader=_loader()) if document is not None]
+    except yaml.YAMLError as error:
+        raise _Unusable(f"{name}: not YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise _Unusable(f"{name}: nested too deeply") from None
+    return found
+
+
+def _loader() -> Any:
+    """A loader of YAML as JSON has it: dates stay texts."""
+    import yaml
+
+    class Loader(yaml.CSafeLoader):
+        pass
+
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in entries if tag != "tag:yaml.org,2002:timestamp"]
+        for first, entries in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+    return Loader
+
+
+def _only(name: str) -> Any:
+    documents = _documents(name)
+    if len(documents) != 1:
+        raise _Unusable(f"{name}: holds {len(documents)} documents, one is wanted")
+    return documents[0]
+
+
+def _schemas(document: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(version, schema) of a CRD, or of a bare schema with an empty version."""
+    if not isinstance(document, Mapping):
+        raise _Unusable(f"{name}: neither a CustomResourceDefinition nor a schema")
+    if document.get("kind") != "CustomResourceDefinition":
+        yield "", document.get("openAPIV3Schema", document)
+        return
+    spec = document.get("spec")
+    versions = spec.get("versions") if isinstance(spec, Mapping) else None
+    for version in versions if isinstance(versions, list) else ():
+        holder = version.get("schema") if isinstance(version, Mapping) else None
+        schema = holder.get("openAPIV3Schema") if isinstance(holder, Mapping) else None
+        if isinstance(schema, Mapping):
+            yield str(version.get("name")), schema
+
+
+# eval
+
+
+def _evaluate(options: argparse.Namespace, environment: Environment) -> int:
+    variables: dict[str, Any] = {}
+    types: dict[str, t.Type] = {}
+    provider = None
+    convert = None
+    if options.schema:
+        schema = _one_schema(options)
+        declared = SchemaTypes(schema, is_root=True)
+        if declared.root is None:
+            raise _Unusable(f"{options.schema}: the schema has no type that expressions may see")
+        provider, convert = declared, converter(schema, True)
+        types["self"] = types["oldSelf"] = declared.root.type
+    for name, file in (("self", options.self_file), ("oldSelf", options.old_self_file)):
+        if file:
+            value = _only(file)
+            variables[name] = convert(value) if convert else value
+            types.setdefault(name, t.DYN)
+    for pair in options.var:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise _Unusable(f"--var {pair}: not NAME=JSON")
+        try:
+            variables[name] = json.loads(text)
+        except (ValueError, RecursionError):
+            raise _Unusable(f"--var {name}: not JSON: {text}") from None
+        types[name] = t.DYN
+    try:
+        program = environment.extend(variables=types, provider=provider).compile(options.expression)
+    except CelError as error:
+        print(error, file=sys.stderr)
+        return REFUSED
+    outcome = program.run(variables)
+    if options.cost:
+        print(f"cost: {outcome.cost} of {PER_CALL_LIMIT}", file=sys.stderr)
+    if outcome.error is not None:
+        print(f"ERROR: {outcome.error}", file=sys.stderr)
+        return REFUSED
+    plain = plain_value(outcome.value)
+    if options.format == "json":
+        print(json.dumps({"type": str(program.result_type), "value": plain, "cost": outcome.cost}, ensure_ascii=False))
+    else:
+        print(plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
+    return OK
+
+
+def _one_schema(options: argparse.Namespace) -> Mapping[str, Any]:
+    found = [pair for document in _documents(options.schema) for pair in _schemas(document, options.schema)]
+    if options.api_version:
+        found = [pair for pair in found if pair[0] == options.api_version]
+    if not found:
+        raise _Unusable(f"{options.schema}: no schema" + (f" of version {options.api_version}" if options.api_version else ""))
+    if len(found) > 1:
+        names = ", ".join(name for name, _ in found)
+        raise _Unusable(f"{options.schema}: several versions ({names}); choose one with --api-version")
+    return found[0][1]
+
+
+def plain_value(value: Any) -> Any:
+    """A CEL value as JSON: what JSON lacks becomes text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if value is None or isinstance(value, (bool, float, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, bytes):
+        import base64
+
+        return base64.b64encode(value).decode()
+    if isinstance(value, list):
+        return [plain_value(item) for item in value]
+    if isinstance(value, dict):
+        return {str(plain_value(key)): plain_value(item) for key, item in value.items()}
+    if isinstance(value, Optional):
+        return None if value is ABSENT else plain_value(value.value)
+    if isinstance(value, TypeValue):
+        return value.name
+    text = str(value)
+    return f"<{type_name(value)}>" if text.startswith("<") else text
+
+
+# check
+
+
+@dataclass(frozen=True)
+class _Row:
+    file: str
+    version: str
+    path: str
+    rule: str
+    type: str
+    cost: int
+
+
+def _check(options: argparse.Namespace) -> int:
+    rows: list[_Row] = []
+    faults: list[tuple[str, str, str]] = []
+    for name in options.files:
+        for document in _documents(name):
+            for version, schema in _schemas(document, name):
+                for cost in rule_costs(schema, Environment.kubernetes(options.kubernetes)):
+                    rows.append(_Row(name, version, cost.path, cost.rule, cost.type, cost.cost))
+                prefix = f"spec.versions[name={version}].schema.openAPIV3Schema" if version else "openAPIV3Schema"
+                for fault in check_schema(schema, field=prefix, version=options.kubernetes):
+                    faults.append((name, prefix + fault.path, fault.message))
+    if options.format == "json":
+        print(
+            json.dumps(
+                {
+                    "limit": RULE_COST_LIMIT,
+                    "rules": [row.__dict__ for row in rows],
+                    "faults": [{"file": f, "field": p, "message": m} for f, p, m in faults],
+                },
+                indent=2,
+                ensure_ascii=False,
+            )
+        )
+    else:
+        _print_rows(rows, len(options.files) > 1)
+        for name, path, message in faults:
+            print(f"{name}: {path}: {message}", file=sys.stderr)
+        print(f"{len(rows)} rules, {len(faults)} faults")
+    return REFUSED if faults else OK
+
+
+def _print_rows(rows: list[_Row], with_file: bool) -> None:
+    if not rows:
+        return
+    head = (["FILE"] if with_file else []) + ["VERSION", "PATH", "SELF", "COST", "OF LIMIT", "RULE"]
+    table = [head]
+    for row in rows:
+        share = row.cost * 100 / RULE_COST_LIMIT
+        shown = "unbounded" if row.cost >= 2**63 else f"{row.cost:,}"
+        percent = ">100x" if share > 10_000 else f"{share:.1f}%"
+        rule = " ".join(row.rule.split())
+        rule = rule if len(rule) <= 80 else rule[:77] + "..."
+        first = [row.file] if with_file else []
+        table.append([*first, row.version or "-", row.path or ".", row.type, shown, percent, rule])
+    widths = [max(len(line[i]) for line in table) for i in range(len(head) - 1)]
+    for line in table:
+        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
+        print("   ".join([*cells, line[-1]]).rstrip())

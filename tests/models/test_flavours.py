@@ -1,0 +1,152 @@
+"""The flavours of typed models: each is imported, type-checked, and reads and writes real objects."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import subprocess
+import sys
+import typing
+from pathlib import Path
+from typing import Any
+
+import black
+import msgspec
+import pytest
+import yaml
+
+from kubewright.config import KubernetesSource, Package, PathSource, Source
+from kubewright.pipeline import build
+
+ROOT = Path(__file__).parents[2]
+SPECS = ROOT / "specs"
+FLAVOURS = ["pydantic", "dataclass", "typeddict"]
+POD: dict[str, Any] = yaml.safe_load("""
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}, creationTimestamp: "2026-01-02T03:04:05Z"}
+spec:
+  containers:
+  - name: web
+    image: web:1
+    ports: [{containerPort: 8080, hostIP: 127.0.0.1}]
+    livenessProbe: {httpGet: {path: /, port: 8080}}
+    readinessProbe: {httpGet: {path: /, port: http}}
+    resources: {limits: {cpu: "1", memory: 1Gi}}
+""")
+
+
+def write(folder: Path, package: str, source: Source, models: str) -> None:
+    built = build(Package(name=package, sources=(source,), models=models, only=("models",)), folder / package)
+    assert [str(item) for item in built.diagnostics if item.severity.value == "error"] == []
+    for path, content in built.tree.files.items():
+        target = folder / package / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("flavours")
+    for models in FLAVOURS:
+        write(folder, f"core_{models}", KubernetesSource("1.37"), models)
+        write(folder, f"backup_{models}", PathSource(SPECS / "backup" / "crds"), models)
+        write(folder, f"messaging_{models}", PathSource(SPECS / "messaging" / "openapi.yaml"), models)
+        write(folder, f"flags_{models}", PathSource(SPECS / "flags" / "openapi.yaml"), models)
+    sys.path.insert(0, str(folder))
+    return folder
+
+
+def load(packages: Path, module: str, name: str) -> Any:
+    del packages
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("models", FLAVOURS)
+@pytest.mark.parametrize("api", ["core", "backup", "messaging", "flags"])
+def test_modules_import_without_warnings_and_are_formatted(packages: Path, api: str, models: str) -> None:
+    for path in sorted((packages / f"{api}_{models}").rglob("*.py")):
+        module = ".".join(path.relative_to(packages).with_suffix("").parts).removesuffix(".__init__")
+        importlib.import_module(module)
+        if path.name == "models.py":
+            source = path.read_text()
+            assert black.format_str(source, mode=black.Mode(line_length=110)) == source
+
+
+@pytest.mark.slow
+def test_all_flavours_pass_mypy_strict(packages: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "."],
+        cwd=packages,
+        env={"PATH": "/usr/bin:/bin", "MYPYPATH": f"{ROOT / 'generator'}:{packages}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout
+
+
+def test_pydantic_reads_and_writes_a_pod(packages: Path) -> None:
+    pod = load(packages, "core_pydantic.core_v1", "Pod").model_validate(POD)
+    web = pod.spec.containers[0]
+    assert web.liveness_probe.http_get.port == 8080
+    assert web.readiness_probe.http_get.port == "http"
+    assert web.ports[0].host_ip == "127.0.0.1"
+    assert pod.model_dump(mode="json", by_alias=True, exclude_none=True) == POD
+
+
+def test_pydantic_refuses_a_wrong_type(packages: Path) -> None:
+    pod = load(packages, "core_pydantic.core_v1", "Pod")
+    with pytest.raises(ValueError, match="containerPort"):
+        wrong = msgspec.json.decode(msgspec.json.encode(POD))
+        wrong["spec"]["containers"][0]["ports"][0]["containerPort"] = "many"
+        pod.model_validate(wrong)
+
+
+def test_dataclasses_have_wire_names(packages: Path) -> None:
+    pod = msgspec.convert(POD, load(packages, "core_dataclass.core_v1", "Pod"))
+    assert pod.spec.containers[0].livenessProbe.httpGet.port == 8080
+    assert pod.metadata.creationTimestamp == "2026-01-02T03:04:05Z"
+
+    def bare(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: bare(item) for key, item in value.items() if item is not None}
+        return [bare(item) for item in value] if isinstance(value, list) else value
+
+    assert bare(dataclasses.asdict(pod)) == POD
+
+
+def test_typed_dicts_are_the_json_form(packages: Path) -> None:
+    pod = load(packages, "core_typeddict.core_v1", "Pod")
+    assert msgspec.convert(POD, pod) == POD
+    subscription = load(packages, "messaging_typeddict.messaging_v1", "SubscriptionSpec")
+    assert {"from", "continue", "class", "$ref", "items"} <= typing.get_type_hints(subscription).keys()
+
+
+@pytest.mark.parametrize("models", FLAVOURS)
+def test_names_say_where_a_type_belongs(packages: Path, models: str) -> None:
+    module = importlib.import_module(f"backup_{models}.backup_v1")
+    names = set(module.__all__)
+    assert {"BackupSchedule", "BackupScheduleSpec", "BackupScheduleSpecStores", "BackupStoreSpec"} <= names
+    assert not [name for name in names if name[-1].isdigit()]
+
+
+def samples(api: str) -> list[Any]:
+    paths = sorted((SPECS / api / "samples").glob("*.yaml"))
+    return [sample for path in paths for sample in yaml.safe_load_all(path.read_text())]
+
+
+@pytest.mark.parametrize("api", ["backup", "messaging", "flags"])
+def test_pydantic_keeps_samples_whole(packages: Path, api: str) -> None:
+    for sample in samples(api):
+        version = sample["apiVersion"].rpartition("/")[2]
+        kind = load(packages, f"{api}_pydantic.{api}_{version}", sample["kind"])
+        assert (
+            kind.model_validate(sample).model_dump(mode="json", by_alias=True, exclude_unset=True) == sample
+        )
+
+
+def test_dataclasses_read_samples(packages: Path) -> None:
+    for sample in samples("backup"):
+        version = sample["apiVersion"].rpartition("/")[2]
+        msgspec.convert(sample, load(packages, f"backup_dataclass.backup_{version}", sample["kind"]))

@@ -1,0 +1,129 @@
+"""Recorded refusals of built-in kinds (422): the causes that the rules alone give."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from apimachinery.meta.field_errors import FieldError
+from apimachinery.meta.object_meta import validate_object_meta
+from tests.rules.built_in import DEFINITIONS, SHARED, create, generated
+
+Json = dict[str, Any]
+SCENARIOS = SHARED / "parity/scenarios"
+KINDS = {
+    entry["kind"]
+    for schema in DEFINITIONS.values()
+    for entry in schema.get("x-kubernetes-group-version-kind", ())
+}
+EXPRESSIONS = re.compile(r"must evaluate to|compilation failed")
+"""Faults of CEL expressions are the CEL engine's to find."""
+
+
+def faults(obj: Json, old: Json | None = None) -> list[FieldError]:
+    """The faults that the kind's own rules find."""
+    module = generated(obj["apiVersion"], "validation")
+    validator = module.VALIDATORS.get(obj["kind"]) if module else None
+    return list(validator(obj, old)) if validator else []
+
+
+def refused_creates() -> list[tuple[str, str, Json, Json]]:
+    """Recorded POSTs of built-in kinds that were refused for what the object says, other than its metadata."""
+    found = []
+    for path in sorted(SCENARIOS.glob("*/*.yaml")):
+        for step in yaml.load(path.read_bytes(), yaml.CSafeLoader)["steps"]:
+            answer, body = step.get("expect", {}), step.get("body")
+            if step.get("method") != "POST" or answer.get("status") != 422 or not isinstance(body, dict):
+                continue
+            if step.get("query", {}).get("fieldValidation") or body.get("kind") not in KINDS:
+                continue
+            causes = answer["body"].get("details", {}).get("causes", [])
+            if body["kind"] == "CustomResourceDefinition" or body.get("apiVersion") not in known_versions():
+                continue
+            if not causes or any(
+                cause.get("field", "").startswith("metadata")
+                or cause.get("field", "dryRun") in ("dryRun", "fieldManager")
+                for cause in causes
+            ):
+                continue
+            if any(EXPRESSIONS.search(cause["message"]) for cause in causes):
+                continue
+            found.append((f"{path.stem}: {step['id']}", step["path"], body, answer["body"]))
+    return found
+
+
+def known_versions() -> set[str]:
+    from kubernetes_api.registry import GROUP_VERSIONS
+
+    return set(GROUP_VERSIONS)
+
+
+def substitute(value: Any) -> Any:
+    """What the recording's variables stand for."""
+    if isinstance(value, str):
+        return value.replace("{run}", "run").replace("{ns}", "NS").replace("{m}", "m" * 20_500)
+    if isinstance(value, list):
+        return [substitute(item) for item in value]
+    if isinstance(value, dict):
+        return {key: substitute(item) for key, item in value.items()}
+    return value
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not SCENARIOS.is_dir(), reason="needs the ../shared folder of recordings")
+@pytest.mark.parametrize(
+    ("name", "path", "sent", "answered"), refused_creates(), ids=lambda value: str(value)[:70]
+)
+def test_recorded_refusals(name: str, path: str, sent: Json, answered: Json) -> None:
+    del name
+    sent = substitute(copy.deepcopy(sent))
+    sent.setdefault("metadata", {})
+    namespace = "NS" if "{ns}" in path else ""
+    if match := re.search(r"/namespaces/([a-z0-9-]+)/", path):
+        namespace = match[1]
+    if namespace:
+        sent["metadata"].setdefault("namespace", namespace)
+    obj = create(copy.deepcopy(sent), sent["metadata"].get("namespace", ""))
+    causes = answered["details"]["causes"]
+    expected = [(cause["reason"], cause["field"], cause["message"]) for cause in causes]
+    found = [(fault.reason.value, fault.field, fault.body) for fault in faults(obj)]
+    shown = [
+        tuple(re.sub(r"p-[a-z-]+-RUN", "NS", text).replace("RUN", "run") for text in cause)
+        for cause in expected
+    ]
+    assert found == shown
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not SCENARIOS.is_dir(), reason="needs the ../shared folder of recordings")
+def test_what_was_accepted_has_no_faults() -> None:
+    """Every recorded create of a built-in kind that was accepted is accepted by the rules."""
+    refused = {}
+    count = 0
+    for path in sorted(SCENARIOS.glob("*/*.yaml")):
+        for step in yaml.load(path.read_bytes(), yaml.CSafeLoader)["steps"]:
+            body = step.get("body")
+            if step.get("method") != "POST" or step.get("expect", {}).get("status") != 201:
+                continue
+            if not isinstance(body, dict) or body.get("kind") not in KINDS:
+                continue
+            if body.get("apiVersion") not in known_versions() or "/status" in step["path"]:
+                continue
+            obj = substitute(copy.deepcopy(body))
+            obj.setdefault("metadata", {}).setdefault("namespace", "NS")
+            count += 1
+            if found := faults(create(obj, obj["metadata"]["namespace"])):
+                refused[f"{path.stem}: {step['id']}"] = [str(fault) for fault in found]
+    assert count > 200
+    assert refused == {}
+
+
+def test_metadata_is_checked_elsewhere() -> None:
+    """Kinds' rules leave metadata to the check of all objects."""
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Not_Valid"}}
+    assert faults(obj) == []
+    assert validate_object_meta(obj["metadata"], namespaced=True) != []  # type: ignore[arg-type]
