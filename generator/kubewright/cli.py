@@ -22,6 +22,7 @@ from importlib import import_module
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("kubewright.tools.diff", "what changed between two states of an API, and whom it breaks"),
+    "sdk": ("kubewright.tools.sdk", "an installable typed client from CRDs, OpenAPI or a live cluster"),
     "lint": (
         "kubewright.tools.lint",
         "check API descriptions against conventions and the deprecation policy",

@@ -1,0 +1,156 @@
+"""``kubewright sdk``: an installable, typed client package from CRDs, an OpenAPI document or a live cluster.
+
+The result is a project of its own: ``pyproject.toml``, ``README.md`` with examples that run, and the generated package
+below ``src/``. The first two are written once and then yours; the package is regenerated as a whole, as ``generate``
+does. Exit codes: 0 made, 2 unusable input, 3 the cluster or the disk refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from kubewright.config import Config, KubernetesSource, Package, PathSource, is_package_name
+from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.emit.names import attribute_name, class_name, module_names
+from kubewright.emit.render import render, string_literal
+from kubewright.ir.api import Api, Resource
+from kubewright.pipeline import generate, read_api
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument(
+        "--from",
+        dest="sources",
+        action="append",
+        required=True,
+        metavar="SOURCE",
+        help="file or folder of specs, kubernetes:1.37, cluster, or cluster:CONTEXT; may be repeated",
+    )
+    parser.add_argument("--package", required=True, metavar="NAME", help="import name, such as mycompany_api")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder of the project")
+    parser.add_argument("--group", action="append", default=[], help="of a cluster: only these groups")
+    parser.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="of a cluster (default: as kubectl finds it)"
+    )
+    parser.add_argument("--no-documentation", action="store_true", help="leave the specs' prose out")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the sub-command."""
+    if not is_package_name(options.package) or "." in options.package:
+        print(f"kubewright sdk: {options.package!r} is no name of a Python package", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="kubewright-sdk-") as folder:
+        sources = _sources(options, Path(folder))
+        if sources is None:
+            return 3
+        package = Package(name=options.package, sources=sources, documentation=not options.no_documentation)
+        return _make(package, options.out)
+
+
+def _make(package: Package, out: Path) -> int:
+    diagnostics = Diagnostics()
+    api = read_api(package, diagnostics)
+    if not diagnostics.has_errors and not any(r.served for r in api.resources):
+        print("kubewright sdk: the specs define no resource, so there is nothing to call", file=sys.stderr)
+        return 2
+    outcome = None
+    if not diagnostics.has_errors:
+        outcome = generate(Config(output=(out / "src").resolve(), packages=(package,)), force=True)
+        diagnostics = outcome.diagnostics
+    for item in diagnostics:
+        print(item, file=sys.stderr)
+    if diagnostics.has_errors or outcome is None:
+        errors = sum(d.severity is Severity.ERROR for d in diagnostics)
+        print(f"kubewright sdk: nothing written: {errors} error{'s' * (errors != 1)}", file=sys.stderr)
+        return 2
+    written = [name for name, text in _project(package.name, api).items() if _write_once(out / name, text)]
+    changes = outcome.changes[package.name]
+    print(f"{out}: {len(api.resources)} resources; package {package.name} in src/: {len(changes.added)} files added,"
+          f" {len(changes.changed)} changed, {len(changes.removed)} removed"
+          + (f"; wrote {' and '.join(written)}" if written else ""))  # fmt: skip
+    print(f"next: pip install {out}")
+    return 0
+
+
+def _sources(options: argparse.Namespace, folder: Path) -> tuple[PathSource | KubernetesSource, ...] | None:
+    found: list[PathSource | KubernetesSource] = []
+    for number, text in enumerate(options.sources):
+        head, colon, rest = text.partition(":")
+        if head == "kubernetes" and colon:
+            found.append(KubernetesSource(rest.removeprefix("v")))
+        elif head == "cluster":
+            into = folder / f"cluster{number}"
+            into.mkdir()
+            if not _fetch(options, rest, into):
+                return None
+            found.append(PathSource(into))
+        else:
+            found.append(PathSource(Path(text)))
+    return tuple(found)
+
+
+def _fetch(options: argparse.Namespace, context: str, into: Path) -> bool:
+    from apimachinery.client.config import Config as Kubeconfig
+    from apimachinery.client.connection import Client
+    from apimachinery.client.errors import ApiError, ConfigError, TransportError
+    from kubewright.tools.cluster import fetch
+
+    def show(text: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+    try:
+        with Client(Kubeconfig.load(options.kubeconfig, context=context)) as client:
+            count = fetch(client, into, groups=tuple(options.group), progress=show)
+    except (ApiError, ConfigError, TransportError) as error:
+        print(f"kubewright sdk: {error}", file=sys.stderr)
+        return False
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    if not count:
+        print("kubewright sdk: the cluster serves no such group; --group names one", file=sys.stderr)
+    return count > 0
+
+
+def _project(package: str, api: Api) -> dict[str, str]:
+    """The files around the package, by name."""
+    modules = module_names(
+        {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
+    )
+    example = _example(api)
+    data = {
+        "package": package,
+        "project": package.replace("_", "-"),
+        "module": modules[example.group, example.version],
+        "plural": attribute_name(example.plural),
+        "kind": class_name(example.kind),
+        "namespaced": example.namespaced,
+        "has_apply": "patch" in example.verbs,
+        "api_version": string_literal(
+            f"{example.group}/{example.version}" if example.group else example.version
+        ),
+    }
+    return {"pyproject.toml": render("sdk_pyproject", **data), "README.md": render("sdk_readme", **data)}
+
+
+def _example(api: Api) -> Resource:
+    """The resource whose calls the README shows: one that can be listed and watched, a namespaced one first."""
+    return min(
+        (r for r in api.resources if r.served),
+        key=lambda r: (not {"list", "watch"} <= set(r.verbs), r.deprecated, not r.namespaced, r.plural),
+    )
+
+
+def _write_once(path: Path, text: str) -> bool:
+    if path.exists():
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+    return True
