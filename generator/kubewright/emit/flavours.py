@@ -15,7 +15,6 @@ reads and writes JSON by itself (pydantic), and the text of JSON elsewhere.
 from __future__ import annotations
 
 import ast
-import keyword
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -106,6 +105,7 @@ class ForeignModels:
                 aliases=schema.aliases(),
                 allow_population_by_field_name=True,
                 capitalise_enum_members=False,
+                custom_class_name_generator=str,  # names are the layout's: `Field_` stays `Field_`
                 disable_timestamp=True,
                 formatters=[Formatter.BUILTIN],
                 builtin_format_line_length=LINE_LENGTH,
@@ -174,7 +174,7 @@ class _Schema:
         return schema
 
     def _doc(self, home: ModulePlan, plan: ClassPlan) -> str:
-        if self.options.documentation and plan.doc:
+        if self.options.documentation and plan.doc.strip():
             return plan.doc
         where = (
             f"{plan.path.lstrip('.')} of {plan.definition.name.rpartition('.')[2]}"
@@ -234,7 +234,7 @@ def _names_of_pydantic() -> frozenset[str]:
 
 
 def _is_attribute(wire_name: str) -> bool:
-    return wire_name.isidentifier() and wire_name.isascii() and not keyword.iskeyword(wire_name)
+    return wire_name.isidentifier() and wire_name.isascii() and wire_name not in names.RESERVED_ATTRIBUTES
 
 
 def _inspect(source: str, plan: ModulePlan) -> None:

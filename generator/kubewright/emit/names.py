@@ -46,10 +46,15 @@ RESERVED_ATTRIBUTES = frozenset(keyword.kwlist) | {
 }
 RESERVED_CLASSES = frozenset(keyword.kwlist) | {
     "Any",
+    "BaseModel",
     "ClassVar",
+    "ConfigDict",
+    "Field",
+    "NotRequired",
     "Object",
     "Part",
     "TypeAlias",
+    "TypedDict",
     "UNSET",
     "UnsetType",
     "datetime",
