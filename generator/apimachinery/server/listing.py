@@ -150,14 +150,15 @@ async def _continued(cache: ResourceCache, scope: str, options: ListOptions) -> 
         raise _bad_request(str(fault)) from None
     if options.resource_version not in ("", "0"):
         raise _bad_request("specifying resource version is not allowed when using continue")
+    limit = 0 if options.resource_version else options.limit  # "0" ignores a limit here too
     if revision == INCONSISTENT:
-        return _Start(cache.snapshot(scope), first_key, options.limit)
+        return _Start(cache.snapshot(scope), first_key, limit)
     if revision < 0:
         raise _bad_request("invalid continue token: continue key is not valid: negative resourceVersion")
     if revision > cache.revision:
         raise too_large(revision, cache.revision)
     try:
-        return _Start(await cache.snapshot_at(scope, revision), first_key, options.limit)
+        return _Start(await cache.snapshot_at(scope, revision), first_key, limit)
     except Compacted:
         error = expired(
             "The provided continue parameter is too old to display a consistent list result. You can start "

@@ -324,7 +324,7 @@ class Writer:
         served = place.served
         if finishes_deletion(new, old):
             if not place.options.dry_run:
-                await self.remove(place, record, new)
+                await self.remove(place, record, old)
             return self.unstored(place, record, new)
         if new == old and _encode_sorted(new) == _encode_sorted(old) and served.is_plain(record):
             return record

@@ -233,7 +233,7 @@ class ApiServer:
 
 
 def _generated_api(options: ApiOptions) -> BuildApi:
-    from apimachinery.server.api import build_api  # type: ignore[import-not-found]
+    from apimachinery.server.api import build_api
 
     return lambda backend: build_api(backend, options)
 

@@ -145,7 +145,7 @@ def _is_loopback(host: str) -> bool:
 
 
 async def _serve(options: argparse.Namespace, api_options: ApiOptions, security: _Security) -> int:
-    from apimachinery.server.api import build_api  # type: ignore[import-not-found]
+    from apimachinery.server.api import build_api
 
     server = Server(
         ServerOptions(
