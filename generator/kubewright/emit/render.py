@@ -9,6 +9,7 @@ Output is shaped as black would shape it (tests hold it against black), because 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -228,7 +229,8 @@ def _escape(text: str, quote: str) -> str:
 
 
 def statement(text: str, indent: int = 0) -> str:
-    """One statement at ``indent`` columns, broken over lines by black where it is too long for one."""
+    """One statement at ``indent`` columns (its first line without them), broken over lines by black where it is
+    too long for one. Raises ``black.InvalidInput`` for what is no statement."""
     if indent + len(text) <= LINE_LENGTH:
         return text
     return _broken(text, indent)
@@ -236,13 +238,15 @@ def statement(text: str, indent: int = 0) -> str:
 
 @cache
 def _broken(text: str, indent: int) -> str:
+    """``text`` as black breaks it: at the left margin with so many columns less, then moved to its place."""
     import black
 
-    mode = black.Mode(line_length=LINE_LENGTH)
-    if not indent:
-        return black.format_str(text, mode=mode).rstrip("\n")
-    head = "class _:\n"
-    return black.format_str(f"{head}    {text}\n", mode=mode).removeprefix(head + "    ").rstrip("\n")
+    mode = black.Mode(line_length=LINE_LENGTH - indent)
+    opens_block = text.endswith(":")
+    body = f"{text}\n    pass\n" if opens_block else text + "\n"
+    done = black.format_str(body, mode=mode).rstrip("\n")
+    lines = done.removesuffix("\n    pass").split("\n")
+    return ("\n" + " " * indent).join(lines)
 
 
 def class_header(name: str, base: str) -> str:
@@ -251,11 +255,29 @@ def class_header(name: str, base: str) -> str:
     return line if len(line) <= LINE_LENGTH else f"class {name}(\n    {base},\n    kw_only=True,\n):"
 
 
+_LITERAL_LINE = re.compile(r"""^\s*(?:(?:\w+=|"[^"]*": )?["'].*["'],?|\w+: \w+|\w+\.\w+\(\w*)$""")
+
+
 def module(source: str) -> str:
-    """``source`` finished: as it stands where every line fits, through black where one does not."""
-    if max(map(len, source.splitlines()), default=0) <= LINE_LENGTH:
-        return source
-    return formatted(source)
+    """``source`` with every line that is too long broken as black breaks it.
+
+    Black is asked about those statements alone, unless a long line is not a statement of its own; then it gets the
+    whole module. Lines that hold one long literal stay, as they do with black; so do lines inside docstrings,
+    which are text of a spec, whatever they look like.
+    """
+    lines = source.split("\n")
+    in_docstring = False
+    for index, line in enumerate(lines):
+        inside = in_docstring or line.count('"""') == 2
+        in_docstring ^= line.count('"""') % 2 == 1
+        if len(line) <= LINE_LENGTH or inside or in_docstring or _LITERAL_LINE.match(line):
+            continue
+        plain = line.lstrip()
+        try:
+            lines[index] = line[: len(line) - len(plain)] + _broken(plain, len(line) - len(plain))
+        except ValueError:
+            return formatted(source)
+    return "\n".join(lines)
 
 
 def formatted(source: str) -> str:
