@@ -42,7 +42,7 @@ type: $(SETUP) ## mypy --strict, on hand-written and generated code
 	$(BIN)/mypy generator generated
 
 bench: $(SETUP) ## measure; prints ratios, asserts nothing
-	@for script in tests/bench/bench_*.py; do echo "== $$script"; $(RUN) $$script || exit 1; done
+	$(RUN) tests/bench/run.py $(BENCH)
 
 wheel: $(SETUP) ## the wheel, in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -8,8 +8,8 @@ generator is not trusted to keep a spec's text out of code.
 
 Names: pydantic has snake-case attributes with the wire name as alias. A TypedDict is the JSON form itself. A
 dataclass keeps wire names where they are Python names, so that ``asdict`` and decoders of dataclasses meet the
-JSON form; for others (``from``, ``$ref``) it has the attribute name of ``names``, and the decoder must be told. Times are ``datetime`` where the flavour
-reads and writes JSON by itself (pydantic), and the text of JSON elsewhere.
+JSON form; others (``from``, ``$ref``) have the attribute name of ``names``, and a decoder must be told. Times are
+``datetime`` where the flavour reads and writes JSON by itself (pydantic), and the text of JSON elsewhere.
 """
 
 from __future__ import annotations
