@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import re2
@@ -30,6 +31,7 @@ ZeroTable = Mapping[str, tuple[Mapping[str, Any], Collection[str]]]
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+LONGEST_KEPT = 40
 _TIME_OF_DAY = re2.compile(
     r"^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?(?:([Zz])|([+-])(\d\d):(\d\d))$"
 )
@@ -153,18 +155,33 @@ def _quantity(value: Any) -> Any:
 
 
 def _seconds(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return _in_seconds(value) if len(value) < LONGEST_KEPT else _in_seconds.__wrapped__(value)
+
+
+def _microseconds(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return _in_microseconds(value) if len(value) < LONGEST_KEPT else _in_microseconds.__wrapped__(value)
+
+
+# The same few times come again and again: of the managers of an object, and of objects made together.
+@lru_cache(maxsize=4096)
+def _in_seconds(value: str) -> str:
     moment = _moment(value)
     return value if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
 
 
-def _microseconds(value: Any) -> Any:
+@lru_cache(maxsize=4096)
+def _in_microseconds(value: str) -> str:
     moment = _moment(value)
     return value if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
 
 
-def _moment(value: Any) -> datetime | None:
+def _moment(value: str) -> datetime | None:
     """The instant an RFC 3339 text names, in UTC; ``None`` where it names none."""
-    match = _TIME_OF_DAY.match(value) if isinstance(value, str) else None
+    match = _TIME_OF_DAY.match(value)
     if match is None:
         return None
     year, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups()
