@@ -158,7 +158,7 @@ def test_a_failed_json_patch_says_which_operation(call: Any) -> None:
 
 def test_a_misfit_names_its_field(call: Any) -> None:
     arguments = ("patch", "--type", "apply", "-f", "@live", "-p", "@patch")
-    patch = CONFIG_MAP.replace("data:", "nosuch: 1\ndata:")
+    patch = CONFIG_MAP.replace("\ndata:", "\nnosuch: 1\ndata:")
     code, _, err = call(*arguments, live=CONFIG_MAP, patch=patch)
     assert code == 1
     assert ".nosuch: field not declared in schema" in err
