@@ -6,6 +6,8 @@ module is imported when the first of its classes is asked for.
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
@@ -30,6 +32,48 @@ class _TypeMeta(msgspec.Struct, rename="camel"):
 
 
 _TYPE_META = msgspec.json.Decoder(_TypeMeta)
+
+
+_NULL = re.compile(r"^Expected `([a-z |]+)`, got `null` - at `\$(.*)`$")
+_STEPS = re.compile(r"\[[^\]]*\]|\.([^.\[]+)")
+_ZEROS: dict[str, Any] = {"array": [], "object": {}, "str": "", "int": 0, "float": 0.0, "bool": False}
+
+
+def _convert_with_zeros(value: dict[str, Any], cls: type[Object], refusal: msgspec.ValidationError) -> Object:
+    """``value`` as ``cls``, reading null as the zero value where a field must be there, as Go does.
+
+    Servers written in Go send ``"endpoints": null`` for an empty list that is required. Raises the refusal
+    where something else is wrong.
+    """
+    for _ in range(len(_ZEROS) * 16):
+        match = _NULL.match(str(refusal))
+        zero = _ZEROS.get(match.group(1).partition(" ")[0]) if match else None
+        if match is None or zero is None or not _fill(value, _STEPS.findall(match.group(2)), zero):
+            raise refusal
+        try:
+            return msgspec.convert(value, cls)
+        except msgspec.ValidationError as again:
+            refusal = again
+    raise refusal
+
+
+def _fill(value: Any, steps: list[str], zero: Any) -> bool:
+    """Writes ``zero`` over every null that ``steps`` lead to (an empty step is each item or value)."""
+    if not isinstance(value, dict | list) or not steps:
+        return False
+    step, *rest = steps
+    if step:
+        keys: list[Any] = [step] if isinstance(value, dict) and step in value else []
+    else:
+        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    filled = False
+    for key in keys:
+        if rest:
+            filled |= _fill(value[key], rest, zero)
+        elif value[key] is None:
+            value[key] = copy.copy(zero)
+            filled = True
+    return filled
 
 
 class Scheme:
@@ -67,19 +111,26 @@ class Scheme:
     def decode(self, content: bytes | str) -> Object:
         """The typed object in JSON ``content``, by its own apiVersion and kind.
 
-        Raises ``UnknownKindError``, or ``msgspec.DecodeError`` where the JSON is broken or does not fit.
+        A null where a field must be is read as the zero value, as Go's decoder does. Raises
+        ``UnknownKindError``, or ``msgspec.DecodeError`` where the JSON is broken or does not fit.
         """
         meta = _TYPE_META.decode(content)
         cls = self.class_for(meta.api_version, meta.kind)
         decoder = self._decoders.get(cls)
         if decoder is None:
             decoder = self._decoders[cls] = msgspec.json.Decoder(cls)
-        return decoder.decode(content)
+        try:
+            return decoder.decode(content)
+        except msgspec.ValidationError as refusal:
+            return _convert_with_zeros(msgspec.json.decode(content), cls, refusal)
 
     def from_dict(self, value: Mapping[str, Any]) -> Object:
         """The typed object of plain JSON ``value``. Raises as ``decode`` does."""
         cls = self.class_for(str(value.get("apiVersion", "")), str(value.get("kind", "")))
-        return msgspec.convert(value, cls)
+        try:
+            return msgspec.convert(value, cls)
+        except msgspec.ValidationError as refusal:
+            return _convert_with_zeros(copy.deepcopy(dict(value)), cls, refusal)
 
     def encode(self, item: Object) -> bytes:
         """``item`` as JSON. apiVersion and kind are always written."""

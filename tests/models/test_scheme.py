@@ -1,0 +1,128 @@
+"""Bytes to typed objects and back: nothing known is lost, nulls of Go are read as Go means them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from apimachinery.meta.scheme import UnknownKindError
+from kubernetes_api.apps_v1 import Deployment, DeploymentSpec
+from kubernetes_api.core_v1 import Container, Pod, PodSpec, PodTemplateSpec
+from kubernetes_api.discovery_v1 import EndpointSlice
+from kubernetes_api.meta_v1 import LabelSelector, ObjectMeta
+from kubernetes_api.scheme import SCHEME
+
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "web",
+        "namespace": "default",
+        "labels": {"app": "web"},
+        "annotations": {"a/b": ""},
+        "creationTimestamp": "2026-01-02T03:04:05Z",
+        "managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {}}, "time": "2026-01-02T03:04:05Z"}],
+        "finalizers": [],
+    },
+    "spec": {
+        "containers": [
+            {
+                "name": "web",
+                "image": "nginx",
+                "ports": [{"containerPort": 80, "name": "http"}],
+                "livenessProbe": {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 0},
+                "readinessProbe": {"httpGet": {"port": 8080}},
+                "resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": 0.5}},
+                "env": [{"name": "EMPTY", "value": ""}],
+                "stdin": False,
+            }
+        ],
+        "hostIPC": True,
+        "terminationGracePeriodSeconds": 0,
+        "volumes": [
+            {"name": "v", "iscsi": {"targetPortal": "p", "iqn": "q", "lun": 0}},
+            {"name": "e", "emptyDir": {}},
+        ],
+    },
+    "status": {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}], "hostIPs": [], "qosClass": "Burstable"},
+}
+
+
+def test_a_pod_loses_nothing() -> None:
+    assert json.loads(SCHEME.encode(SCHEME.decode(json.dumps(POD)))) == POD
+    assert SCHEME.to_dict(SCHEME.from_dict(POD)) == {
+        **POD,
+        "metadata": {
+            **POD["metadata"],
+            "creationTimestamp": "2026-01-02T03:04:05Z",
+        },
+    }
+
+
+def test_a_list_of_pods_loses_nothing() -> None:
+    pods = {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "7"}, "items": [POD] * 3}
+    assert json.loads(SCHEME.encode(SCHEME.decode(json.dumps(pods)))) == pods
+
+
+def test_what_is_built_in_python_says_what_it_is() -> None:
+    web = Deployment(
+        metadata=ObjectMeta(name="web"),
+        spec=DeploymentSpec(
+            replicas=0,
+            selector=LabelSelector(match_labels={"app": "web"}),
+            template=PodTemplateSpec(spec=PodSpec(containers=[Container(name="web")])),
+        ),
+    )
+    plain = SCHEME.to_dict(web)
+    assert (plain["apiVersion"], plain["kind"], plain["spec"]["replicas"]) == ("apps/v1", "Deployment", 0)
+    assert SCHEME.class_for("apps/v1", "Deployment") is Deployment
+    assert (Deployment.API_VERSION, Deployment.KIND) == ("apps/v1", "Deployment")
+
+
+def test_every_registered_class_can_decode_itself() -> None:
+    kinds = list(SCHEME)
+    assert len(kinds) > 150
+    for api_version, kind in kinds:
+        cls = SCHEME.class_for(api_version, kind)
+        msgspec.json.Decoder(cls)
+        assert cls.API_VERSION == api_version
+        assert cls.KIND == kind
+
+
+def test_null_where_a_list_must_be_is_empty() -> None:
+    slice_ = SCHEME.decode(
+        b'{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","addressType":"IPv4",'
+        b'"endpoints":[{"addresses":null},{"addresses":["a"]}],"ports":null}'
+    )
+    assert isinstance(slice_, EndpointSlice)
+    assert [endpoint.addresses for endpoint in slice_.endpoints or ()] == [[], ["a"]]
+    assert slice_.ports is None
+
+
+def test_refusals() -> None:
+    with pytest.raises(UnknownKindError, match='no kind "Nothing" is registered for version "v1"'):
+        SCHEME.decode(b'{"apiVersion":"v1","kind":"Nothing"}')
+    with pytest.raises(
+        msgspec.ValidationError, match=r"Expected `str | null`, got `int` - at `\$.metadata.name`"
+    ):
+        SCHEME.decode(b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":1}}')
+    with pytest.raises(msgspec.ValidationError, match="missing required field `containers`"):
+        SCHEME.from_dict({"apiVersion": "v1", "kind": "Pod", "spec": {}})
+    with pytest.raises(msgspec.DecodeError):
+        SCHEME.decode(b"{")
+
+
+def test_attributes_are_words() -> None:
+    pod = SCHEME.from_dict(POD)
+    assert isinstance(pod, Pod)
+    assert pod.status is not None
+    assert pod.status.pod_ip == "10.0.0.1"
+    assert pod.spec is not None
+    assert pod.spec.host_ipc is True
+    probe = pod.spec.containers[0].liveness_probe
+    assert probe is not None
+    assert probe.http_get is not None
+    assert probe.http_get.port == "http"
