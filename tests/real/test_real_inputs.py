@@ -78,8 +78,8 @@ def test_generates_imports_and_passes_mypy(folder: Path, name: str) -> None:
         target = folder / package.name / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-    for path in sorted((folder / package.name).glob("*/models.py")):
-        importlib.import_module(f"{package.name}.{path.parent.name}.models")
+    for module in sorted((folder / package.name).glob("*/models.py")):
+        importlib.import_module(f"{package.name}.{module.parent.name}.models")
     found = subprocess.run(
         [
             sys.executable,
