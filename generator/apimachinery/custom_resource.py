@@ -62,11 +62,14 @@ def validate_custom_resource(
         old_meta = old.get("metadata") or {}
         faults = common_update_faults(meta, old_meta, namespaced=namespaced)
         faults += validate_object_meta_update(meta, old_meta)
-    faults += schema.schema_faults(obj, old)
+    valid = schema.is_valid(obj)
+    if not valid:
+        faults += schema.schema_faults(obj, old)
     if scale is not None:
         faults += scale_faults(obj, scale)
     faults += schema.embedded_faults(obj)
-    faults += schema.list_faults(obj, old)
+    if not valid:
+        faults += schema.list_faults(obj, old)
     found = Validation(faults)
     if rules is not None and rules.has_rules:
         _run_rules(found, rules, obj, old)

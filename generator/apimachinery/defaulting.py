@@ -29,7 +29,7 @@ def compile_defaulter(node: Node) -> Defaulter | None:
     children = {name: made for name, child in node.properties.items() if (made := compile_defaulter(child))}
     values = compile_defaulter(node.additional) if isinstance(node.additional, Node) else None
     missing = [
-        (name, _maker(child.default))
+        (name, value_maker(child.default))
         for name, child in node.properties.items()
         if child.default is not MISSING
     ]
@@ -63,7 +63,7 @@ def compile_defaulter(node: Node) -> Defaulter | None:
 
 def _list_defaulter(items: Node) -> Defaulter | None:
     enter = compile_defaulter(items)
-    make = _maker(items.default) if items.default is not MISSING and not items.nullable else None
+    make = value_maker(items.default) if items.default is not MISSING and not items.nullable else None
     if enter is None and make is None:
         return None
 
@@ -89,19 +89,19 @@ def _replace_nulls(node: Node, value: dict[str, Any]) -> None:
         if child.default is MISSING:
             del value[name]
         else:
-            value[name] = _maker(child.default)()
+            value[name] = value_maker(child.default)()
 
 
-def _maker(default: Any) -> Maker:
+def value_maker(default: Any) -> Maker:
     """A function that gives a fresh copy of a default."""
     if isinstance(default, dict):
         return _dict_maker(default) if default else dict
     if isinstance(default, list):
-        made = [_maker(each) for each in default]
+        made = [value_maker(each) for each in default]
         return lambda: [make() for make in made]
     return lambda: default
 
 
 def _dict_maker(default: dict[str, Any]) -> Maker:
-    made = [(name, _maker(each)) for name, each in default.items()]
+    made = [(name, value_maker(each)) for name, each in default.items()]
     return lambda: {name: make() for name, make in made}

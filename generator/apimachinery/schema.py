@@ -32,7 +32,7 @@ from apimachinery.validation.check import Checker
 from apimachinery.validation.embedded import embedded_faults, has_embedded
 from apimachinery.validation.explain import explain
 from apimachinery.validation.faults import field_errors
-from apimachinery.validation.lists import compile_lists, list_faults
+from apimachinery.validation.lists import list_faults
 from apimachinery.validation.ratcheting import Correlation
 
 
@@ -110,7 +110,7 @@ class CustomSchema:
         self._fill = compile_defaulter(node)
         self._known = compile_known(node, is_resource=True)
         self._valid = Checker().check(node)
-        self._distinct = compile_lists(node)
+        self._settled = Checker(settle=True).check(node, is_resource=True)
         self._embeds = has_embedded(node)
 
     def default(self, value: Any) -> None:
@@ -137,12 +137,31 @@ class CustomSchema:
 
     def validate(self, value: Any, old: Any = None) -> list[FieldError]:
         """As the contract says."""
-        return [*self.schema_faults(value, old), *self.embedded_faults(value), *self.list_faults(value, old)]
+        embedded = self.embedded_faults(value)
+        if self.is_valid(value):
+            return embedded
+        return [*self.schema_faults(value, old), *embedded, *self.list_faults(value, old)]
+
+    def settle(self, value: Any, old: Any = None) -> tuple[list[str], list[FieldError]]:
+        """``prune``, ``default`` and ``validate`` in one pass, for callers that do nothing in between.
+
+        The value is changed in place; the paths dropped, and the faults.
+        """
+        dropped = prune_metadata(value)
+        if self._settled(value):
+            if not self._embeds:
+                return dropped, []
+            return [*dropped, *prune_embedded(self.node, value)], self.embedded_faults(value)
+        dropped += self.prune(value)
+        self.default(value)
+        return dropped, self.validate(value, old)
+
+    def is_valid(self, value: Any) -> bool:
+        """The fast pass of the schema and its lists: no fault in either. May err on the side of no."""
+        return self._valid(value)
 
     def schema_faults(self, value: Any, old: Any = None) -> list[FieldError]:
         """The faults against the schema alone."""
-        if self._valid(value):
-            return []
         correlation = Correlation(self.node, value, old) if old is not None else None
         return field_errors(explain(self.node, value, "", correlation).faults)
 
@@ -152,10 +171,8 @@ class CustomSchema:
 
     def list_faults(self, value: Any, old: Any = None) -> list[FieldError]:
         """The duplicates in sets and keyed lists; none where the stored object has any too."""
-        if self._distinct is None or self._distinct(value):
-            return []
         found = list(list_faults(self.node, value))
-        return [] if old is not None and any(list_faults(self.node, old)) else found
+        return [] if found and old is not None and any(list_faults(self.node, old)) else found
 
 
 class BuiltinSchema:

@@ -1,117 +1,113 @@
-"""The fast pass: is a value valid, yes or no.
+"""The fast pass: is a value valid, yes or no; and, in its settling form, is it pruned and defaulted too.
 
-Theory. Each node becomes one closure; a child whose only rule is its type becomes no closure at all but a row
-in its parent's table of types, so that the usual field costs one lookup and one comparison. The pass may only
-err on the side of *no*: whatever it refuses is explained by the slow pass, which has the last word.
+Theory. Each node becomes one closure. Scalars, which are most of an object, cost no call: a child whose only rule
+is its type is a row in its parent's table of types, and one with more rules has a *memo*, a small set of strings and
+integers that were found good before (names, enum values, versions come again and again); only a new one is
+checked. The pass may only err on the side of *no*: whatever it refuses is explained by the slow pass, which has the
+last word.
+
+The settling form also fills in defaults, and refuses unknown fields and nulls that would be dropped. Where it
+refuses, defaults may have been filled in already: they are filled in again to the same effect.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from apimachinery.schema_node import Node
-from apimachinery.validation.explain import explain
+from apimachinery.defaulting import value_maker
+from apimachinery.schema_node import MISSING, Node
+from apimachinery.validation.explain import explain, in_enum
 from apimachinery.validation.formats import string_format_check
-from apimachinery.validation.patterns import PatternError, compile_pattern
+from apimachinery.validation.lists import distinct_check
+from apimachinery.validation.patterns import PatternError, pattern_test
 
 Check = Callable[[Any], bool]
+Memo = set[Any]
 
-_PLAIN_TYPES = {"string": str, "boolean": bool, "object": dict, "array": list}
 _INT64 = 2**63
+_UNBOUNDED = 2**62
+_MEMO_SIZE = 64
+_MEMO_LENGTH = 64
+_META = ("apiVersion", "kind", "metadata")
 
 
 class Checker:
-    """Compiles nodes to closures; each node once."""
+    """Compiles nodes to closures. ``settle`` asks for the settling form."""
 
-    def __init__(self) -> None:
-        self._checks: dict[int, tuple[Node, Check]] = {}
+    def __init__(self, *, settle: bool = False):
+        self._settle = settle
 
-    def check(self, node: Node) -> Check:
-        """The closure of a node."""
-        known = self._checks.get(id(node))
-        if known is not None:
-            return known[1]
-        made = self._compile(node)
-        self._checks[id(node)] = (node, made)
-        return made
-
-    def _compile(self, node: Node) -> Check:
-        if node.any_of or node.one_of or node.negated is not None or len(node.types) > 1 or node.unique_items:
-            return self._with_logic(node)
-        base = self._compile_type(node)
-        if node.all_of:
-            parts = (base, *map(self.check, node.all_of))
-            base = _every(parts)
+    def check(self, node: Node, *, is_resource: bool = False) -> Check:
+        """The closure of a node; ``is_resource`` says that the value has the meta fields of a resource."""
+        if len(node.types) > 1 or node.unique_items:
+            return self._of_several_types(node)
+        base = self._by_type(node, is_resource)
         if node.enum:
             base = _with_enum(base, node.enum)
-        if node.nullable and not node.enum:
-            return _or_null(base)
-        return base
+        if node.any_of or node.one_of or node.all_of or node.negated is not None:
+            return self._with_logic(node, base)
+        return _or_null(base) if node.nullable and not node.enum else base
 
-    def _with_logic(self, node: Node) -> Check:
-        """Nodes with alternatives: what they share is checked first, then the alternatives one by one."""
-        if node.types == ("integer", "string") and not (
-            node.any_of or node.one_of or node.negated or node.unique_items
-        ):
-            return self._int_or_string(node)
-        any_of, one_of = (
-            [self.check(each) for each in node.any_of],
-            [self.check(each) for each in node.one_of],
+    def _with_logic(self, node: Node, base: Check) -> Check:
+        """What a node asks for itself is checked first, then its alternatives, which only restrict."""
+        plain = Checker()
+        any_of, one_of, all_of = (
+            [plain.check(_as_restriction(each)) for each in several]
+            for several in (node.any_of, node.one_of, node.all_of)
         )
-        if len(node.types) > 1 or node.unique_items:
-            return lambda value: not explain(node, value).faults
-        bare = _without_logic(node)
-        base = self._compile(bare)
-        self._checks[id(bare)] = (bare, base)
         negated = node.negated
 
         def check(value: Any) -> bool:
             if value is None or not base(value):
-                return not explain(node, value).faults
-            if any_of and not any(each(value) for each in any_of):
-                return not explain(node, value).faults
-            if one_of and sum(each(value) for each in one_of) != 1:
-                return not explain(node, value).faults
-            return negated is None or bool(explain(negated, value).faults)
+                return value is None and not explain(node, value).faults
+            return (
+                all(each(value) for each in all_of)
+                and (not any_of or any(each(value) for each in any_of) or not explain(node, value).faults)
+                and (
+                    not one_of or sum(each(value) for each in one_of) == 1 or not explain(node, value).faults
+                )
+                and (negated is None or bool(explain(negated, value).faults))
+            )
 
         return check
 
-    def _int_or_string(self, node: Node) -> Check:
-        as_text, as_number = self._string(node), self._number(node, whole=True)
+    def _of_several_types(self, node: Node) -> Check:
+        """An integer or string, or whatever else has more than one type."""
+        if node.types != ("integer", "string") or node.enum or node.unique_items:
+            return lambda value: not explain(node, value).faults
+        logic = node.any_of or node.one_of or node.all_of or node.negated is not None
+        as_text, as_number = _string(node), _number(node, whole=True)
 
         def check(value: Any) -> bool:
             kind = type(value)
-            if kind is int:
-                return as_number(value)
-            if kind is str:
-                return as_text(value)
+            if (kind is int and as_number(value)) or (kind is str and as_text(value)):
+                return not logic or not explain(node, value).faults
             return not explain(node, value).faults
 
-        return check if not node.all_of and not node.enum else lambda value: not explain(node, value).faults
+        return check
 
-    def _compile_type(self, node: Node) -> Check:
+    def _by_type(self, node: Node, is_resource: bool) -> Check:
         kind = node.types[0] if node.types else ""
         if kind == "object":
-            return self._object(node)
+            return self._object(node, is_resource)
         if kind == "array":
             return self._list(node)
         if kind == "string":
-            return self._string(node)
+            return _string(node)
         if kind in ("integer", "number"):
-            return self._number(node, whole=kind == "integer")
+            return _number(node, whole=kind == "integer")
         if kind == "boolean":
             return _is_bool
-        if kind:
+        if kind or node.format:
             return lambda value: not explain(node, value).faults
         return self._untyped(node)
 
     def _untyped(self, node: Node) -> Check:
         """No type: each rule meets the values of its type alone."""
-        if node.format:
-            return lambda value: not explain(node, value).faults
-        as_object, as_list = self._object(node), self._list(node)
-        as_text, as_number = self._string(node), self._number(node, whole=False)
+        as_object, as_list = self._object(node, False), self._list(node)
+        as_text, as_number = _string(node), _number(node, whole=False)
 
         def check(value: Any) -> bool:
             kind = type(value)
@@ -121,139 +117,155 @@ class Checker:
                 return as_text(value)
             if kind is list:
                 return as_list(value)
-            if kind is int or kind is float:
-                return as_number(value)
-            return True
-
-        return check
-
-    def _string(self, node: Node) -> Check:
-        low, high = node.min_length or 0, node.max_length
-        search = None
-        if node.pattern:
-            try:
-                search = compile_pattern(node.pattern).search
-            except PatternError:
-                return lambda value: False
-        check_format = string_format_check(node.format) if node.format else None
-        if low <= 0 and high is None and search is None and check_format is None:
-            return _is_str
-        most = high if high is not None else 2**62
-
-        def check(value: Any) -> bool:
-            return (
-                type(value) is str
-                and low <= len(value) <= most
-                and (search is None or search(value) is not None)
-                and (check_format is None or check_format(value))
-            )
-
-        return check
-
-    def _number(self, node: Node, *, whole: bool) -> Check:
-        simple = (
-            node.multiple_of is None
-            and node.format in ("", "int32", "int64", "double", "float64")
-            and all(bound is None or bound == int(bound) for bound in (node.minimum, node.maximum))
-        )
-        if not simple:
-            return lambda value: not explain(node, value).faults
-        low, high = -_INT64, _INT64 - 1
-        if whole and node.format == "int32":
-            low, high = -(2**31), 2**31 - 1
-        if node.minimum is not None:
-            low = max(low, int(node.minimum) + node.exclusive_minimum)
-        if node.maximum is not None:
-            high = min(high, int(node.maximum) - node.exclusive_maximum)
-
-        def check(value: Any) -> bool:
-            return (type(value) is int and low <= value <= high) or not explain(node, value).faults
+            return as_number(value) if kind is int or kind is float else True
 
         return check
 
     def _list(self, node: Node) -> Check:
-        low, high = node.min_items or 0, node.max_items if node.max_items is not None else 2**62
+        low = node.min_items or 0
+        high = node.max_items if node.max_items is not None else _UNBOUNDED
         items = node.items
-        plain = _plain_type(items) if items is not None else None
+        distinct = distinct_check(node)
         if items is None:
-            return lambda value: type(value) is list and low <= len(value) <= high
-        if plain is not None:
-            only = {plain}
-
-            def check_plain(value: Any) -> bool:
-                return (
-                    type(value) is list
-                    and low <= len(value) <= high
-                    and (not value or set(map(type, value)) == only)
-                )
-
-            return check_plain
-        check_item = self.check(items)
+            bare = self._settle and not node.preserve
+            return lambda value: type(value) is list and low <= len(value) <= high and not (bare and value)
+        plain, memo = _plain_type(items), _new_memo(items)
+        check_item = _remembering(self.check(items), memo)
+        only = {plain}
 
         def check(value: Any) -> bool:
-            return type(value) is list and low <= len(value) <= high and all(map(check_item, value))
+            if type(value) is not list or not low <= len(value) <= high:
+                return False
+            if plain is not None and set(map(type, value)) <= only:
+                return distinct is None or distinct(value)
+            return all(map(check_item, value)) and (distinct is None or distinct(value))
 
         return check
 
-    def _object(self, node: Node) -> Check:
-        low, high = (
-            node.min_properties or 0,
-            node.max_properties if node.max_properties is not None else 2**62,
-        )
+    def _object(self, node: Node, is_resource: bool) -> Check:
+        low = node.min_properties or 0
+        high = node.max_properties if node.max_properties is not None else _UNBOUNDED
         required = frozenset(node.required)
         plain: dict[str, type] = {}
+        memos: dict[str, Memo] = {}
         checks: dict[str, Check] = {}
         for name, child in node.properties.items():
-            kind = _plain_type(child)
-            if kind is not None:
+            if (kind := _plain_type(child)) is not None:
                 plain[name] = kind
-            else:
-                checks[name] = self.check(child)
+            if (memo := _new_memo(child)) is not None:
+                memos[name] = memo
+            checks[name] = _remembering(self.check(child), memos.get(name))
         additional = node.additional
         others = self.check(additional) if isinstance(additional, Node) else None
         closed = additional is False
-        get_plain, get_check = plain.get, checks.get
-
+        missing: list[tuple[str, Callable[[], Any]]] = []
+        if self._settle:
+            missing = [
+                (name, value_maker(child.default))
+                for name, child in node.properties.items()
+                if child.default is not MISSING
+            ]
+            closed = not (node.preserve or isinstance(additional, Node))
+            if is_resource or node.embedded:
+                for name in _META:
+                    declared = node.properties.get(name)
+                    checks[name] = Checker().check(declared) if declared is not None else _anything
         if others is not None and not node.properties:
             assert isinstance(additional, Node)
-            return self._map(additional, others, required, low, high)
+            return _map(additional, others, required, low, high)
+        get_plain, get_memo, get_check = plain.get, memos.get, checks.get
 
         def check(value: Any) -> bool:
-            if type(value) is not dict or not low <= len(value) <= high or not required <= value.keys():
+            if type(value) is not dict:
+                return False
+            for name, make in missing:
+                if name not in value:
+                    value[name] = make()
+            if not low <= len(value) <= high or not required <= value.keys():
                 return False
             for name, each in value.items():
-                if get_plain(name) is type(each):
+                kind = type(each)
+                if get_plain(name) is kind:
                     continue
+                if kind is str or kind is int:
+                    memo = get_memo(name)
+                    if memo is not None and each in memo:
+                        continue
                 inner = get_check(name)
                 if inner is not None:
                     if not inner(each):
                         return False
-                elif name in plain or closed or (others is not None and not others(each)):
+                elif closed or (others is not None and not others(each)):
                     return False
             return True
 
         return check
 
-    @staticmethod
-    def _map(values: Node, check_value: Check, required: frozenset[str], low: int, high: int) -> Check:
-        plain = _plain_type(values)
-        only = {plain}
 
-        def check(value: Any) -> bool:
-            if type(value) is not dict or not low <= len(value) <= high or not required <= value.keys():
-                return False
-            if plain is not None:
-                return not value or set(map(type, value.values())) == only
-            return all(map(check_value, value.values()))
+def _map(values: Node, check_value: Check, required: frozenset[str], low: int, high: int) -> Check:
+    plain = _plain_type(values)
+    only = {plain}
 
-        return check
+    def check(value: Any) -> bool:
+        if type(value) is not dict or not low <= len(value) <= high or not required <= value.keys():
+            return False
+        if plain is not None and set(map(type, value.values())) <= only:
+            return True
+        return all(map(check_value, value.values()))
+
+    return check
 
 
-def _plain_type(node: Node | None) -> type | None:
+def _string(node: Node) -> Check:
+    low, high = node.min_length or 0, node.max_length
+    test: Callable[[str], Any] | None = None
+    if node.pattern:
+        try:
+            test = pattern_test(node.pattern)
+        except PatternError:
+            return _nothing
+    check_format = string_format_check(node.format) if node.format else None
+    if low <= 0 and high is None and test is None and check_format is None:
+        return _is_str
+    most = high if high is not None else _UNBOUNDED
+
+    def check(value: Any) -> bool:
+        return (
+            type(value) is str
+            and low <= len(value) <= most
+            and (test is None or test(value) is not None)
+            and (check_format is None or check_format(value))
+        )
+
+    return check
+
+
+def _number(node: Node, *, whole: bool) -> Check:
+    bounds = (node.minimum, node.maximum)
+    simple = (
+        node.multiple_of is None
+        and node.format in ("", "int32", "int64", "double", "float64")
+        and all(bound is None or bound == int(bound) for bound in bounds)
+    )
+    if not simple:
+        return lambda value: not explain(node, value).faults
+    low, high = -_INT64, _INT64 - 1
+    if whole and node.format == "int32":
+        low, high = -(2**31), 2**31 - 1
+    if node.minimum is not None:
+        low = max(low, int(node.minimum) + node.exclusive_minimum)
+    if node.maximum is not None:
+        high = min(high, int(node.maximum) - node.exclusive_maximum)
+
+    def check(value: Any) -> bool:
+        return (type(value) is int and low <= value <= high) or not explain(node, value).faults
+
+    return check
+
+
+def _plain_type(node: Node) -> type | None:
     """The Python type that is all a node asks for, None where it asks for more (or for less: null)."""
-    if node is None or len(node.types) != 1 or node.enum or node.nullable:
-        return None
-    if node.any_of or node.one_of or node.all_of or node.negated is not None:
+    if len(node.types) != 1 or node.enum or node.nullable or _has_logic(node):
         return None
     kind = node.types[0]
     if kind == "boolean":
@@ -263,22 +275,46 @@ def _plain_type(node: Node | None) -> type | None:
     return None
 
 
-def _without_logic(node: Node) -> Node:
-    from dataclasses import replace
-
-    return replace(node, any_of=(), one_of=(), negated=None)
+def _has_logic(node: Node) -> bool:
+    return bool(node.any_of or node.one_of or node.all_of) or node.negated is not None
 
 
-def _every(checks: tuple[Check, ...]) -> Check:
-    return lambda value: all(each(value) for each in checks)
+def _new_memo(node: Node) -> Memo | None:
+    """A memo for a node of strings or numbers; what it asks for must hang on the value alone."""
+    return set() if node.types and set(node.types) <= {"string", "integer", "number"} else None
+
+
+def _remembering(check: Check, memo: Memo | None) -> Check:
+    """A check that keeps what it finds good."""
+    if memo is None:
+        return check
+
+    def remember(value: Any) -> bool:
+        kind = type(value)
+        if kind is not str and kind is not int:
+            return check(value)
+        if value in memo:
+            return True
+        if not check(value):
+            return False
+        if kind is int or len(value) <= _MEMO_LENGTH:
+            if len(memo) >= _MEMO_SIZE:
+                memo.clear()
+            memo.add(value)
+        return True
+
+    return remember
+
+
+def _as_restriction(node: Node) -> Node:
+    """An alternative: its defaults and unknown fields are nobody's business."""
+    return replace(node, default=MISSING)
 
 
 def _with_enum(base: Check, allowed: tuple[Any, ...]) -> Check:
     if all(isinstance(each, str) for each in allowed):
         texts = frozenset(allowed)
         return lambda value: type(value) is str and value in texts and base(value)
-    from apimachinery.validation.explain import in_enum
-
     return lambda value: in_enum(value, allowed) and base(value)
 
 
@@ -292,3 +328,11 @@ def _is_str(value: Any) -> bool:
 
 def _is_bool(value: Any) -> bool:
     return type(value) is bool
+
+
+def _anything(value: Any) -> bool:
+    return True
+
+
+def _nothing(value: Any) -> bool:
+    return False

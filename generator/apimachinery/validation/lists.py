@@ -13,8 +13,6 @@ from apimachinery.meta.field_errors import FieldError, duplicate, invalid_value
 from apimachinery.schema_node import Node
 from apimachinery.validation.ratcheting import frozen
 
-ListCheck = Callable[[Any], bool]
-
 
 def list_faults(node: Node, value: Any, field: str = "") -> Iterator[FieldError]:
     """The duplicates in every set and keyed list of ``value``; siblings by name."""
@@ -35,15 +33,12 @@ def list_faults(node: Node, value: Any, field: str = "") -> Iterator[FieldError]
                 yield from list_faults(node.additional, value[name], f"{field}[{name}]")
 
 
-def compile_lists(node: Node) -> ListCheck | None:
-    """The fast pass: a closure that says whether a value has no duplicates, None where none can have any."""
-    items = compile_lists(node.items) if node.items is not None else None
-    children = {
-        name: made for name, child in node.properties.items() if (made := compile_lists(child)) is not None
-    }
-    values = compile_lists(node.additional) if isinstance(node.additional, Node) else None
-    unique = node.list_type in ("set", "map")
-    if not (unique or items or children or values):
+def distinct_check(node: Node) -> Callable[[list[Any]], bool] | None:
+    """The fast pass for one list: a closure that says whether its items are distinct, None where they need not be.
+
+    It may err on the side of no.
+    """
+    if node.list_type not in ("set", "map"):
         return None
     key_names = node.list_map_keys if node.list_type == "map" else ()
     only_key = key_names[0] if len(key_names) == 1 else None
@@ -62,19 +57,7 @@ def compile_lists(node: Node) -> ListCheck | None:
             return False
         return len(found) == len(value)
 
-    def check(value: Any) -> bool:
-        if type(value) is list:
-            return (not unique or distinct(value)) and (items is None or all(map(items, value)))
-        if type(value) is dict:
-            if children:
-                for name, inner in children.items():
-                    if name in value and not inner(value[name]):
-                        return False
-            if values is not None:
-                return all(values(each) for name, each in value.items() if name not in node.properties)
-        return True
-
-    return check
+    return distinct
 
 
 def _repeated(items: list[Any]) -> list[int]:

@@ -7,6 +7,7 @@ does not compile is worded as Go words it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -54,6 +55,20 @@ def compile_pattern(pattern: str) -> Any:
     if fault:
         raise PatternError(fault)
     return compiled
+
+
+@lru_cache(maxsize=4096)
+def pattern_test(pattern: str) -> Callable[[str], Any]:
+    """A quicker test of a pattern: None for no match. It may miss one, where the automaton grows too large.
+
+    Raises ``PatternError``.
+    """
+    compile_pattern(pattern)
+    single = re2.Set.SearchSet(_QUIET)
+    single.Add(pattern)
+    single.Compile()
+    test: Callable[[str], Any] = single.Match
+    return test
 
 
 def _only_go_refuses(pattern: str) -> str | None:
