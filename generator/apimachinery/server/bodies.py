@@ -167,7 +167,12 @@ def finish_form(obj: Json, served: Served) -> None:
     """Typed form and defaults."""
     compiled = served.compiled
     if compiled.to_form is not None:
+        metadata = obj.get("metadata")
+        resets = isinstance(metadata, dict) and metadata.get("managedFields") == []
         compiled.to_form(obj)
+        if resets and isinstance(metadata, dict):
+            # An empty list is no field of the object, yet it says that nobody shall own anything.
+            metadata["managedFields"] = []
     if compiled.defaulter is not None:
         compiled.defaulter(obj)
     elif not served.typed:

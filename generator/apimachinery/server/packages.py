@@ -56,7 +56,13 @@ class Package:
     @cached_property
     def merge_table(self) -> dict[str, Type]:
         """The merge schema of all definitions."""
-        return {**METADATA_TYPES, **builtin_table(self.definitions)}
+        modules = [self.module_of(api_version, "merge_schema") for api_version in self._modules]
+        if not any(modules):
+            return {**METADATA_TYPES, **builtin_table(self.definitions)}
+        table: dict[str, Type] = dict(METADATA_TYPES)
+        for module in modules:
+            table.update(getattr(module, "TYPES", {}))
+        return table
 
     @cached_property
     def merge_types(self) -> MergeTypes:

@@ -8,7 +8,7 @@ is computed anew on the newest object when somebody was faster.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from apimachinery.merge import json_patch, merge_patch, strategic
@@ -187,7 +187,11 @@ async def _apply(request: Request, place: Place, writer: Writer) -> Written:
             raise _fault(_encoded(new), fault)
         if unknown := unknown_faults(new, served, place.options.validation, (), place.warnings):
             raise bad_request(f"error strict decoding: {', '.join(unknown)}")
+        nulls = [] if served.typed else list(_nulls(new))
         finish_form(new, served)
+        for place_of, key in nulls:
+            # What is applied as null is refused as null, where a create would drop it.
+            place_of.setdefault(key, None)
         if isinstance(metadata, dict) and metadata.get("resourceVersion"):
             metadata_of(new)["resourceVersion"] = metadata["resourceVersion"]
         return new
@@ -201,6 +205,21 @@ async def _apply(request: Request, place: Place, writer: Writer) -> Written:
 
     creates = None if place.subresource else create
     return await writer.update(place, made, creates=creates, created_owned=True, owned=True)
+
+
+def _nulls(value: Any) -> Iterator[tuple[Json, str]]:
+    """Where nulls stand: each object and the key in it."""
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            for key, item in inner.items():
+                if item is None:
+                    yield inner, key
+                elif isinstance(item, (dict, list)):
+                    waiting.append(item)
+        elif isinstance(inner, list):
+            waiting.extend(inner)
 
 
 def _configuration(body: bytes, place: Place) -> Json:

@@ -1,18 +1,282 @@
-"""Garbage collection."""
+"""Garbage collection by ownerReferences (docs: Owners and Dependents).
+
+Theory. The collector keeps a graph of uids: who is there, and who names whom as owner. From it follow three duties:
+
+- an object all of whose owners are gone is deleted; one that keeps a living owner loses the references to the
+  gone ones;
+- an owner with the finalizer ``orphan`` is forgotten by its dependents, then loses the finalizer;
+- an owner with ``foregroundDeletion`` has its dependents deleted, and loses the finalizer when none is left that
+  blocks (``blockOwnerDeletion``).
+
+An owner counts as gone when nothing has its uid; a reference that names an object under another kind, name or
+namespace than the object with that uid has is a reference to nobody.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
 from typing import Any
+
+import msgspec
+
+from apimachinery.meta.errors import ApiError
+from apimachinery.server.catalog import Catalog
+from apimachinery.server.controllers.namespaces import stored_resources
+from apimachinery.server.deletion import FOREGROUND, ORPHAN, Deleter
+from apimachinery.server.handlers import name_of
+from apimachinery.server.hooks import Json
+from apimachinery.server.options import DeleteOptions, WriteOptions
+from apimachinery.server.served import Served
+from apimachinery.server.writes import Place, Writer
+from apimachinery.storage.interface import Event, Record, StorageError
+from apimachinery.storage.watch_cache import WatchCache
+
+SECONDS = 0.1
+MANAGER = "kube-controller-manager"
+log = logging.getLogger("kubewright.server.garbage")
+
+
+class _Owner(msgspec.Struct):
+    uid: str = ""
+    kind: str = ""
+    name: str = ""
+    apiVersion: str = ""  # noqa: N815
+    blockOwnerDeletion: bool = False  # noqa: N815
+
+
+class _Metadata(msgspec.Struct):
+    uid: str = ""
+    name: str = ""
+    namespace: str = ""
+    finalizers: list[str] | None = None
+    ownerReferences: list[_Owner] | None = None  # noqa: N815
+    deletionTimestamp: str | None = None  # noqa: N815
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+    kind: str = ""
+
+
+_read = msgspec.json.Decoder(_Object).decode
+
+
+class Node:
+    """One object of the graph."""
+
+    __slots__ = ("key", "kind", "metadata")
+
+    def __init__(self, key: str, kind: str, metadata: _Metadata) -> None:
+        self.key = key
+        self.kind = kind
+        self.metadata = metadata
 
 
 class GarbageCollector:
-    """Deletes what nobody owns any more."""
+    """Deletes what nobody owns any more, and sees to the two propagation finalizers."""
 
-    def __init__(self, *parts: Any) -> None:
-        pass
+    def __init__(self, catalog: Catalog, cache: WatchCache, writer: Writer, deleter: Deleter) -> None:
+        self._catalog = catalog
+        self._cache = cache
+        self._writer = writer
+        self._deleter = deleter
+        self._nodes: dict[str, Node] = {}
+        self._keys: dict[str, str] = {}
+        self._dependents: dict[str, set[str]] = {}
+        self._due: dict[str, None] = {}
+        self._revision = 0
+        self._task: asyncio.Task[None] | None = None
+        self._watch: Any = None
 
     def start(self) -> None:
-        """Starts."""
+        """Reads the present state and follows it."""
+        self._watch = None
+        self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Stops."""
+        """Ends."""
+        if self._watch is not None:
+            self._watch.close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        page = await self._cache.storage.list("")
+        for record in page.records:
+            self._put(record)
+        self._watch = self._cache.storage.watch("", page.revision, self._take)
+        while True:
+            await asyncio.sleep(SECONDS)
+            due, self._due = list(self._due), {}
+            for uid in due:
+                try:
+                    await self._look_at(uid)
+                except (ApiError, StorageError):
+                    self._due[uid] = None
+                except Exception:
+                    log.exception("garbage could not be collected", extra={"uid": uid})
+
+    def _take(self, events: Any) -> None:
+        event: Event
+        for event in events:
+            if event.deleted:
+                self._drop(event.record)
+            else:
+                self._put(event.record)
+
+    def _put(self, record: Record) -> None:
+        # Most objects neither have owners nor finalizers nor dependents: one search in their bytes says so.
+        try:
+            found = _read(record.value)
+        except msgspec.DecodeError:
+            return
+        metadata = found.metadata
+        old = self._nodes.get(metadata.uid)
+        if old is not None:
+            for owner in old.metadata.ownerReferences or ():
+                self._dependents.get(owner.uid, set()).discard(metadata.uid)
+        self._nodes[metadata.uid] = Node(record.key, found.kind, metadata)
+        self._keys[record.key] = metadata.uid
+        for owner in metadata.ownerReferences or ():
+            self._dependents.setdefault(owner.uid, set()).add(metadata.uid)
+            self._due[owner.uid] = None
+        if metadata.ownerReferences or metadata.finalizers:
+            self._due[metadata.uid] = None
+
+    def _drop(self, record: Record) -> None:
+        uid = self._keys.pop(record.key, None)
+        if uid is None:
+            return
+        node = self._nodes.pop(uid, None)
+        for owner in (node.metadata.ownerReferences or ()) if node else ():
+            siblings = self._dependents.get(owner.uid)
+            if siblings is not None:
+                siblings.discard(uid)
+                if not siblings:
+                    del self._dependents[owner.uid]
+            self._due[owner.uid] = None
+        for dependent in self._dependents.get(uid, ()):
+            self._due[dependent] = None
+
+    def _served(self, node: Node) -> Served | None:
+        prefix = node.key[: node.key.index("/", node.key.index("/", 1) + 1) + 1]
+        for served in stored_resources(self._catalog):
+            if served.prefix == prefix:
+                return served
+        return None
+
+    async def _look_at(self, uid: str) -> None:
+        node = self._nodes.get(uid)
+        if node is None:
+            return
+        finalizers = node.metadata.finalizers or []
+        if node.metadata.deletionTimestamp is not None:
+            if ORPHAN in finalizers:
+                await self._orphan(node)
+                return
+            if FOREGROUND in finalizers:
+                await self._foreground(node)
+                return
+        if node.metadata.ownerReferences and node.metadata.deletionTimestamp is None:
+            await self._weigh(node)
+
+    def _is_alive(self, owner: _Owner, node: Node) -> bool:
+        found = self._nodes.get(owner.uid)
+        if found is None or found.metadata.name != owner.name or found.kind != owner.kind:
+            return False
+        return not found.metadata.namespace or found.metadata.namespace == node.metadata.namespace
+
+    def _waits_for_dependents(self, owner: _Owner) -> bool:
+        found = self._nodes.get(owner.uid)
+        return (
+            found is not None
+            and found.metadata.deletionTimestamp is not None
+            and FOREGROUND in (found.metadata.finalizers or [])
+        )
+
+    async def _weigh(self, node: Node) -> None:
+        owners = node.metadata.ownerReferences or []
+        alive = [owner for owner in owners if self._is_alive(owner, node)]
+        staying = [owner for owner in alive if not self._waits_for_dependents(owner)]
+        if staying:
+            if len(staying) < len(owners):
+                await self._forget(node, {owner.uid for owner in owners} - {owner.uid for owner in staying})
+            return
+        has_blocked = any(
+            (self._nodes[uid].metadata.ownerReferences or ())
+            for uid in self._dependents.get(self._uid(node), ())
+        )
+        policy = "Foreground" if alive and has_blocked else "Background"
+        finalizers = node.metadata.finalizers or []
+        if ORPHAN in finalizers:
+            policy = "Orphan"
+        elif FOREGROUND in finalizers:
+            policy = "Foreground"
+        await self._delete(node, policy)
+
+    def _uid(self, node: Node) -> str:
+        return node.metadata.uid
+
+    async def _delete(self, node: Node, policy: str) -> None:
+        served = self._served(node)
+        if served is None:
+            return
+        place = Place(served, *name_of(node.key, served), WriteOptions(manager=MANAGER))
+        with contextlib.suppress(ApiError):
+            await self._deleter.delete(place, DeleteOptions(policy=policy, uid=node.metadata.uid))
+
+    async def _foreground(self, node: Node) -> None:
+        blocking = False
+        for uid in list(self._dependents.get(node.metadata.uid, ())):
+            dependent = self._nodes.get(uid)
+            if dependent is None:
+                continue
+            owners = dependent.metadata.ownerReferences or []
+            if any(o.uid == node.metadata.uid and o.blockOwnerDeletion for o in owners):
+                blocking = True
+            self._due[uid] = None
+        if not blocking:
+            await self._without_finalizer(node, FOREGROUND)
+
+    async def _orphan(self, node: Node) -> None:
+        for uid in list(self._dependents.get(node.metadata.uid, ())):
+            dependent = self._nodes.get(uid)
+            if dependent is not None:
+                await self._forget(dependent, {node.metadata.uid})
+        await self._without_finalizer(node, ORPHAN)
+
+    async def _forget(self, node: Node, owners: set[str]) -> None:
+        def transform(obj: Json) -> Json:
+            kept = [o for o in obj["metadata"].get("ownerReferences") or [] if o.get("uid") not in owners]
+            if kept:
+                obj["metadata"]["ownerReferences"] = kept
+            else:
+                obj["metadata"].pop("ownerReferences", None)
+            return obj
+
+        await self._change(node, transform)
+
+    async def _without_finalizer(self, node: Node, name: str) -> None:
+        def transform(obj: Json) -> Json:
+            kept = [f for f in obj["metadata"].get("finalizers") or [] if f != name]
+            if kept:
+                obj["metadata"]["finalizers"] = kept
+            else:
+                obj["metadata"].pop("finalizers", None)
+            return obj
+
+        await self._change(node, transform)
+
+    async def _change(self, node: Node, transform: Any) -> None:
+        served = self._served(node)
+        if served is None:
+            return
+        place = Place(served, *name_of(node.key, served), WriteOptions(manager=MANAGER))
+        try:
+            await self._writer.update(place, transform)
+        except ApiError as error:
+            if error.reason != "NotFound":
+                raise

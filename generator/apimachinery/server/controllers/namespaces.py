@@ -1,18 +1,186 @@
-"""The namespace life cycle."""
+"""The namespace life cycle: a namespace that is being deleted is emptied, and goes when nothing is left in it.
+
+A round looks at each terminating namespace: deletes what is in it, writes conditions that tell what it still waits
+for, and, when it is empty, takes the ``kubernetes`` finalizer from its spec, which lets it go. Rounds follow
+changes: an object that goes wakes those who wait for it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+
+from apimachinery.meta.errors import ApiError
+from apimachinery.server.admission import NAMESPACES, phase_of
+from apimachinery.server.catalog import Catalog
+from apimachinery.server.deletion import Deleter
+from apimachinery.server.handlers import name_of
+from apimachinery.server.hooks import Json
+from apimachinery.server.options import DeleteOptions, WriteOptions
+from apimachinery.server.served import Served
+from apimachinery.server.writes import Place, Writer, now
+from apimachinery.storage.interface import Record, StorageError
+from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.wire.json import decode
+
+SECONDS = 0.25
+MANAGER = "kube-controller-manager"
+FINALIZER = "kubernetes"
+log = logging.getLogger("kubewright.server.namespaces")
 
 
 class NamespaceController:
     """Empties namespaces that are being deleted, and lets them go."""
 
-    def __init__(self, *parts: Any) -> None:
-        pass
+    def __init__(self, catalog: Catalog, cache: WatchCache, writer: Writer, deleter: Deleter) -> None:
+        self._catalog = catalog
+        self._cache = cache
+        self._writer = writer
+        self._deleter = deleter
+        self._objects = cache.resource(NAMESPACES)
+        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Starts."""
+        """Starts the rounds."""
+        self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Stops."""
+        """Ends them."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        seen = -1
+        while True:
+            await asyncio.sleep(SECONDS)
+            # A round is due only when something was written since the last one found nothing to do.
+            if self._cache.revision == seen:
+                continue
+            seen = self._cache.revision
+            for record in list(self._objects.snapshot(NAMESPACES).records):
+                if phase_of(record) == "Terminating":
+                    try:
+                        await self._empty(record)
+                    except (ApiError, StorageError):
+                        seen = -1
+                    except Exception:
+                        log.exception("a namespace could not be emptied", extra={"key": record.key})
+                        seen = -1
+
+    async def _empty(self, record: Record) -> None:
+        namespace = record.key.removeprefix(NAMESPACES)
+        remaining: Counter[str] = Counter()
+        finalizers: Counter[str] = Counter()
+        for served in stored_resources(self._catalog):
+            if not served.namespaced:
+                continue
+            for left in await self._delete_all(served, namespace):
+                remaining[f"{served.plural}.{served.group}"] += 1
+                finalizers.update(decode(left.value)["metadata"].get("finalizers") or [])
+        await self._tell(record, remaining, finalizers)
+
+    async def _delete_all(self, served: Served, namespace: str) -> list[Record]:
+        """Deletes the objects of a resource in a namespace; those that stay."""
+        cache, scope = self._cache.resource(served.prefix), served.scope(namespace)
+        for record in list(cache.snapshot(scope).records):
+            metadata = decode(record.value)["metadata"]
+            if "deletionTimestamp" in metadata:
+                continue
+            place = Place(served, *name_of(record.key, served), WriteOptions(manager=MANAGER))
+            with contextlib.suppress(ApiError):
+                await self._deleter.delete(place, DeleteOptions(policy="Background"))
+        return list(cache.snapshot(scope).records)
+
+    async def _tell(self, record: Record, remaining: Counter[str], finalizers: Counter[str]) -> None:
+        served = self._catalog.find("", "v1", "namespaces")
+        current = self._objects.get(record.key)
+        if served is None or current is None:
+            return
+        place = Place(served, "", record.key.removeprefix(NAMESPACES), WriteOptions(manager=MANAGER))
+        if remaining:
+            place.subresource = "status"
+            await self._writer.update(place, lambda obj: _with_conditions(obj, remaining, finalizers))
+            return
+        place.subresource = "finalize"
+        await self._writer.update(place, _finalized)
+
+
+def stored_resources(catalog: Catalog) -> list[Served]:
+    """One version of each stored resource."""
+    found: dict[str, Served] = {}
+    for served in catalog:
+        if served.prefix and "delete" in served.verbs:
+            known = found.get(served.prefix)
+            if known is None or served.api_version == served.storage_version:
+                found[served.prefix] = served
+    return [found[prefix] for prefix in sorted(found)]
+
+
+def _finalized(obj: Json) -> Json:
+    spec = obj.get("spec") or {}
+    left = [name for name in spec.get("finalizers") or [] if name != FINALIZER]
+    obj["spec"] = {key: value for key, value in spec.items() if key != "finalizers"}
+    if left:
+        obj["spec"]["finalizers"] = left
+    return obj
+
+
+def _with_conditions(obj: Json, remaining: Counter[str], finalizers: Counter[str]) -> Json:
+    status = obj.setdefault("status", {})
+    present = {condition["type"]: condition for condition in status.get("conditions") or []}
+    status["conditions"] = []
+    for kind, state, reason, message in _conditions(remaining, finalizers):
+        old = present.get(kind, {})
+        same = old.get("status") == state
+        status["conditions"].append(
+            {
+                "type": kind,
+                "status": state,
+                "lastTransitionTime": old.get("lastTransitionTime") if same else now(),
+                "reason": reason,
+                "message": message,
+            }
+        )
+    return obj
+
+
+def _conditions(remaining: Counter[str], finalizers: Counter[str]) -> list[tuple[str, str, str, str]]:
+    left = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(remaining.items()))
+    held = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
+    return [
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            "False",
+            "ResourcesDiscovered",
+            "All resources successfully discovered",
+        ),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            "False",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed",
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
+        (
+            "NamespaceContentRemaining",
+            "True" if left else "False",
+            "SomeResourcesRemain" if left else "ContentRemoved",
+            f"Some resources are remaining: {left}" if left else "All content successfully removed",
+        ),
+        (
+            "NamespaceFinalizersRemaining",
+            "True" if held else "False",
+            "SomeFinalizersRemain" if held else "ContentHasNoFinalizers",
+            f"Some content in the namespace has finalizers remaining: {held}"
+            if held
+            else "All content-preserving finalizers finished",
+        ),
+    ]
