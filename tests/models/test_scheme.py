@@ -88,8 +88,7 @@ def test_every_registered_class_can_decode_itself() -> None:
     for api_version, kind in kinds:
         cls = SCHEME.class_for(api_version, kind)
         msgspec.json.Decoder(cls)
-        assert cls.API_VERSION == api_version
-        assert cls.KIND == kind
+        assert (api_version, kind) == (cls.API_VERSION, cls.KIND)
 
 
 def test_null_where_a_list_must_be_is_empty() -> None:

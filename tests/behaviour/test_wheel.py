@@ -1,0 +1,83 @@
+"""The installed wheel works from any folder: templates, specs and the built-in models are in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("hatchling")
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (wheel,) = folder.glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(folder / "site")
+    return folder / "site"
+
+
+def run(installed: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(installed), "XDG_CACHE_HOME": str(folder / "cache")}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_built_in_groups_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+    done = run(installed, tmp_path, "-m", "kubewright", "generate")
+    assert done.returncode == 0, done.stderr
+    again = run(installed, tmp_path, "-m", "kubewright", "generate", "--check", "--force")
+    assert again.returncode == 0, again.stdout
+    made = tmp_path / "generated" / "kubernetes_api"
+    committed = ROOT / "generated" / "kubernetes_api"
+    assert (made / "MANIFEST.sha256").read_bytes() == (committed / "MANIFEST.sha256").read_bytes()
+
+
+def test_own_specs_from_another_folder(installed: Path, tmp_path: Path) -> None:
+    crds = str(ROOT / "specs" / "backup" / "crds")
+    done = run(
+        installed, tmp_path, "-m", "kubewright", "generate", crds, "--package", "mine", "--output", "src"
+    )
+    assert done.returncode == 0, done.stderr
+    used = run(
+        installed,
+        tmp_path / "src",
+        "-c",
+        "from mine.backup_v1 import BackupSchedule; print(BackupSchedule.KIND)",
+    )
+    assert used.stdout == "BackupSchedule\n", used.stderr
+
+
+def test_models_need_nothing_but_msgspec(installed: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys; from kubernetes_api.apps_v1 import Deployment; from kubernetes_api.scheme import SCHEME; "
+        'SCHEME.decode(b\'{"apiVersion":"v1","kind":"Pod"}\'); '
+        "print(sorted({m.partition('.')[0] for m in sys.modules}  & {'yaml', 'jinja2', 'kubewright', 're2', 'pydantic'}))" {'yaml', 'jinja2', 'kubewright', 're2'}))"
+    )
+    done = run(installed, tmp_path, "-c", program)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_without_the_extras_the_message_says_which_one(installed: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['yaml'] = None; from kubewright.cli import main; "
+        "sys.exit(main(['generate', 'nothing.yaml']))"
+    )
+    done = run(installed, tmp_path, "-c", program)
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    assert "pip install 'kubewright[generate]'" in done.stderr
