@@ -156,6 +156,8 @@ class Checker:
     # Nodes
 
     def visit(self, node: Node) -> Type:
+        if node.type is not None:
+            return node.type  # macros may put one node in two places
         if isinstance(node, Call):
             return self.call(node)
         if isinstance(node, Select):

@@ -62,6 +62,7 @@ class _Estimator:
         self.size_of = size_of
         self.paths: dict[int, tuple[str, ...]] = {}
         self.sizes: dict[int, Range] = {}
+        self.costs: dict[int, Range] = {}
         self.entries: dict[int, _Entry] = {}
         self.locals: dict[str, list[_Local]] = {}
 
@@ -120,6 +121,12 @@ class _Estimator:
     # Nodes
 
     def cost(self, node: Node) -> Range:
+        found = self.costs.get(id(node))
+        if found is None:
+            found = self.costs[id(node)] = self.new_cost(node)
+        return found
+
+    def new_cost(self, node: Node) -> Range:
         if isinstance(node, Literal):
             return FREE
         if isinstance(node, Ident):

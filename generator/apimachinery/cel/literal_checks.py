@@ -68,8 +68,12 @@ def literal_faults(root: Node) -> list[Fault]:
 def _walk(node: Node, exempt: bool) -> Iterator[tuple[Node, bool]]:
     """All nodes, each with whether it stands in an argument of ``format``."""
     stack = [(node, exempt)]
+    seen: set[int] = set()
     while stack:
         node, exempt = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
         yield node, exempt
         inside = exempt or (isinstance(node, Call) and node.function == "format")
         stack.extend((child, inside) for child in reversed(_children(node)))

@@ -11,8 +11,14 @@ class LiteralError(ValueError):
     """A literal that the lexer took and whose value does not exist; the text is the message."""
 
 
+MAX_DIGITS = 1000
+"""Longer numbers are not worth reading."""
+
+
 def int_value(text: str) -> int:
     """Value of ``12``, ``-0x1f``."""
+    if len(text) > MAX_DIGITS:
+        raise LiteralError("invalid int literal")
     value = int(text, 16) if "0x" in text else int(text)
     if not INT_MIN <= value <= INT_MAX:
         raise LiteralError("invalid int literal")
@@ -22,6 +28,8 @@ def int_value(text: str) -> int:
 def uint_value(text: str) -> Uint:
     """Value of ``12u``, ``0x1fU``."""
     digits = text[:-1]
+    if len(digits) > MAX_DIGITS:
+        raise LiteralError("invalid uint literal")
     value = int(digits, 16) if digits.startswith("0x") else int(digits)
     if value > UINT_MAX:
         raise LiteralError("invalid uint literal")

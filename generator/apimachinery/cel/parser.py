@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from . import literals
 from .ast import Call, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
 from .errors import CompileError, Issue
-from .lexer import EOF, Token, tokenize
+from .lexer import EOF, LexError, Token, tokenize
 from .macros import Expander, MacroError, MacroKey
-from .recursion import allow_depth
+from .recursion import TooDeep, allow_depth
 from .syntax_errors import syntax_issues
 
 MAX_DEPTH = 250
@@ -64,10 +64,6 @@ class _SyntaxFault(Exception):
     """The source does not follow the grammar; the messages are made elsewhere."""
 
 
-class _TooDeep(Exception):
-    pass
-
-
 class Positions:
     """Offsets of a source as line (from 1) and column (from 0)."""
 
@@ -93,33 +89,39 @@ def parse(source: str, macros: Mapping[MacroKey, Expander], optional_syntax: boo
         message = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_SIZE}"
         raise CompileError([Issue(NO_LOCATION, NO_LOCATION, message)], source)
     tokens, lex_errors = tokenize(source)
-    parser = _Parser(tokens, macros, optional_syntax)
+    if len(tokens) > 60:
+        allow_depth(12_000)
     try:
-        if not lex_errors:
-            if len(tokens) > 60:
-                allow_depth(12_000)
+        return _parse(source, tokens, lex_errors, macros, optional_syntax)
+    except TooDeep:
+        message = f"expression recursion limit exceeded: {MAX_DEPTH}"
+        raise CompileError([Issue(NO_LOCATION, NO_LOCATION, message)], source) from None
+
+
+def _parse(
+    source: str,
+    tokens: list[Token],
+    lex_errors: list[LexError],
+    macros: Mapping[MacroKey, Expander],
+    optional_syntax: bool,
+) -> Node:
+    parser = _Parser(tokens, macros, optional_syntax)
+    if not lex_errors:
+        try:
             node = parser.whole()
             if not parser.faults:
                 return node
-    except _TooDeep:
-        message = f"expression recursion limit exceeded: {MAX_DEPTH}"
-        raise CompileError([Issue(NO_LOCATION, NO_LOCATION, message)], source) from None
-    except _SyntaxFault:
-        parser.faults.clear()
-        lex_errors = lex_errors or []
-        raise CompileError(_syntax(source, tokens, lex_errors), source) from None
-    if lex_errors:
-        raise CompileError(_syntax(source, tokens, lex_errors), source)
+            faults = parser.faults
+        except _SyntaxFault:
+            faults = []
+    else:
+        faults = []
+    if not faults:
+        found = syntax_issues(source, tokens, lex_errors, MAX_DEPTH)
+        faults = [(offset, f"Syntax error: {message}") for offset, message in found]
     positions = Positions(source)
-    issues = [positions.issue(offset, message) for offset, message in parser.faults]
+    issues = [positions.issue(offset, message) for offset, message in faults]
     raise CompileError(sorted(issues, key=lambda i: (i.line, i.column)), source)
-
-
-def _syntax(source: str, tokens: list[Token], lex_errors: list) -> list[Issue]:  # type: ignore[type-arg]
-    positions = Positions(source)
-    found = syntax_issues(source, tokens, lex_errors)
-    issues = [positions.issue(offset, f"Syntax error: {message}") for offset, message in found]
-    return sorted(issues, key=lambda i: (i.line, i.column))
 
 
 class _Parser:
@@ -155,7 +157,7 @@ class _Parser:
     def expr(self) -> Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise _TooDeep
+            raise TooDeep
         node = self.logical("'||'", "_||_")
         token = self.tokens[self.at]
         if token[0] == "'?'":
@@ -182,7 +184,7 @@ class _Parser:
         """Count one more link of a chain of operators of ``rule``."""
         self.chain[rule] += 1
         if self.chain[rule] + self.depth > MAX_DEPTH:
-            raise _TooDeep
+            raise TooDeep
 
     def relation(self) -> Node:
         node = self.sum()

@@ -22,7 +22,7 @@ from .call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, cost_needs_resul
 from .declarations import Function, Overload
 from .errors import CostLimitError, EvalError
 from .fast_paths import compare_attributes
-from .libraries.standard import compile_regex, index
+from .libraries.standard import compile_search, index
 from .values import ABSENT, MISSING, NO_OVERLOAD, Optional, Uint, insert, type_name
 
 Frame = list[Any]
@@ -93,13 +93,21 @@ class Planner:
         self.slots = FIRST_SLOT
         self.slot_of: dict[str, int] = {}
         self.lazy: dict[int, Run] = {}
+        self.done: dict[int, Step] = {}
 
     def new_slot(self) -> int:
         self.slots += 1
         return self.slots - 1
 
     def plan(self, node: Node) -> Step:
-        """Compile ``node``."""
+        """Compile ``node``; a node that macros put in two places is compiled once."""
+        found = self.done.get(id(node))
+        if found is None:
+            found = self.done[id(node)] = self.plan_new(node)
+        return found
+
+    def plan_new(self, node: Node) -> Step:
+        """Compile ``node`` by its kind."""
         if isinstance(node, Call):
             return self.call(node)
         if isinstance(node, Select):
@@ -348,6 +356,8 @@ class Planner:
 
         def choose(frame: Frame) -> Any:
             chosen = run(frame)
+            if frame[0] > frame[1]:
+                raise CostLimitError
             if chosen is True:
                 frame[0] += yes_cost
                 return yes_run(frame)
@@ -610,7 +620,7 @@ def match_constant(text: Step, pattern: str, overloads: tuple[str, ...]) -> Step
     """A search for a pattern known now."""
     run = text.run
     try:
-        search = compile_regex(pattern).search
+        search = compile_search(pattern)
     except EvalError as error:
         return Step(raiser(error), text.cost)
     from math import ceil
@@ -619,14 +629,14 @@ def match_constant(text: Step, pattern: str, overloads: tuple[str, ...]) -> Step
     if overloads == ("matches",):
 
         def plain(frame: Frame) -> bool:
-            return search(run(frame)) is not None
+            return search(run(frame))
 
         return Step(plain, text.cost + 1)
 
     def test(frame: Frame) -> bool:
         value = run(frame)
         frame[0] += ceil((1.0 + len(value)) * 0.1) * regex_cost
-        return search(value) is not None
+        return search(value)
 
     return Step(test, text.cost)
 

@@ -14,3 +14,7 @@ def allow_depth(frames: int) -> None:
     """Make sure that ``frames`` nested calls more than usual are possible."""
     if sys.getrecursionlimit() < frames:
         sys.setrecursionlimit(frames)
+
+
+class TooDeep(Exception):
+    """An expression nested deeper than the grammar allows."""

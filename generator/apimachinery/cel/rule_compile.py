@@ -139,8 +139,12 @@ class RuleCompiler:
 def names_variable(node: Node, name: str) -> bool:
     """Whether the checked tree reads the declared variable ``name``."""
     stack: list[Node] = [node]
+    seen: set[int] = set()
     while stack:
         node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
         if node.name == name:
             return True
         if isinstance(node, Select):

@@ -12,6 +12,7 @@ from typing import Any
 
 from .grammar import EOF, EPSILON, ORDER, State, network
 from .lexer import LexError, Token
+from .recursion import TooDeep
 
 MAX_REPAIRS = 30
 MAX_STEPS = 20_000
@@ -23,14 +24,16 @@ Stack = tuple[int, Any] | None
 Config = tuple[int, Stack, int, bool]
 
 
-def syntax_issues(source: str, tokens: list[Token], lex_errors: list[LexError]) -> Found:
-    """(offset, message) of every syntax error, those of the lexer included."""
+def syntax_issues(source: str, tokens: list[Token], lex_errors: list[LexError], depth: int) -> Found:
+    """(offset, message) of every syntax error, those of the lexer included; TooDeep past ``depth``."""
     found: Found = [(e.offset, f"token recognition error at: '{_escaped(e.text)}'") for e in lex_errors]
-    recovery = _Recovery(source, tokens)
+    recovery = _Recovery(source, tokens, depth)
     try:
         recovery.rule("start")
     except _TooManyRepairs:
-        recovery.found.append((recovery.token().offset, f"error recovery attempt limit exceeded: {MAX_REPAIRS}"))
+        recovery.found.append(
+            (recovery.token().offset, f"error recovery attempt limit exceeded: {MAX_REPAIRS}")
+        )
     found += recovery.found
     return found or [(tokens[-1].offset, "no viable alternative")]
 
@@ -59,7 +62,8 @@ def _expected_text(kinds: set[str] | frozenset[str]) -> str:
 
 
 class _Recovery:
-    def __init__(self, source: str, tokens: list[Token]):
+    def __init__(self, source: str, tokens: list[Token], depth: int):
+        self.left = depth
         self.source = source
         self.tokens = tokens
         self.at = 0
@@ -190,6 +194,10 @@ class _Recovery:
     # Rules
 
     def rule(self, name: str) -> None:
+        if name == "expr":
+            self.left -= 1
+            if self.left < 0:
+                raise TooDeep
         try:
             self.walk(self.net.start[name])
         except _NoViable as error:
@@ -201,6 +209,8 @@ class _Recovery:
                 text = f"mismatched input {self.shown()} expecting {_expected_text(self.expected())}"
                 self.report(self.token().offset, text)
             self.give_up()
+        if name == "expr":
+            self.left += 1
 
     def no_viable(self, error: _NoViable) -> str:
         start, offending = self.tokens[error.start], self.tokens[error.offending]
@@ -236,7 +246,9 @@ class _Recovery:
 
     def choose(self, state: State) -> int:
         """The way to go at a decision, looking ahead as far as needed."""
-        configs = self.closure([(target.number, None, way, False) for way, target in enumerate(state.targets)])
+        configs = self.closure(
+            [(target.number, None, way, False) for way, target in enumerate(state.targets)]
+        )
         ahead = 0
         while True:
             kind = self.kind(ahead)

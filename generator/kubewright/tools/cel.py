@@ -33,14 +33,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     evaluate = actions.add_parser("eval", help="compute an expression")
     evaluate.add_argument("expression", metavar="EXPR")
-    evaluate.add_argument("--self", dest="self_file", metavar="FILE", help="YAML or JSON value of `self` (- for stdin)")
+    evaluate.add_argument(
+        "--self", dest="self_file", metavar="FILE", help="YAML or JSON value of `self` (- for stdin)"
+    )
     evaluate.add_argument("--old-self", dest="old_self_file", metavar="FILE", help="value of `oldSelf`")
     evaluate.add_argument(
-        "--var", action="append", default=[], metavar="NAME=JSON", help="value of another variable; may be repeated"
+        "--var",
+        action="append",
+        default=[],
+        metavar="NAME=JSON",
+        help="value of another variable; may be repeated",
     )
     evaluate.add_argument("--schema", metavar="FILE", help="CRD or schema that gives `self` its type")
     evaluate.add_argument("--api-version", metavar="VERSION", help="the version of the CRD to use")
-    evaluate.add_argument("--cost", action="store_true", help="also print what the evaluation cost, on stderr")
+    evaluate.add_argument(
+        "--cost", action="store_true", help="also print what the evaluation cost, on stderr"
+    )
     check = actions.add_parser("check", help="judge the rules of CustomResourceDefinitions")
     check.add_argument("files", nargs="+", metavar="CRD")
     for each in (evaluate, check):
@@ -85,7 +93,9 @@ def _documents(name: str) -> list[Any]:
     except UnicodeDecodeError:
         raise _Unusable(f"{name}: not UTF-8 text") from None
     try:
-        events = sum(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.CSafeLoader))
+        events = sum(
+            isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.CSafeLoader)
+        )
         if events > 1000:
             raise _Unusable(f"{name}: more than 1000 YAML aliases")
         found = [document for document in yaml.load_all(text, Loader=_loader()) if document is not None]
@@ -175,7 +185,11 @@ def _evaluate(options: argparse.Namespace, environment: Environment) -> int:
         return REFUSED
     plain = plain_value(outcome.value)
     if options.format == "json":
-        print(json.dumps({"type": str(program.result_type), "value": plain, "cost": outcome.cost}, ensure_ascii=False))
+        print(
+            json.dumps(
+                {"type": str(program.result_type), "value": plain, "cost": outcome.cost}, ensure_ascii=False
+            )
+        )
     else:
         print(plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
     return OK
@@ -186,7 +200,10 @@ def _one_schema(options: argparse.Namespace) -> Mapping[str, Any]:
     if options.api_version:
         found = [pair for pair in found if pair[0] == options.api_version]
     if not found:
-        raise _Unusable(f"{options.schema}: no schema" + (f" of version {options.api_version}" if options.api_version else ""))
+        raise _Unusable(
+            f"{options.schema}: no schema"
+            + (f" of version {options.api_version}" if options.api_version else "")
+        )
     if len(found) > 1:
         names = ", ".join(name for name, _ in found)
         raise _Unusable(f"{options.schema}: several versions ({names}); choose one with --api-version")
@@ -238,7 +255,9 @@ def _check(options: argparse.Namespace) -> int:
             for version, schema in _schemas(document, name):
                 for cost in rule_costs(schema, Environment.kubernetes(options.kubernetes)):
                     rows.append(_Row(name, version, cost.path, cost.rule, cost.type, cost.cost))
-                prefix = f"spec.versions[name={version}].schema.openAPIV3Schema" if version else "openAPIV3Schema"
+                prefix = (
+                    f"spec.versions[name={version}].schema.openAPIV3Schema" if version else "openAPIV3Schema"
+                )
                 for fault in check_schema(schema, field=prefix, version=options.kubernetes):
                     faults.append((name, prefix + fault.path, fault.message))
     if options.format == "json":

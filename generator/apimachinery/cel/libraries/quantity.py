@@ -53,7 +53,7 @@ def parse_quantity(text: str) -> Quantity:
     if not found or not (found[2] or found[3]):
         raise EvalError(WRONG_FORM)
     sign, whole, decimals, suffix = found[1], found[2] or "", found[3] or "", found[4]
-    if len(whole) + len(decimals) > 4096:
+    if len(whole) + len(decimals) > 4000:
         raise EvalError(WRONG_FORM)
     whole = whole.lstrip("0")
     digits = int(whole + decimals or "0")

@@ -75,7 +75,7 @@ def parse_semver(text: str, normalize: bool = False) -> Semver:
     if normalize:
         text = _normalized(text)
     found = _VERSION.fullmatch(text)
-    if not found or any(int(found[i]) >= 2**64 for i in (1, 2, 3)):
+    if not found or any(len(found[i]) > 20 or int(found[i]) >= 2**64 for i in (1, 2, 3)):
         raise EvalError(_explain(text))
     pre = tuple(found[4].split(".")) if found[4] else ()
     build = tuple(found[5].split(".")) if found[5] else ()
