@@ -70,6 +70,10 @@ class CompiledSchema(Protocol):
         """
         ...
 
+    def read(self, value: Any) -> tuple[str | None, list[str]]:
+        """``decode_fault`` and, where there is none, ``prune``: one pass for the usual value."""
+        ...
+
     def decode_fault(self, value: Any) -> str | None:
         """Why the value cannot be decoded, or None.
 
@@ -130,6 +134,11 @@ class CustomSchema:
     def unknown_fields(self, value: Any) -> list[str]:
         """As the contract says."""
         return self.prune(deepcopy(value))
+
+    def read(self, value: Any) -> tuple[str | None, list[str]]:
+        """As the contract says."""
+        fault = self.decode_fault(value)
+        return (fault, []) if fault is not None else (None, self.prune(value))
 
     def decode_fault(self, value: Any) -> str | None:
         """As the contract says."""
@@ -192,6 +201,10 @@ class BuiltinSchema:
     def unknown_fields(self, value: Any) -> list[str]:
         """As the contract says, in the order of the document."""
         return self._decoder.unknown(value, drop=False)
+
+    def read(self, value: Any) -> tuple[str | None, list[str]]:
+        """As the contract says."""
+        return self._decoder.read(value)
 
     def decode_fault(self, value: Any) -> str | None:
         """As the contract says."""

@@ -145,7 +145,7 @@ class Checker:
     def _object(self, node: Node, is_resource: bool) -> Check:
         low = node.min_properties or 0
         high = node.max_properties if node.max_properties is not None else _UNBOUNDED
-        required = frozenset(node.required)
+        required = tuple(node.required)
         plain: dict[str, type] = {}
         memos: dict[str, Memo] = {}
         checks: dict[str, Check] = {}
@@ -172,17 +172,22 @@ class Checker:
                     checks[name] = Checker().check(declared) if declared is not None else _anything
         if others is not None and not node.properties:
             assert isinstance(additional, Node)
-            return _map(additional, others, required, low, high)
+            return _map(additional, others, frozenset(required), low, high)
         get_plain, get_memo, get_check = plain.get, memos.get, checks.get
+        has_demands = bool(missing or required or low or high < _UNBOUNDED)
 
         def check(value: Any) -> bool:
             if type(value) is not dict:
                 return False
-            for name, make in missing:
-                if name not in value:
-                    value[name] = make()
-            if not low <= len(value) <= high or not required <= value.keys():
-                return False
+            if has_demands:
+                for name, make in missing:
+                    if name not in value:
+                        value[name] = make()
+                for name in required:
+                    if name not in value:
+                        return False
+                if not low <= len(value) <= high:
+                    return False
             for name, each in value.items():
                 kind = type(each)
                 if get_plain(name) is kind:
