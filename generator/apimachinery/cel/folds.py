@@ -123,7 +123,8 @@ class _Loop:
         def decide(frame: Frame) -> Any:
             failed: EvalError | None = None
             limit = frame[1]
-            for item in turns(frame):
+            left = iter(turns(frame))
+            for item in left:
                 frame[slot] = item
                 frame[0] += cost
                 if frame[0] > limit:
@@ -136,6 +137,8 @@ class _Loop:
                     failed = failed or error
                     continue
                 if found is stop:
+                    if next(left, left) is not left:
+                        frame[0] += turn - 1  # the condition is looked at once more
                     return stop
                 if type(found) is not bool:
                     failed = failed or EvalError(NO_OVERLOAD)
