@@ -97,7 +97,8 @@ class MergeType(ABC):
 
     @abstractmethod
     def remove(self, value: Any, fields: FieldSet) -> Any:
-        """``value`` without ``fields``, None where nothing is left."""
+        """``value`` without ``fields``; None where nothing is left, so that what held it holds null then, as
+        kube-apiserver has it."""
 
     @abstractmethod
     def extract(self, value: Any, fields: FieldSet) -> Any:

@@ -188,9 +188,8 @@ class Updater:
         except UnknownVersion:
             return merged
         last_fields = type_.name_parents(last.fields)
-        if last.api_version == current and not difference(
-            last_fields, type_.name_parents(managed[owner].fields)
-        ):
+        new_fields = managed[owner].fields
+        if last.api_version == current and self.gives_up_nothing(last_fields, type_.name_parents(new_fields)):
             return merged
         try:
             whole = self._at(merged, current, last.api_version)
@@ -203,6 +202,10 @@ class Updater:
         if not given_up:
             return merged
         return self._at(type_.remove(whole, given_up) or {}, last.api_version, current)
+
+    def gives_up_nothing(self, last: FieldSet, now: FieldSet) -> bool:
+        """Whether all that was owned is owned still, so that there is nothing to prune."""
+        return not difference(last, now)
 
     def _with_owned(
         self, whole: JsonObject, pruned: JsonObject, api_version: str, managed: Managed
