@@ -1,7 +1,8 @@
 """Joins fragments like object files: one table of definitions, every reference resolved, order fixed.
 
-- A definition that several fragments bring counts once if they agree (places aside); their GVKs are united.
-  Where they disagree it is an error: a model cannot be two types.
+- A definition that several fragments bring counts once if they agree (words and places aside: the first one's
+  stay); their GVKs are united. Where they disagree it is an error: a model cannot be two types. Only of
+  apimachinery's types, which every server brings in the release it was built with, the fuller one is taken.
 - References that no fragment defines are looked up in the library fragments, as a linker does in an
   archive: only the members that are reached come in. That is how CRDs get ``ObjectMeta``.
 """
@@ -13,8 +14,8 @@ from dataclasses import replace
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api, Fragment, Group, Resource
-from kubewright.ir.packages import group_versions, package_of
-from kubewright.ir.types import Definition, Json, Ref
+from kubewright.ir.packages import APIMACHINERY, group_versions, package_of
+from kubewright.ir.types import Definition, EmbeddedObject, Json, Ref, Struct, Value
 from kubewright.ir.versions import version_priority
 from kubewright.ir.walk import children, describe, referenced, values
 from kubewright.location import Location
@@ -59,17 +60,25 @@ def _add_definition(table: dict[str, Definition], new: Definition, diagnostics: 
     if old is None:
         table[new.name] = new
         return
-    if old.value != new.value:
+    difference = find_difference(old.value, new.value)
+    kept = old
+    if difference and new.name.startswith(APIMACHINERY):
+        kept = max(old, new, key=lambda definition: len(dict(children(definition.value))))
+        diagnostics.warning(
+            "K207",
+            f"{new.name} is not the one at {old.value.location}: {difference}",
+            new.value.location,
+            "the one with more fields is taken: every server brings its own release of these types",
+        )
+    elif difference:
         diagnostics.error(
             "K204",
-            f"{new.name} is described differently at {old.value.location}: {_difference(old, new)}",
+            f"{new.name} is described differently at {old.value.location}: {difference}",
             new.value.location,
             "read each type from one source, or make the sources agree",
         )
         return
-    kinds = tuple(sorted({*old.kinds, *new.kinds}))
-    if kinds != old.kinds:
-        table[new.name] = replace(old, kinds=kinds)
+    table[new.name] = replace(kept, kinds=tuple(sorted({*old.kinds, *new.kinds})))
 
 
 def _rank_groups(groups: dict[str, Group], resources: Iterable[Resource]) -> tuple[Group, ...]:
@@ -85,9 +94,10 @@ def _rank_groups(groups: dict[str, Group], resources: Iterable[Resource]) -> tup
     return tuple(sorted(groups.values(), key=lambda group: (-group.priority, group.name)))
 
 
-def _difference(old: Definition, new: Definition) -> str:
-    """The first place where two descriptions differ, in words."""
-    stack = [("it", old.value, new.value)]
+def find_difference(old: Value, new: Value) -> str:
+    """The first place where two descriptions differ, in words; empty where they agree. Order of fields, prose and
+    places do not count."""
+    stack = [("it", old, new)]
     while stack:
         name, left, right = stack.pop(0)
         ours, theirs = dict(children(left)), dict(children(right))
@@ -95,14 +105,21 @@ def _difference(old: Definition, new: Definition) -> str:
             return f"{name} is {describe(left.type)} there, {describe(right.type)} here"
         for step in sorted(ours.keys() ^ theirs.keys()):
             return f"{name}{step} stands only {'there' if step in ours else 'here'}"
-        for what in ("default", "nullable", "merge", "constraints", "doc", "extensions"):
+        if _required(left) != _required(right):
+            return f"other fields of {name} are required"
+        for what in ("default", "nullable", "merge", "constraints", "extensions"):
             if getattr(left, what) != getattr(right, what):
                 return f"the {_WORDS.get(what, what)} of {name} differs"
         stack += [(f"{name}{step}", value, theirs[step]) for step, value in ours.items()]
-    return "which fields are required differs"
+    return ""
 
 
-_WORDS = {"merge": "merge rule", "constraints": "validation", "doc": "description"}
+def _required(value: Value) -> set[str]:
+    body = value.type.body if isinstance(value.type, EmbeddedObject) else value.type
+    return {f.wire_name for f in body.fields if f.required} if isinstance(body, Struct) else set()
+
+
+_WORDS = {"merge": "merge rule", "constraints": "validation"}
 
 
 def _add_resource(

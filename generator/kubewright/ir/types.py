@@ -177,13 +177,14 @@ NO_CONSTRAINTS: Final = Constraints()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
     """What stands at one place. ``extensions`` keeps every ``x-*`` key this IR has no node for, sorted
-    by key: nothing a spec says is dropped. Two values are equal where they say the same, wherever they stand."""
+    by key: nothing a spec says is dropped.
+    Two values are equal where they say the same, in whatever words and place."""
 
     type: Type
     location: Location = field(compare=False)
     nullable: bool = False
     default: Json | Absent = ABSENT
-    doc: str = ""
+    doc: str = field(default="", compare=False)
     merge: Merge = DEFAULT_MERGE
     constraints: Constraints = NO_CONSTRAINTS
     extensions: tuple[tuple[str, Json], ...] = ()
