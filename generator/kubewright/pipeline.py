@@ -51,6 +51,7 @@ class Outcome:
 def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
     """The linked and checked API of a package's sources."""
     from kubewright.ir.check import check
+    from kubewright.ir.check_rules import check_rules
     from kubewright.ir.link import link
     from kubewright.source import reading
 

@@ -470,7 +470,10 @@ TYPES: dict[str, Type] = {
         {"count": NUMBER, "lastObservedTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime")},
     ),
     "io.k8s.api.core.v1.EventSource": Struct({"component": STRING, "host": STRING}),
-    "io.k8s.api.core.v1.EvictionResponder": Struct({"name": STRING, "priority": NUMBER}, atomic=True),
+    "io.k8s.api.core.v1.EvictionResponder": Struct(
+        {"name": Field(STRING, default=""), "priority": NUMBER},
+        atomic=True,
+    ),
     "io.k8s.api.core.v1.ExecAction": Struct({"command": ListOf(STRING)}),
     "io.k8s.api.core.v1.FCVolumeSource": Struct(
         {
@@ -682,11 +685,11 @@ TYPES: dict[str, Type] = {
         },
     ),
     "io.k8s.api.core.v1.NodeAllocatableMappedResources": Struct(
-        {"name": STRING, "quantity": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity")},
+        {"name": Field(STRING, default=""), "quantity": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity")},
     ),
     "io.k8s.api.core.v1.NodeAllocatableOverheadResources": Struct(
         {
-            "name": STRING,
+            "name": Field(STRING, default=""),
             "perContainer": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
             "perPod": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
         },
@@ -1238,7 +1241,7 @@ TYPES: dict[str, Type] = {
                 merge_key="status",
             ),
             "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "name": STRING,
+            "name": Field(STRING, default=""),
         },
     ),
     "io.k8s.api.core.v1.PortStatus": Struct({"error": STRING, "port": NUMBER, "protocol": STRING}),
@@ -1686,7 +1689,7 @@ TYPES: dict[str, Type] = {
     ),
     "io.k8s.api.core.v1.VolumeDevice": Struct({"devicePath": Field(STRING, default=""), "name": STRING}),
     "io.k8s.api.core.v1.VolumeHealthCondition": Struct(
-        {"message": STRING, "reason": STRING, "status": STRING},
+        {"message": STRING, "reason": Field(STRING, default=""), "status": Field(STRING, default="")},
     ),
     "io.k8s.api.core.v1.VolumeHealthStatus": Struct(
         {

@@ -92,19 +92,22 @@ TYPES: dict[str, Type] = {
     "io.k8s.api.lifecycle.v1alpha1.EvictionTarget": Struct(
         {"pod": Ref("io.k8s.api.lifecycle.v1alpha1.EvictionPodReference")},
     ),
-    "io.k8s.api.lifecycle.v1alpha1.Requester": Struct({"intent": STRING, "name": STRING}, atomic=True),
+    "io.k8s.api.lifecycle.v1alpha1.Requester": Struct(
+        {"intent": STRING, "name": Field(STRING, default="")},
+        atomic=True,
+    ),
     "io.k8s.api.lifecycle.v1alpha1.ResponderStatus": Struct(
         {
             "completionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
             "expectedCompletionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
             "heartbeatTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
             "message": STRING,
-            "name": STRING,
+            "name": Field(STRING, default=""),
             "startTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
         },
     ),
     "io.k8s.api.lifecycle.v1alpha1.TargetResponder": Struct(
-        {"name": STRING, "priority": NUMBER, "state": STRING},
+        {"name": Field(STRING, default=""), "priority": NUMBER, "state": STRING},
         atomic=True,
     ),
 }

@@ -73,7 +73,7 @@ TYPES: dict[str, Type] = {
                 ("name",),
             ),
             "disruptionMode": Ref("io.k8s.api.scheduling.v1alpha3.CompositeDisruptionMode"),
-            "name": STRING,
+            "name": Field(STRING, default=""),
             "podGroupTemplates": ListOf(
                 Ref("io.k8s.api.scheduling.v1alpha3.PodGroupTemplate"),
                 MAP,
@@ -113,10 +113,10 @@ TYPES: dict[str, Type] = {
         },
     ),
     "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaim": Struct(
-        {"name": STRING, "resourceClaimName": STRING, "resourceClaimTemplateName": STRING},
+        {"name": Field(STRING, default=""), "resourceClaimName": STRING, "resourceClaimTemplateName": STRING},
     ),
     "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaimStatus": Struct(
-        {"name": STRING, "resourceClaimName": STRING},
+        {"name": Field(STRING, default=""), "resourceClaimName": STRING},
     ),
     "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingConstraints": Struct(
         {"topology": ListOf(Ref("io.k8s.api.scheduling.v1alpha3.TopologyConstraint"))},
@@ -161,7 +161,7 @@ TYPES: dict[str, Type] = {
     "io.k8s.api.scheduling.v1alpha3.PodGroupTemplate": Struct(
         {
             "disruptionMode": Ref("io.k8s.api.scheduling.v1alpha3.DisruptionMode"),
-            "name": STRING,
+            "name": Field(STRING, default=""),
             "preemptionPolicy": STRING,
             "priority": NUMBER,
             "priorityClassName": STRING,
@@ -206,7 +206,7 @@ TYPES: dict[str, Type] = {
     ),
     "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupGangSchedulingPolicy": Struct({"minCount": NUMBER}),
     "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupResourceClaim": Struct(
-        {"name": STRING, "resourceClaimName": STRING, "resourceClaimTemplateName": STRING},
+        {"name": Field(STRING, default=""), "resourceClaimName": STRING, "resourceClaimTemplateName": STRING},
     ),
     "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingConstraints": Struct(
         {"topology": ListOf(Ref("io.k8s.api.scheduling.v1alpha3.TopologyConstraint"))},

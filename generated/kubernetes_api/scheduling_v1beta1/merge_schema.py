@@ -33,7 +33,7 @@ TYPES: dict[str, Type] = {
                 ("name",),
             ),
             "disruptionMode": Ref("io.k8s.api.scheduling.v1beta1.CompositeDisruptionMode"),
-            "name": STRING,
+            "name": Field(STRING, default=""),
             "podGroupTemplates": ListOf(
                 Ref("io.k8s.api.scheduling.v1beta1.PodGroupTemplate"),
                 MAP,
@@ -73,10 +73,10 @@ TYPES: dict[str, Type] = {
         },
     ),
     "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaim": Struct(
-        {"name": STRING, "resourceClaimName": STRING, "resourceClaimTemplateName": STRING},
+        {"name": Field(STRING, default=""), "resourceClaimName": STRING, "resourceClaimTemplateName": STRING},
     ),
     "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaimStatus": Struct(
-        {"name": STRING, "resourceClaimName": STRING},
+        {"name": Field(STRING, default=""), "resourceClaimName": STRING},
     ),
     "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingConstraints": Struct(
         {"topology": ListOf(Ref("io.k8s.api.scheduling.v1beta1.TopologyConstraint"))},
@@ -121,7 +121,7 @@ TYPES: dict[str, Type] = {
     "io.k8s.api.scheduling.v1beta1.PodGroupTemplate": Struct(
         {
             "disruptionMode": Ref("io.k8s.api.scheduling.v1beta1.DisruptionMode"),
-            "name": STRING,
+            "name": Field(STRING, default=""),
             "preemptionPolicy": STRING,
             "priority": NUMBER,
             "priorityClassName": STRING,

@@ -133,7 +133,10 @@ TYPES: dict[str, Type] = {
         },
     ),
     "io.k8s.api.storage.v1.StorageHealth": Struct(
-        {"healthConditions": ListOf(Ref("io.k8s.api.storage.v1.StorageHealthCondition")), "name": STRING},
+        {
+            "healthConditions": ListOf(Ref("io.k8s.api.storage.v1.StorageHealthCondition")),
+            "name": Field(STRING, default=""),
+        },
     ),
     "io.k8s.api.storage.v1.StorageHealthCondition": Struct(
         {

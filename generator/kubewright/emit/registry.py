@@ -22,6 +22,7 @@ EMITTERS = {
     "definitions": "kubewright.emit.definitions",
     "defaults": "kubewright.emit.defaults",
     "validation": "kubewright.emit.validation",
+    "conversion": "kubewright.emit.conversion",
     "strategies": "kubewright.emit.strategies",
     "zero_values": "kubewright.emit.zero_values",
     "apply": "kubewright.emit.apply",

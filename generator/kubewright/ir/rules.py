@@ -124,3 +124,43 @@ class TypeChecks:
     on_update: tuple[CheckRule, ...] = ()
     skipped: tuple[str, ...] = ()
     location: Location = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionRule:
+    """One line of a conversions file, seen from the spoke.
+
+    ``action`` is ``move`` (with ``values`` words are mapped too), ``wrap`` (a value becomes the first item of a
+    list), ``split`` and ``join`` (one string, several), ``default`` (missing means ``spoke_value`` in the spoke,
+    ``hub_value`` in the hub), ``constant`` (the hub has a field that is always so), ``keep`` (no place in the other
+    version: the value waits in an annotation), ``lose`` (no place, and gone for the reason given) or ``call`` (a
+    function of ``apimachinery.rules.converters`` decides; it answers for ``covers``).
+    """
+
+    action: str
+    spoke: tuple[Path, ...]
+    hub: tuple[Path, ...]
+    location: Location = field(compare=False)
+    separator: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+    spoke_value: Json | Absent = ABSENT
+    hub_value: Json | Absent = ABSENT
+    function: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """How one kind of a spoke version becomes that of the hub and back. ``annotate`` false: as Kubernetes itself
+    converts its built-in kinds, nothing is kept beside what the rules keep. ``notes`` tell what a person who
+    moves manifests must know."""
+
+    hub_kind: str
+    hub: str
+    spoke_kind: str
+    spoke: str
+    rules: tuple[ConversionRule, ...]
+    location: Location = field(compare=False)
+    annotate: bool = True
+    notes: tuple[str, ...] = ()
+    removed_in: str = ""

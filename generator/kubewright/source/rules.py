@@ -36,11 +36,14 @@ _SOURCES = ("value", "copy", "text", "collect")
 
 def read_rules(folder: FilePath, diagnostics: Diagnostics) -> tuple[tuple[str, Json], ...]:
     """All rule files below ``folder``: the name of each folder (or of ``zero_values.yaml``) → what was read."""
+    from kubewright.source.conversions import read_conversions
+
     readers: dict[str, Callable[[Document, Diagnostics], tuple[Any, ...]]] = {
         "defaults": read_default_rules,
         "strategies": read_strategies,
         "zero_values": read_zero_values,
         "validation": read_validation,
+        "conversions": read_conversions,
     }
     found: list[tuple[str, Json]] = []
     for name, read in readers.items():

@@ -1,0 +1,144 @@
+"""Checks declared rules against the linked API: what they speak of is there, and no conversion loses unsaid.
+
+Codes K167-K169 (rules that speak of nothing) and K175-K177 (conversions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.api import Api
+from kubewright.ir.paths import Items, Key, Path, Step, Values
+from kubewright.ir.rules import Conversion, ConversionRule
+from kubewright.ir.shape import shape_of
+from kubewright.ir.types import Definition, EmbeddedObject, ListOf, MapOf, RawJson, Ref, Struct, Type
+from kubewright.location import Location
+
+
+def check_rules(api: Api, diagnostics: Diagnostics) -> None:
+    """Adds a diagnostic for every rule that cannot be right."""
+    table = {definition.name: definition for definition in api.definitions}
+    named = {(d.group, d.version, d.name.rpartition(".")[2]): d for d in api.definitions}
+    _check_types(api, table, named, diagnostics)
+    for conversion in api.fact("conversions") or ():
+        _check_conversion(conversion, table, named, diagnostics)
+
+
+def _check_types(
+    api: Api,
+    table: Mapping[str, Definition],
+    named: Mapping[tuple[str, str, str], Definition],
+    diagnostics: Diagnostics,
+) -> None:
+    """Types exist in one version at least of those a file names; paths exist in the versions that have the type."""
+    known = {(d.group, d.version) for d in api.definitions}
+    found: dict[tuple[Location, str], bool] = {}
+    for fact in ("defaults", "validation"):
+        for entry in api.fact(fact) or ():
+            definition = named.get((entry.group, entry.version, entry.type_name))
+            spot = (entry.location, entry.type_name)
+            if (entry.group, entry.version) in known:
+                found[spot] = found.get(spot, False) or definition is not None
+            if definition is None:
+                continue
+            rules = entry.rules if fact == "defaults" else (*entry.checks, *entry.on_create, *entry.on_update)
+            for rule in rules:
+                if not _exists(definition.value.type, rule.target.steps, table):
+                    diagnostics.error(
+                        "K168",
+                        f"{entry.type_name} has no {rule.target.text!r}",
+                        rule.location,
+                        "the path of a rule must exist in the type it stands under",
+                    )
+    for (location, name), is_there in found.items():
+        if not is_there:
+            diagnostics.error(
+                "K167",
+                f"no type is called {name!r} in this version",
+                location,
+                "correct the name, or remove the rules",
+            )
+
+
+def _exists(node: Type, steps: Sequence[Step], table: Mapping[str, Definition]) -> bool:
+    for step in steps:
+        while isinstance(node, Ref) and node.name in table:
+            node = table[node.name].value.type
+        if isinstance(node, EmbeddedObject):
+            node = node.body
+        if isinstance(node, RawJson | Ref):
+            return True
+        if isinstance(step, Key) and isinstance(node, Struct):
+            member = next((m for m in node.fields if m.wire_name == step.name), None)
+            if member is None:
+                return node.preserve_unknown or node.extra is not None
+            node = member.value.type
+        elif (isinstance(step, Key | Values)) and isinstance(node, MapOf):
+            node = node.values.type
+        elif isinstance(step, Items) and isinstance(node, ListOf):
+            node = node.items.type
+        else:
+            return False
+    return True
+
+
+def _check_conversion(
+    conversion: Conversion,
+    table: Mapping[str, Definition],
+    named: Mapping[tuple[str, str, str], Definition],
+    diagnostics: Diagnostics,
+) -> None:
+    """Nothing of either version is lost unsaid. A version that the API does not define cannot be looked at."""
+    hub = named.get((*_split(conversion.hub), conversion.hub_kind))
+    spoke = named.get((*_split(conversion.spoke), conversion.spoke_kind))
+    if hub is None or spoke is None:
+        return
+    hub_shape, spoke_shape = shape_of(hub, table), shape_of(spoke, table)
+    for here, there, one, other, forward in (
+        (spoke_shape, hub_shape, conversion.spoke, conversion.hub, True),
+        (hub_shape, spoke_shape, conversion.hub, conversion.spoke, False),
+    ):
+        for path, kind in here.items():
+            target = _destination(path, conversion.rules, forward)
+            if target is None:
+                continue
+            if target not in there:
+                diagnostics.error(
+                    "K175",
+                    f"{conversion.hub_kind}: {path} of {one} has no place in {other}, and no rule speaks of it",
+                    conversion.location,
+                    "add a rule: move it, `keep` it in an annotation, or `lose` it with the reason",
+                )
+            elif there[target] != kind:
+                diagnostics.error(
+                    "K176",
+                    f"{conversion.hub_kind}: {path} of {one} is {kind}, {target} of {other} is {there[target]}",
+                    conversion.location,
+                    "add a rule that makes one of the other",
+                )
+
+
+def _split(api_version: str) -> tuple[str, str]:
+    group, _, version = api_version.rpartition("/")
+    return group, version
+
+
+def _destination(path: str, rules: Iterable[ConversionRule], forward: bool) -> str | None:
+    """Where the value at ``path`` goes, in words of the other version; ``None`` where a rule answers for it."""
+    for rule in rules:
+        here, there = (rule.spoke, rule.hub) if forward else (rule.hub, rule.spoke)
+        for source in here:
+            if not _covers(source, path):
+                continue
+            if rule.action == "move":
+                return there[0].text + path[len(source.text) :]
+            if rule.action != "default":
+                return None
+    return path
+
+
+def _covers(source: Path, path: str) -> bool:
+    if source.text == path:
+        return True
+    return path.startswith(source.text) and path[len(source.text)] in ".[{"

@@ -1,0 +1,152 @@
+"""Reads conversion files: how the versions of a kind become each other. Codes K170-K174 are of this file."""
+
+from __future__ import annotations
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.paths import Items, Path
+from kubewright.ir.rules import Conversion, ConversionRule
+from kubewright.ir.types import ABSENT, Json
+from kubewright.location import Document, escape_pointer
+from kubewright.source.rules import RuleReader
+
+_WORDS: dict[str, frozenset[str]] = {
+    "move": frozenset({"to", "values"}),
+    "wrap": frozenset({"to"}),
+    "split": frozenset({"to", "separator"}),
+    "join": frozenset({"to", "separator"}),
+    "default": frozenset({"to", "spoke", "hub"}),
+    "constant": frozenset({"value"}),
+    "keep": frozenset({"of"}),
+    "lose": frozenset({"of", "why"}),
+    "call": frozenset({"spoke", "hub"}),
+}
+
+
+def read_conversions(document: Document, diagnostics: Diagnostics) -> tuple[Conversion, ...]:
+    """The conversions of one file: those of one kind, or of several under ``kinds``."""
+    reader = _Reader(document, diagnostics)
+    top = reader.mapping(document.value, "")
+    entries = [("", top)]
+    if "kinds" in top:
+        reader.only(top, {"kinds"}, "")
+        entries = [
+            (f"/kinds/{index}", reader.mapping(entry, f"/kinds/{index}"))
+            for index, entry in enumerate(reader.list_of(top["kinds"], "/kinds"))
+        ]
+    found: list[Conversion] = []
+    for pointer, entry in entries:
+        reader.only(entry, {"kind", "hub", "spokes"}, pointer)
+        kind, hub = entry.get("kind"), entry.get("hub")
+        if not isinstance(kind, str) or not isinstance(hub, str):
+            reader.error("K170", "a conversion says its kind and its hub", pointer, "such as `hub: apps/v1`")
+            continue
+        for name, body in reader.mapping(entry.get("spokes"), f"{pointer}/spokes").items():
+            place = f"{pointer}/spokes/{escape_pointer(name)}"
+            spokes = name.replace(" ", "").split(",")
+            found += [reader.spoke(kind, hub, spoke, body, place) for spoke in spokes]
+    return tuple(found)
+
+
+class _Reader(RuleReader):
+    """Takes conversion files apart."""
+
+    def spoke(self, kind: str, hub: str, spoke: str, body: Json, pointer: str) -> Conversion:
+        """The conversion of one spoke; ``body`` is its rules, or an object with them."""
+        fields = body if isinstance(body, dict) else {"rules": body}
+        self.only(fields, {"rules", "notes", "annotate", "kind", "removed"}, pointer)
+        lines = self.list_of(fields.get("rules") or [], pointer)
+        place = f"{pointer}/rules" if fields is body else pointer
+        rules = [self.rule(line, f"{place}/{index}") for index, line in enumerate(lines)]
+        notes = self.list_of(fields.get("notes") or [], f"{pointer}/notes")
+        return Conversion(
+            hub_kind=kind,
+            hub=hub,
+            spoke_kind=str(fields.get("kind", kind)),
+            spoke=spoke,
+            rules=tuple(rule for rule in rules if rule is not None),
+            annotate=bool(fields.get("annotate", True)),
+            notes=tuple(str(note) for note in notes),
+            removed_in=str(fields.get("removed", "")),
+            location=self.document.at(pointer),
+        )
+
+    def rule(self, line: Json, pointer: str) -> ConversionRule | None:
+        """One rule."""
+        fields = self.mapping(line, pointer)
+        action = next((word for word in _WORDS if word in fields), "")
+        if not action:
+            self.error(
+                "K171", "a conversion rule is one of " + ", ".join(_WORDS), pointer, "see docs/rules.md"
+            )
+            return None
+        self.only(fields, _WORDS[action] | {action}, pointer)
+        here, there = self.paths(fields[action], pointer), self.paths(fields.get("to", []), pointer)
+        if action == "call":
+            return ConversionRule(
+                action="call",
+                spoke=self.paths(fields.get("spoke", []), pointer),
+                hub=self.paths(fields.get("hub", []), pointer),
+                function=str(fields["call"]),
+                location=self.document.at(pointer),
+            )
+        if action in ("keep", "lose"):
+            return self._unplaced(action, fields, here, pointer)
+        if action == "constant":
+            if "value" not in fields:
+                self.error("K172", "'constant' needs the value", pointer)
+                return None
+            here, there = (), here
+        wanted = {"split": (1, 2), "join": (2, 1), "constant": (0, 1)}.get(action, (1, 1))
+        if action == "default" and not there:
+            there = here
+        if action in ("split", "join") and not isinstance(fields.get("separator"), str):
+            self.error("K172", f"{action!r} needs a separator", pointer)
+            return None
+        if (min(len(here), 2), min(len(there), 2)) != wanted:
+            self.error("K172", f"{action!r} leads from {wanted[0]} to {wanted[1]} paths", pointer)
+            return None
+        if action == "wrap" and not any(isinstance(step, Items) for step in there[0].steps):
+            self.error("K172", "'wrap' leads to an item of a list, such as `spec.stores[*].name`", pointer)
+            return None
+        values = self.mapping(fields.get("values", {}), f"{pointer}/values")
+        if len(set(values.values())) != len(values):
+            self.error(
+                "K173",
+                "two words of one version become the same word of the other",
+                f"{pointer}/values",
+                "map each to a word of its own; the way back must be told from it",
+            )
+        return ConversionRule(
+            action=action,
+            spoke=here,
+            hub=there,
+            separator=str(fields.get("separator", "")),
+            values=tuple((str(key), str(value)) for key, value in values.items()),
+            spoke_value=fields.get("spoke", ABSENT),
+            hub_value=fields.get("value" if action == "constant" else "hub", ABSENT),
+            location=self.document.at(pointer),
+        )
+
+    def _unplaced(
+        self, action: str, fields: dict[str, Json] | Json, here: tuple[Path, ...], pointer: str
+    ) -> ConversionRule | None:
+        side = fields.get("of")
+        if side not in ("hub", "spoke"):
+            self.error("K172", f"{action!r} says of which version: `of: hub` or `of: spoke`", pointer)
+            return None
+        if action == "lose" and not fields.get("why"):
+            self.error("K174", "a loss is declared with its reason", pointer, "add `why:`")
+            return None
+        return ConversionRule(
+            action=action,
+            spoke=here if side == "spoke" else (),
+            hub=here if side == "hub" else (),
+            reason=str(fields.get("why", "")),
+            location=self.document.at(pointer),
+        )
+
+    def paths(self, value: Json, pointer: str) -> tuple[Path, ...]:
+        """One path, or several."""
+        texts = value if isinstance(value, list) else [value]
+        found = [self.path(text, pointer) for text in texts]
+        return tuple(path for path in found if path is not None)
