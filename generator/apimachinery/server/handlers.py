@@ -173,7 +173,7 @@ class Handlers:
         if route.subresource or not served.prefix:
             return await answer_virtual(self, request, route, served)
         options = read_write_options(request, "CreateOptions")
-        place = Place(served, route.namespace, "", options, warnings=list(served.warnings))
+        place = Place(served, route.namespace, "", options, "", list(served.warnings), request.user)
         view = self._view(request, served, of_list=False)
         obj, duplicates = read_body(request, CODECS, served, self._is_kind)
         bring_into_form(obj, served, options.validation, duplicates, place.warnings)

@@ -94,7 +94,10 @@ class Served:
         self.fresh_since = fresh_since
         self.warnings = warnings
         self.terminating = terminating
-        self.opening = encode({"kind": self.kind, "apiVersion": self.api_version})[:-1]
+        names = {"kind": self.kind, "apiVersion": self.api_version}
+        if not typed:
+            names = {"apiVersion": self.api_version, "kind": self.kind}
+        self.opening = encode(names)[:-1]
         self.views: dict[str, Any] = {}
         self._compile = compile
         self._ownership: dict[str, FieldOwnership] = {}

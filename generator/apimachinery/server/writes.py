@@ -35,6 +35,7 @@ from apimachinery.meta.object_meta import validate_object_meta, validate_object_
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.admission import Admission, Operation
 from apimachinery.server.hooks import Json
+from apimachinery.server.http import User
 from apimachinery.server.options import WriteOptions
 from apimachinery.server.rules import check_object
 from apimachinery.server.served import Served
@@ -69,6 +70,7 @@ class Place:
     options: WriteOptions
     subresource: str = ""
     warnings: list[str] = field(default_factory=list)
+    user: User | None = None
 
     @property
     def key(self) -> str:
@@ -135,6 +137,8 @@ class Writer:
                 obj.pop("status", None)
         if strategy.generation is not None:
             metadata["generation"] = 1
+        if strategy.requester and place.user is not None:
+            name_requester(obj, place.user)
         for prepare in (strategy.prepare_create, hooks.prepare_create):
             if prepare is not None:
                 prepare(obj)
@@ -164,7 +168,7 @@ class Writer:
             if self.current(place) is not None:
                 raise KeyExists(key)
             return Record(key, 0, 0, encode(self._stored(place.served, obj)))
-        return await self._storage.create(key, sealed(self._stored(place.served, obj)))
+        return await self._storage.create(key, self._sealed(place.served, obj))
 
     def _taken(self, place: Place, prefix: str) -> ApiError:
         served = place.served
@@ -330,37 +334,84 @@ class Writer:
             return record
         if place.options.dry_run:
             return self.unstored(place, record, new)
-        return await self._storage.update(record.key, record.revision, sealed(self._stored(served, new)))
+        return await self._storage.update(record.key, record.revision, self._sealed(served, new))
 
     async def remove(self, place: Place, record: Record, last: Json) -> Record:
         """Ends an object; ``last`` is what its DELETED event shows. Raises KeyNotFound, RevisionConflict."""
         return await self._storage.delete(
-            record.key, record.revision, sealed(self._stored(place.served, last))
+            record.key, record.revision, self._sealed(place.served, last)
         )
 
     async def replace(self, place: Place, record: Record, new: Json) -> Record:
         """Writes an object as it is, without any rule. Raises KeyNotFound, RevisionConflict."""
         return await self._storage.update(
-            record.key, record.revision, sealed(self._stored(place.served, new))
+            record.key, record.revision, self._sealed(place.served, new)
         )
 
     def unstored(self, place: Place, record: Record, obj: Json) -> Record:
         """A record of an object that is not written: what a dry run or a finished deletion shows."""
         return Record(record.key, record.revision, record.created, encode(self._stored(place.served, obj)))
 
+    def _sealed(self, served: Served, obj: Json) -> Value:
+        """What storage gets."""
+        marked = {**obj, "metadata": {**obj["metadata"], "resourceVersion": REVISION_MARK}}
+        return Value.cut(encode(self._stored(served, marked)))
+
     def _stored(self, served: Served, obj: Json) -> Json:
         """The object at the storage version, kind and apiVersion first; leaves ``obj`` as it is."""
-        kind_first = {"kind": served.kind, "apiVersion": served.api_version, **obj}
-        if served.to_storage is None:
-            return kind_first
-        stored = served.to_storage(msgspec.json.decode(encode(kind_first)))
-        return {"kind": stored["kind"], "apiVersion": stored["apiVersion"], **stored}
+        stored = {"kind": served.kind, "apiVersion": served.api_version, **obj}
+        if served.to_storage is not None:
+            stored = served.to_storage(msgspec.json.decode(encode(stored)))
+        return in_order(stored, typed=served.typed)
 
 
-def sealed(obj: Json) -> Value:
-    """An object's bytes with room for its revision."""
-    metadata = {**obj["metadata"], "resourceVersion": REVISION_MARK}
-    return Value.cut(encode({**obj, "metadata": metadata}))
+_METADATA_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
+
+def name_requester(obj: Json, user: User) -> None:
+    """Writes who asks into ``spec``."""
+    spec = obj.setdefault("spec", {})
+    for key in ("username", "uid", "groups", "extra"):
+        spec.pop(key, None)
+    spec["username"] = user.name
+    if user.uid:
+        spec["uid"] = user.uid
+    if user.groups:
+        spec["groups"] = list(user.groups)
+    if user.extra:
+        spec["extra"] = {key: list(values) for key, values in user.extra}
+
+
+def in_order(obj: Json, *, typed: bool) -> Json:
+    """An object with its keys as kube-apiserver writes them: of built-in kinds in the order of the type, of custom
+    resources by name; kind and apiVersion come first in both."""
+    metadata = obj["metadata"]
+    if typed:
+        ordered = {key: metadata[key] for key in _METADATA_ORDER if key in metadata}
+        return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": ordered, **_rest(obj)}
+    ordered = {key: metadata[key] for key in sorted(metadata)}
+    rest = {**_rest(obj), "metadata": ordered}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **{key: rest[key] for key in sorted(rest)}}
+
+
+def _rest(obj: Json) -> Json:
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
 
 
 def metadata_of(obj: Json) -> Json:

@@ -63,6 +63,16 @@ class _Object(msgspec.Struct):
 _read = msgspec.json.Decoder(_Object).decode
 
 
+def _blocks(metadata: _Metadata, uid: str) -> bool:
+    return any(o.uid == uid and o.blockOwnerDeletion for o in metadata.ownerReferences or ())
+
+
+def _unblocked(obj: Json) -> Json:
+    for owner in obj["metadata"].get("ownerReferences") or []:
+        owner.pop("blockOwnerDeletion", None)
+    return obj
+
+
 class Node:
     """One object of the graph."""
 
@@ -183,6 +193,12 @@ class GarbageCollector:
         if node.metadata.ownerReferences and node.metadata.deletionTimestamp is None:
             await self._weigh(node)
 
+    def _is_known(self, owner: _Owner) -> bool:
+        if owner.uid in self._nodes:
+            return True
+        group, _, version = owner.apiVersion.rpartition("/")
+        return any(s.group == group and s.version == version and s.kind == owner.kind for s in self._catalog)
+
     def _is_alive(self, owner: _Owner, node: Node) -> bool:
         found = self._nodes.get(owner.uid)
         if found is None or found.metadata.name != owner.name or found.kind != owner.kind:
@@ -199,26 +215,28 @@ class GarbageCollector:
 
     async def _weigh(self, node: Node) -> None:
         owners = node.metadata.ownerReferences or []
+        if not all(self._is_known(owner) for owner in owners):
+            # Of a kind that nobody serves it cannot be said that it is gone.
+            return
         alive = [owner for owner in owners if self._is_alive(owner, node)]
         staying = [owner for owner in alive if not self._waits_for_dependents(owner)]
         if staying:
             if len(staying) < len(owners):
                 await self._forget(node, {owner.uid for owner in owners} - {owner.uid for owner in staying})
             return
-        has_blocked = any(
-            (self._nodes[uid].metadata.ownerReferences or ())
-            for uid in self._dependents.get(self._uid(node), ())
-        )
-        policy = "Foreground" if alive and has_blocked else "Background"
+        dependents = [
+            self._nodes[uid] for uid in self._dependents.get(node.metadata.uid, ()) if uid in self._nodes
+        ]
+        if alive and any(FOREGROUND in (d.metadata.finalizers or ()) for d in dependents):
+            # Each waits for the other: this one stops to hold its owners.
+            await self._change(node, _unblocked)
+        policy = "Foreground" if alive and dependents else "Background"
         finalizers = node.metadata.finalizers or []
         if ORPHAN in finalizers:
             policy = "Orphan"
         elif FOREGROUND in finalizers:
             policy = "Foreground"
         await self._delete(node, policy)
-
-    def _uid(self, node: Node) -> str:
-        return node.metadata.uid
 
     async def _delete(self, node: Node, policy: str) -> None:
         served = self._served(node)
@@ -229,16 +247,13 @@ class GarbageCollector:
             await self._deleter.delete(place, DeleteOptions(policy=policy, uid=node.metadata.uid))
 
     async def _foreground(self, node: Node) -> None:
-        blocking = False
-        for uid in list(self._dependents.get(node.metadata.uid, ())):
-            dependent = self._nodes.get(uid)
-            if dependent is None:
-                continue
-            owners = dependent.metadata.ownerReferences or []
-            if any(o.uid == node.metadata.uid and o.blockOwnerDeletion for o in owners):
-                blocking = True
-            self._due[uid] = None
-        if not blocking:
+        uid = node.metadata.uid
+        for dependent in list(self._dependents.get(uid, ())):
+            found = self._nodes.get(dependent)
+            if found is not None and found.metadata.deletionTimestamp is None:
+                await self._weigh(found)
+        left = [self._nodes[each] for each in self._dependents.get(uid, ()) if each in self._nodes]
+        if not any(_blocks(dependent.metadata, uid) for dependent in left):
             await self._without_finalizer(node, FOREGROUND)
 
     async def _orphan(self, node: Node) -> None:

@@ -100,9 +100,9 @@ class NamespaceController:
         if served is None or current is None:
             return
         place = Place(served, "", record.key.removeprefix(NAMESPACES), WriteOptions(manager=MANAGER))
+        place.subresource = "status"
+        await self._writer.update(place, lambda obj: _with_conditions(obj, remaining, finalizers))
         if remaining:
-            place.subresource = "status"
-            await self._writer.update(place, lambda obj: _with_conditions(obj, remaining, finalizers))
             return
         place.subresource = "finalize"
         await self._writer.update(place, _finalized)
