@@ -254,6 +254,7 @@ def served_versions(crd: Json, revision: int, terminating: bool) -> list[Served]
                 fresh_since=revision,
                 warnings=_warnings(crd, version),
                 terminating=terminating,
+                described=schemas[api_version],
             )
         )
     return found

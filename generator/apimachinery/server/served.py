@@ -54,7 +54,8 @@ class Served:
 
     ``typed`` says whether it is built in: decoded as typed structs are. ``prefix`` is where its objects are stored,
     ``registry`` what messages call that place. ``fresh_since`` is the revision from which on stored objects were
-    written through this very schema; older ones are brought into form when read.
+    written through this very schema; older ones are brought into form when read. ``described`` is a custom
+    resource's schema.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Served:
         fresh_since: int = 0,
         warnings: tuple[str, ...] = (),
         terminating: bool = False,
+        described: Json | None = None,
     ) -> None:
         self.resource = resource
         self.group, self.version, self.kind = resource.group, resource.version, resource.kind
@@ -94,6 +96,7 @@ class Served:
         self.fresh_since = fresh_since
         self.warnings = warnings
         self.terminating = terminating
+        self.described = described
         names = {"kind": self.kind, "apiVersion": self.api_version}
         if not typed:
             names = {"apiVersion": self.api_version, "kind": self.kind}

@@ -338,15 +338,11 @@ class Writer:
 
     async def remove(self, place: Place, record: Record, last: Json) -> Record:
         """Ends an object; ``last`` is what its DELETED event shows. Raises KeyNotFound, RevisionConflict."""
-        return await self._storage.delete(
-            record.key, record.revision, self._sealed(place.served, last)
-        )
+        return await self._storage.delete(record.key, record.revision, self._sealed(place.served, last))
 
     async def replace(self, place: Place, record: Record, new: Json) -> Record:
         """Writes an object as it is, without any rule. Raises KeyNotFound, RevisionConflict."""
-        return await self._storage.update(
-            record.key, record.revision, self._sealed(place.served, new)
-        )
+        return await self._storage.update(record.key, record.revision, self._sealed(place.served, new))
 
     def unstored(self, place: Place, record: Record, obj: Json) -> Record:
         """A record of an object that is not written: what a dry run or a finished deletion shows."""
