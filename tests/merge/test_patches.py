@@ -1,0 +1,93 @@
+"""JSON patch and JSON merge patch."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from apimachinery.merge import json_patch, merge_patch
+from apimachinery.merge.errors import MergeError
+
+CASES = yaml.safe_load((Path(__file__).parent / "stories/json_patch.yaml").read_text())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_json_patch(case: dict[str, Any]) -> None:
+    given = copy.deepcopy(case)
+    if "result" in case:
+        assert json_patch.apply(case["document"], case["patch"]) == case["result"]
+    else:
+        with pytest.raises(MergeError) as refused:
+            json_patch.apply(case["document"], case["patch"])
+        error = refused.value
+        if "detail" in case:
+            assert isinstance(error, json_patch.JsonPatchFailed)
+            assert error.detail == case["detail"]
+            assert (error.code, error.reason) == (422, "Invalid")
+            assert error.message == "the server rejected our request due to an error in our request"
+        else:
+            assert (error.code, error.message) == (case["code"], case["message"])
+    assert case == given, "an argument was changed"
+
+
+def test_ten_thousand_operations_and_no_more() -> None:
+    operations = [{"op": "test", "path": "/a", "value": 1}] * 10_000
+    assert json_patch.apply({"a": 1}, operations) == {"a": 1}
+    with pytest.raises(MergeError) as refused:
+        json_patch.apply({"a": 1}, [*operations, operations[0]])
+    assert (refused.value.code, refused.value.reason) == (413, "RequestEntityTooLarge")
+    assert refused.value.message == (
+        "Request entity is too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
+    )
+
+
+def test_copies_cannot_double_a_document_without_end() -> None:
+    double = [{"op": "copy", "from": "/a", "path": f"/a/{i}"} for i in range(64)]
+    with pytest.raises(json_patch.JsonPatchFailed, match="rejected") as refused:
+        json_patch.apply({"a": {}}, double)
+    assert "copies of more than" in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("document", "patch", "result"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_merge_patch(document: Any, patch: Any, result: Any) -> None:
+    """After the examples of RFC 7386."""
+    assert merge_patch.apply(document, patch) == result
+
+
+@pytest.mark.parametrize("patch", [[], "text", 1, True])
+def test_a_merge_patch_is_an_object(patch: Any) -> None:
+    with pytest.raises(MergeError, match="cannot unmarshal") as refused:
+        merge_patch.apply({}, patch)
+    assert refused.value.code == 400
+
+
+@pytest.mark.parametrize(
+    ("original", "modified", "current", "patch"),
+    [
+        ({}, {"a": 1}, {}, {"a": 1}),
+        ({"a": 1}, {}, {"a": 1, "b": 2}, {"a": None}),
+        ({"a": 1}, {"a": 2}, {"a": 3}, {"a": 2}),
+        ({"o": {"a": 1}}, {"o": {"b": 1}}, {"o": {"a": 1, "c": 1}}, {"o": {"a": None, "b": 1}}),
+        ({"a": 1}, {"a": 1}, {"a": 1, "theirs": 1}, {}),
+        ({"a": 1}, {"a": 1}, {}, {"a": 1}),
+    ],
+)
+def test_three_way_merge_patch(original: Any, modified: Any, current: Any, patch: Any) -> None:
+    assert merge_patch.create_three_way(original, modified, current) == patch
