@@ -177,7 +177,7 @@ TYPES: dict[str, Type] = {
         {
             "apiVersion": STRING,
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
             "items": ListOf(Ref("dev.kubewright.backup.v1.BackupSchedule")),
         },
     ),
@@ -223,7 +223,7 @@ TYPES: dict[str, Type] = {
         {
             "apiVersion": STRING,
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
             "items": ListOf(Ref("dev.kubewright.backup.v1.BackupStore")),
         },
     ),
@@ -273,7 +273,7 @@ TYPES: dict[str, Type] = {
         {
             "apiVersion": STRING,
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
             "items": ListOf(Ref("dev.kubewright.backup.v1.Restore")),
         },
     ),

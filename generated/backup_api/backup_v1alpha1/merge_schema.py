@@ -76,7 +76,7 @@ TYPES: dict[str, Type] = {
         {
             "apiVersion": STRING,
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
             "items": ListOf(Ref("dev.kubewright.backup.v1alpha1.BackupSchedule")),
         },
     ),
@@ -122,7 +122,7 @@ TYPES: dict[str, Type] = {
         {
             "apiVersion": STRING,
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
             "items": ListOf(Ref("dev.kubewright.backup.v1alpha1.BackupStore")),
         },
     ),

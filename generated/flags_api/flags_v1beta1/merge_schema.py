@@ -42,7 +42,7 @@ TYPES: dict[str, Type] = {
         {
             "apiVersion": STRING,
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
             "items": ListOf(Ref("dev.kubewright.flags.v1beta1.FeatureFlag")),
         },
     ),

@@ -83,7 +83,7 @@ TYPES: dict[str, Type] = {
         {
             "apiVersion": STRING,
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
             "status": STRING,
             "message": STRING,
             "reason": STRING,

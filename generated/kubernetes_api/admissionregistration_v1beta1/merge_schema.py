@@ -43,7 +43,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.api.admissionregistration.v1beta1.MutatingAdmissionPolicyBinding")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.api.admissionregistration.v1beta1.MutatingAdmissionPolicyBindingSpec": Struct(
@@ -58,7 +58,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.api.admissionregistration.v1beta1.MutatingAdmissionPolicy")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.api.admissionregistration.v1beta1.MutatingAdmissionPolicySpec": Struct(

@@ -28,7 +28,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceSpec": Struct(

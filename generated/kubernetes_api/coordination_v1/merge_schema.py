@@ -18,7 +18,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.api.coordination.v1.Lease")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.api.coordination.v1.LeaseSpec": Struct(

@@ -49,7 +49,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.api.apiserverinternal.v1alpha1.StorageVersion")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionSpec": MapOf(DEDUCED),

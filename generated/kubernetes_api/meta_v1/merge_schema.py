@@ -179,7 +179,7 @@ TYPES: dict[str, Type] = {
             "details": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.StatusDetails"),
             "kind": STRING,
             "message": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
             "reason": STRING,
             "status": STRING,
         },

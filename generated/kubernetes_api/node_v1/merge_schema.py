@@ -23,7 +23,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.api.node.v1.RuntimeClass")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.api.node.v1.Scheduling": Struct(

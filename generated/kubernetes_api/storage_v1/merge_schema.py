@@ -30,7 +30,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.api.storage.v1.CSIDriver")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.api.storage.v1.CSIDriverSpec": Struct(
@@ -70,7 +70,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.api.storage.v1.CSINode")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.api.storage.v1.CSINodeSpec": Struct(
@@ -107,7 +107,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.api.storage.v1.CSIStorageCapacity")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.api.storage.v1.StorageClass": Struct(
@@ -129,7 +129,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.api.storage.v1.StorageClass")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.api.storage.v1.StorageHealth": Struct(
@@ -163,7 +163,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.api.storage.v1.VolumeAttachment")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.api.storage.v1.VolumeAttachmentSource": Struct(
@@ -198,7 +198,7 @@ TYPES: dict[str, Type] = {
             "apiVersion": STRING,
             "items": ListOf(Ref("io.k8s.api.storage.v1.VolumeAttributesClass")),
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
         },
     ),
     "io.k8s.api.storage.v1.VolumeError": Struct(

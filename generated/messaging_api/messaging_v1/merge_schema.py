@@ -31,7 +31,7 @@ TYPES: dict[str, Type] = {
         {
             "apiVersion": STRING,
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
             "items": ListOf(Ref("dev.kubewright.messaging.v1.Broker")),
         },
     ),
@@ -95,7 +95,7 @@ TYPES: dict[str, Type] = {
         {
             "apiVersion": STRING,
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
             "items": ListOf(Ref("dev.kubewright.messaging.v1.Queue")),
         },
     ),
@@ -188,7 +188,7 @@ TYPES: dict[str, Type] = {
         {
             "apiVersion": STRING,
             "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
             "items": ListOf(Ref("dev.kubewright.messaging.v1.Subscription")),
         },
     ),

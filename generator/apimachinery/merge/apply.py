@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from apimachinery.merge import last_applied
-from apimachinery.merge.errors import BadPatch, Conflict, Conflicts, MergeError
+from apimachinery.merge.errors import BadPatch, Conflict, Conflicts, MergeError, refuse_deep
 from apimachinery.merge.faults import explain
 from apimachinery.merge.field_set import FieldSet, difference, from_paths, has, paths, union
 from apimachinery.merge.fields_v1 import path_text
@@ -89,6 +89,7 @@ class FieldOwnership:
         self._empty = empty or {}
         self._updater = Updater(converter or OneVersion(api_version, type), ignored or {})
 
+    @refuse_deep
     def apply(
         self, live: JsonObject | None, applied: JsonObject, manager: str, *, force: bool = False, now: str
     ) -> JsonObject:
@@ -156,7 +157,7 @@ class FieldOwnership:
             return bare
         try:
             managed = self._record(base, bare, managed, manager, now)
-        except (Misfit, MergeError):
+        except (Misfit, MergeError, RecursionError):
             return bare
         return _with_entries(bare, managed)
 

@@ -7,7 +7,10 @@ prints the message. This package knows nothing else of HTTP.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,23 @@ class Conflicts(MergeError):
                 MergeCause("FieldManagerConflict", f"conflict with {c.owner}", c.path) for c in conflicts
             ),
         )
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def refuse_deep(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The function, with ``BadPatch`` for values nested deeper than Python can walk."""
+
+    @wraps(function)
+    def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except RecursionError:
+            raise BadPatch("the object or the patch is nested too deeply") from None
+
+    return guarded
 
 
 class UnknownVersion(Exception):

@@ -13,7 +13,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any, Final
 
-from apimachinery.merge.errors import BadPatch, MergeError
+from apimachinery.merge.errors import BadPatch, MergeError, refuse_deep
 from apimachinery.merge.value import json_form, same
 
 MAX_OPERATIONS: Final = 10_000
@@ -35,6 +35,7 @@ class _Impossible(Exception):
     """Why an operation cannot be done."""
 
 
+@refuse_deep
 def apply(document: Any, operations: Any) -> Any:
     """The patched document; the given one is not changed, and shares no lists or objects with the answer that a
     later change could reach.

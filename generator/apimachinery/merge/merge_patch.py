@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from apimachinery.merge.errors import BadPatch
+from apimachinery.merge.errors import BadPatch, refuse_deep
 from apimachinery.merge.value import json_form, same
 
 
+@refuse_deep
 def apply(document: Any, patch: Any) -> Any:
     """The patched document, sharing what the patch does not touch with the given one.
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from apimachinery.merge.errors import BadPatch, MergeError
+from apimachinery.merge.errors import BadPatch, MergeError, refuse_deep
 from apimachinery.merge.patch_type import MERGE, REPLACE, PatchField, PatchType
 from apimachinery.merge.schema import JsonObject
 from apimachinery.merge.value import go_text, go_type, json_form, same
@@ -41,6 +41,7 @@ class MergeOptions:
     drop_nulls: bool = True
 
 
+@refuse_deep
 def apply(original: JsonObject, patch: Any, type: PatchType) -> JsonObject:
     """``original`` with ``patch`` applied; neither is changed. A patch of null changes nothing.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.merge.errors import MergeError
+from apimachinery.merge.errors import MergeError, refuse_deep
 from apimachinery.merge.patch_type import MERGE, REPLACE, PatchField, PatchType
 from apimachinery.merge.schema import JsonObject
 from apimachinery.merge.strategic import (
@@ -57,11 +57,13 @@ class _Options:
     deletions: bool = True
 
 
+@refuse_deep
 def create_two_way(original: JsonObject, modified: JsonObject, type: PatchType) -> JsonObject:
     """The patch that makes ``modified`` of ``original``. Raises ``MergeError`` for lists that cannot be merged."""
     return _diff_objects(original, modified, type, _Options(), retain_keys=False)
 
 
+@refuse_deep
 def create_three_way(
     original: JsonObject,
     modified: JsonObject,

@@ -158,7 +158,11 @@ class _Writer:
         value = definition.value
         if isinstance(value.type, Struct):
             fields = {f.wire_name: self._field(f, False, self.defaults) for f in value.type.fields}
-            if definition.kinds and "metadata" in fields:
+            if (
+                definition.kinds
+                and isinstance(fields.get("metadata"), Call)
+                and fields["metadata"].name != "Ref"
+            ):
                 fields["metadata"] = _ref(OBJECT_META)
             return self._struct_of(fields, value.type, value, value.type.preserve_unknown)
         return self._type(value, False)
