@@ -50,3 +50,17 @@ def human(seconds: float) -> str:
     if years < 8:
         return f"{years}y{rest}d" if rest else f"{years}y"
     return f"{years}y"
+
+
+def between(start: Any, end: Any) -> str:
+    """From one moment to another: RFC 3339 texts, or seconds."""
+    return human(_seconds(end) - _seconds(start))
+
+
+def _seconds(moment: Any) -> float:
+    if isinstance(moment, (int, float)):
+        return moment
+    try:
+        return datetime.fromisoformat(str(moment).replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return 0.0
