@@ -76,10 +76,14 @@ class Node:
 
 
 class SchemaReader:
-    """Reads schemas into nodes; definitions are read when first met, each once."""
+    """Reads schemas into nodes; definitions are read when first met, each once.
 
-    def __init__(self, definitions: Mapping[str, Schema] | None = None):
+    Without ``implied_types`` an integer or string has no type but the one it states: so defaults are judged.
+    """
+
+    def __init__(self, definitions: Mapping[str, Schema] | None = None, *, implied_types: bool = True):
         self._definitions = definitions or {}
+        self._implied_types = implied_types
         self._nodes: dict[str, Node] = {}
 
     def definition(self, name: str) -> Node:
@@ -118,7 +122,7 @@ class SchemaReader:
         node.int_or_string = schema.get("x-kubernetes-int-or-string") is True or (
             bool(self._definitions) and schema.get("format") == "int-or-string"
         )
-        if node.int_or_string:
+        if node.int_or_string and self._implied_types:
             node.types = ("integer", "string")
         node.nullable = node.nullable or schema.get("nullable") is True
         if schema.get("default") is not None:

@@ -2,7 +2,8 @@
 
 Valid, pruned, and good metadata where they are metadata.
 
-Source: apiextensions' schema/defaulting validation. ``additionalProperties`` is not followed. A default
+Source: apiextensions' schema/defaulting validation. ``additionalProperties`` is not followed, and an integer or
+string may be anything but what its stated rules refuse. A default
 within the metadata of a resource is judged in a resource made up around it.
 """
 
@@ -28,7 +29,7 @@ _TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}
 
 def default_faults(schema: dict[str, Any], field: str, *, pruned: bool = True) -> list[FieldError]:
     """The faults of every default in a structural schema; unknown fields count where ``pruned`` says so."""
-    root = replace(SchemaReader().read(schema), embedded=True)
+    root = replace(SchemaReader(implied_types=False).read(schema), embedded=True)
     return list(_faults(schema, root, field, root, (), False, pruned))
 
 
