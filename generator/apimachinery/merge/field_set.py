@@ -112,7 +112,7 @@ def intersection(a: FieldSet, b: FieldSet) -> FieldSet:
         if other is None:
             continue
         if node and other:
-            common = intersection(node, other)
+            common = node if node == other else intersection(node, other)
             if common:
                 out[element] = LEAF if len(common) == 1 and "." in common else common
         elif is_member(node) and is_member(other):
@@ -144,7 +144,7 @@ def _without(a: FieldSet, b: FieldSet, *, recursive: bool) -> FieldSet:
         member = not other or "." in other
         if not node:
             rest = None if member else node
-        elif recursive and member:
+        elif (recursive and member) or node == other:
             rest = None
         else:
             # A leaf of b takes the node itself; what is below stays.

@@ -187,10 +187,9 @@ class Updater:
             type_ = self._converter.type_of(last.api_version)
         except UnknownVersion:
             return merged
-        last_fields = type_.name_parents(last.fields)
-        new_fields = managed[owner].fields
-        if last.api_version == current and self.gives_up_nothing(last_fields, type_.name_parents(new_fields)):
+        if last.api_version == current and self.gives_up_nothing(last.fields, managed[owner].fields):
             return merged
+        last_fields = type_.name_parents(last.fields)
         try:
             whole = self._at(merged, current, last.api_version)
         except UnknownVersion:
