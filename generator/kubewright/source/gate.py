@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,13 +52,39 @@ def _judge(value: Json) -> Iterable[Fault]:
         for error in validator(value).iter_errors():
             yield Fault(
                 pointer="".join(f"/{escape_pointer(str(step))}" for step in error.absolute_path),
-                message=_shorten(error.message),
+                message=_translate(error.message),
                 instance_is_empty=error.instance == {},
                 rule=tuple(str(step) for step in error.absolute_schema_path),
             )
     except Exception as error:
         # The validator follows references itself, and fails in many ways on those that lead nowhere.
         yield Fault("", _shorten(f"{type(error).__name__}: {error}"), False, ())
+
+
+_WORDING = 2
+"""Raised when the words of kept verdicts change."""
+
+_FOREIGN = (
+    (re.compile(r"""^["'](.+?)["'] is a required property"""), "the key {0!r} is missing"),
+    (
+        re.compile(r"""^Additional properties are not allowed \(["'](.+?)["'] (?:was|were)"""),
+        "the key {0!r} has no meaning here",
+    ),
+    (
+        re.compile(r"""^["'](.+?)["'] (?:does|do) not match any of the regexes"""),
+        "the key {0!r} has no meaning here",
+    ),
+)
+
+
+def _translate(message: str) -> str:
+    """The validator's words in ours, where they are about keys: it has several back ends that word them each
+    in its own way."""
+    for pattern, text in _FOREIGN:
+        match = pattern.match(message)
+        if match:
+            return text.format(*match.groups())
+    return _shorten(message)
 
 
 def _shorten(message: str) -> str:
@@ -68,7 +95,7 @@ def _shorten(message: str) -> str:
 def _validator_version() -> bytes:
     from importlib.metadata import version
 
-    return version("openapi-spec-validator").encode()
+    return f"{version('openapi-spec-validator')} {_WORDING}".encode()
 
 
 def _cache_folder() -> Path:
