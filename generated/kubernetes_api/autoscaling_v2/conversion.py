@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub autoscaling/v2."""
 
-from apimachinery.conversion import Table, begin, chained, lossless
+from apimachinery.conversion import Table, begin, chained
 from apimachinery.rules.converters import (
     autoscaler_targets_to_hub,
     autoscaler_targets_to_spoke,
@@ -63,58 +63,32 @@ CONVERSIONS: Table = {
         "autoscaling/v2",
         "autoscaling/v2beta2",
     ): horizontal_pod_autoscaler_v2_to_v2beta2,
-    ("HorizontalPodAutoscaler", "autoscaling/v2beta1", "autoscaling/v2"): lossless(
-        horizontal_pod_autoscaler_v2beta1_to_v2,
-        horizontal_pod_autoscaler_v2_to_v2beta1,
+    (
+        "HorizontalPodAutoscaler",
         "autoscaling/v2beta1",
         "autoscaling/v2",
-    ),
-    ("HorizontalPodAutoscaler", "autoscaling/v2", "autoscaling/v2beta1"): lossless(
-        horizontal_pod_autoscaler_v2_to_v2beta1,
-        horizontal_pod_autoscaler_v2beta1_to_v2,
+    ): horizontal_pod_autoscaler_v2beta1_to_v2,
+    (
+        "HorizontalPodAutoscaler",
         "autoscaling/v2",
         "autoscaling/v2beta1",
-    ),
+    ): horizontal_pod_autoscaler_v2_to_v2beta1,
     ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2beta2"): chained(
         horizontal_pod_autoscaler_v1_to_v2, horizontal_pod_autoscaler_v2_to_v2beta2
     ),
     ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2beta1"): chained(
-        horizontal_pod_autoscaler_v1_to_v2,
-        lossless(
-            horizontal_pod_autoscaler_v2_to_v2beta1,
-            horizontal_pod_autoscaler_v2beta1_to_v2,
-            "autoscaling/v2",
-            "autoscaling/v2beta1",
-        ),
+        horizontal_pod_autoscaler_v1_to_v2, horizontal_pod_autoscaler_v2_to_v2beta1
     ),
     ("HorizontalPodAutoscaler", "autoscaling/v2beta2", "autoscaling/v1"): chained(
         horizontal_pod_autoscaler_v2beta2_to_v2, horizontal_pod_autoscaler_v2_to_v1
     ),
     ("HorizontalPodAutoscaler", "autoscaling/v2beta2", "autoscaling/v2beta1"): chained(
-        horizontal_pod_autoscaler_v2beta2_to_v2,
-        lossless(
-            horizontal_pod_autoscaler_v2_to_v2beta1,
-            horizontal_pod_autoscaler_v2beta1_to_v2,
-            "autoscaling/v2",
-            "autoscaling/v2beta1",
-        ),
+        horizontal_pod_autoscaler_v2beta2_to_v2, horizontal_pod_autoscaler_v2_to_v2beta1
     ),
     ("HorizontalPodAutoscaler", "autoscaling/v2beta1", "autoscaling/v1"): chained(
-        lossless(
-            horizontal_pod_autoscaler_v2beta1_to_v2,
-            horizontal_pod_autoscaler_v2_to_v2beta1,
-            "autoscaling/v2beta1",
-            "autoscaling/v2",
-        ),
-        horizontal_pod_autoscaler_v2_to_v1,
+        horizontal_pod_autoscaler_v2beta1_to_v2, horizontal_pod_autoscaler_v2_to_v1
     ),
     ("HorizontalPodAutoscaler", "autoscaling/v2beta1", "autoscaling/v2beta2"): chained(
-        lossless(
-            horizontal_pod_autoscaler_v2beta1_to_v2,
-            horizontal_pod_autoscaler_v2_to_v2beta1,
-            "autoscaling/v2beta1",
-            "autoscaling/v2",
-        ),
-        horizontal_pod_autoscaler_v2_to_v2beta2,
+        horizontal_pod_autoscaler_v2beta1_to_v2, horizontal_pod_autoscaler_v2_to_v2beta2
     ),
 }

@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub certificates.k8s.io/v1."""
 
-from apimachinery.conversion import Table, begin, lossless
+from apimachinery.conversion import Table, begin, chained
 from apimachinery.rules.fields import Json
 from apimachinery.rules.moves import drop, make_explicit
 
@@ -18,6 +18,16 @@ def certificate_signing_request_v1beta1_to_v1(obj: Json) -> Json:
 def certificate_signing_request_v1_to_v1beta1(obj: Json) -> Json:
     """A CertificateSigningRequest of certificates.k8s.io/v1 as certificates.k8s.io/v1beta1."""
     return begin(obj, "certificates.k8s.io/v1beta1", "CertificateSigningRequest")
+
+
+def cluster_trust_bundle_v1alpha1_to_v1(obj: Json) -> Json:
+    """A ClusterTrustBundle of certificates.k8s.io/v1alpha1 as certificates.k8s.io/v1."""
+    return begin(obj, "certificates.k8s.io/v1", "ClusterTrustBundle")
+
+
+def cluster_trust_bundle_v1_to_v1alpha1(obj: Json) -> Json:
+    """A ClusterTrustBundle of certificates.k8s.io/v1 as certificates.k8s.io/v1alpha1."""
+    return begin(obj, "certificates.k8s.io/v1alpha1", "ClusterTrustBundle")
 
 
 def cluster_trust_bundle_v1beta1_to_v1(obj: Json) -> Json:
@@ -44,18 +54,26 @@ def pod_certificate_request_v1_to_v1beta1(obj: Json) -> Json:
 
 
 CONVERSIONS: Table = {
-    ("CertificateSigningRequest", "certificates.k8s.io/v1beta1", "certificates.k8s.io/v1"): lossless(
-        certificate_signing_request_v1beta1_to_v1,
-        certificate_signing_request_v1_to_v1beta1,
+    (
+        "CertificateSigningRequest",
         "certificates.k8s.io/v1beta1",
         "certificates.k8s.io/v1",
-    ),
-    ("CertificateSigningRequest", "certificates.k8s.io/v1", "certificates.k8s.io/v1beta1"): lossless(
-        certificate_signing_request_v1_to_v1beta1,
-        certificate_signing_request_v1beta1_to_v1,
+    ): certificate_signing_request_v1beta1_to_v1,
+    (
+        "CertificateSigningRequest",
         "certificates.k8s.io/v1",
         "certificates.k8s.io/v1beta1",
-    ),
+    ): certificate_signing_request_v1_to_v1beta1,
+    (
+        "ClusterTrustBundle",
+        "certificates.k8s.io/v1alpha1",
+        "certificates.k8s.io/v1",
+    ): cluster_trust_bundle_v1alpha1_to_v1,
+    (
+        "ClusterTrustBundle",
+        "certificates.k8s.io/v1",
+        "certificates.k8s.io/v1alpha1",
+    ): cluster_trust_bundle_v1_to_v1alpha1,
     (
         "ClusterTrustBundle",
         "certificates.k8s.io/v1beta1",
@@ -66,6 +84,12 @@ CONVERSIONS: Table = {
         "certificates.k8s.io/v1",
         "certificates.k8s.io/v1beta1",
     ): cluster_trust_bundle_v1_to_v1beta1,
+    ("ClusterTrustBundle", "certificates.k8s.io/v1alpha1", "certificates.k8s.io/v1beta1"): chained(
+        cluster_trust_bundle_v1alpha1_to_v1, cluster_trust_bundle_v1_to_v1beta1
+    ),
+    ("ClusterTrustBundle", "certificates.k8s.io/v1beta1", "certificates.k8s.io/v1alpha1"): chained(
+        cluster_trust_bundle_v1beta1_to_v1, cluster_trust_bundle_v1_to_v1alpha1
+    ),
     (
         "PodCertificateRequest",
         "certificates.k8s.io/v1beta1",

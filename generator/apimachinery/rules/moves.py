@@ -93,12 +93,12 @@ def join(obj: Json, sources: Sequence[str], target: str, separator: str) -> None
 
 
 def make_explicit(obj: Json, path: str, value: Any) -> None:
-    """What is missing at ``path`` means ``value`` in this version and something else in the next: say it."""
+    """What is missing at ``path`` means ``value`` in this version and something else in the next: say it. Objects on
+    the way are made, but not the first: an object without a spec says nothing."""
     *lists, keys = _parts(path)
     for holder in _items(obj, tuple(lists)):
-        owner = _reach(holder, keys[:-1])
-        if owner is not None and keys[-1] not in owner:
-            owner[keys[-1]] = copied(value)
+        if len(keys) == 1 or holder is not obj or isinstance(holder.get(keys[0]), dict):
+            _put(holder, keys, copied(value))
 
 
 def put(obj: Json, path: str, value: Any) -> None:

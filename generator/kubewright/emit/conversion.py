@@ -103,17 +103,20 @@ class _Module:
     table: list[tuple[str, str]] = field(default_factory=list)
     moves: set[str] = field(default_factory=set)
     runtime: set[str] = field(default_factory=set)
-    converters: set[str] = field(default_factory=set)
+    converters: set[tuple[str, str]] = field(default_factory=set)
 
     def imports(self) -> list[str]:
         lines = [
             f"from apimachinery.conversion import {', '.join(['Table', *sorted(self.runtime | {'begin'})])}"
         ]
-        if self.converters:
-            lines.append(f"from apimachinery.rules.converters import {', '.join(sorted(self.converters))}")
-        lines.append("from apimachinery.rules.fields import Json")
-        if self.moves:
-            lines.append(f"from apimachinery.rules.moves import {', '.join(sorted(self.moves))}")
+        homes = {"fields": {"Json"}, "moves": self.moves}
+        for home, function in self.converters:
+            homes.setdefault(home, set()).add(function)
+        lines += [
+            f"from apimachinery.rules.{home} import {', '.join(sorted(homes[home]))}"
+            for home in sorted(homes)
+            if homes[home]
+        ]
         return lines
 
     def kind(self, conversions: list[Conversion]) -> None:
@@ -210,8 +213,9 @@ class _Module:
                 for path in here:
                     yield self._call("drop", _text(path))
             case _:
-                function = f"{rule.function}_to_{'hub' if forward else 'spoke'}"
-                self.converters.add(function)
+                home, _, word = rule.function.rpartition(".")
+                function = f"{word}_to_{'hub' if forward else 'spoke'}"
+                self.converters.add((home or "converters", function))
                 yield f"{function}(new)"
 
     def _call(self, function: str, *arguments: str) -> str:
