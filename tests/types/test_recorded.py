@@ -13,8 +13,6 @@ NOT_COMPUTED = {
     "cluster-scoped-finalizers: no new objects while the CRD goes",
     "crd-lifecycle: creating it again is AlreadyExists",
     "validate-formats: a number too big for a double",  # the decoder of JSON refuses it
-    "crd-invalid-extras: CEL rule that does not compile",  # the parser's words for what it expected
-    "versions: two storage versions by a patch",  # its message shows what the recording leaves out
 }
 COMPUTED = {
     "cel-basic": 15,
