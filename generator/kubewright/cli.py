@@ -29,7 +29,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "check API descriptions against conventions and the deprecation policy",
     ),
     "serve": ("kubewright.tools.serve", "run an API server for generated packages and CRDs"),
-    "patch": ("kubewright.tools.patch", "what a patch or a server-side apply makes of an object, without a server"),
+    "patch": (
+        "kubewright.tools.patch",
+        "what a patch or a server-side apply makes of an object, without a server",
+    ),
     "apply3": ("kubewright.tools.apply3", "the patch that client-side apply would send, from three files"),
     "generate": ("kubewright.tools.generate", "make typed models and everything else from API descriptions"),
 }
