@@ -1,7 +1,7 @@
 """Media types of bodies and answers: one codec each, in the order in which messages list them.
 
 A codec is a pair of functions over plain JSON values, so a new form (protobuf, CBOR) is one more entry here and
-nothing else in the server knows of it.
+nothing else in the server knows of it. Protobuf has messages for built-in kinds and metadata only.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from apimachinery.wire import json, yaml
+from apimachinery.wire import json, protobuf, yaml
 
 
 class Codec(Protocol):
@@ -90,4 +90,19 @@ YAML: Codec = _Plain(
     yaml.encode,
     lambda data: b"---\n" + data,
 )
-CODECS = Codecs((JSON, YAML))
+PROTOBUF: Codec = _Plain(
+    "application/vnd.kubernetes.protobuf",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+    False,
+    lambda data, duplicates: protobuf.decode(data),
+    protobuf.encode,
+    protobuf.frame,
+)
+CODECS = Codecs((JSON, YAML, PROTOBUF))
+TEXTS = Codecs((JSON, YAML))
+
+
+def whole(codec: Codec, value: Any) -> bytes:
+    """A value as a whole answer: text ends with a line."""
+    data = codec.encode(value)
+    return data + b"\n" if codec is JSON else data

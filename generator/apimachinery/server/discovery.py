@@ -12,6 +12,7 @@ from typing import Any
 
 from apimachinery.meta.errors import ApiError, no_such_resource
 from apimachinery.server.catalog import Catalog, ServedGroup
+from apimachinery.server.codecs import CODECS, TEXTS, whole
 from apimachinery.server.http import Request, Response
 from apimachinery.server.negotiation import negotiate, refused
 from apimachinery.server.routes import Area, Route
@@ -48,10 +49,10 @@ class Discovery:
         if document is None:
             return NOT_FOUND
         try:
-            form = negotiate(accept, transforms=False)
+            form = negotiate(accept, TEXTS, transforms=False)
         except ApiError:
-            raise refused() from None
-        return Response(200, form.codec.encode(document) + b"\n", form.codec.media_type)
+            raise refused(CODECS) from None
+        return Response(200, whole(form.codec, document), form.codec.media_type)
 
     def _kept(self, key: Any, make: Any) -> bytes:
         found = self._made.get(key)

@@ -18,7 +18,7 @@ from apimachinery.meta.errors import (
 )
 from apimachinery.server.bodies import IsKind, bring_into_form, cannot_handle, codec_of, read_body
 from apimachinery.server.catalog import Catalog
-from apimachinery.server.codecs import CODECS, JSON
+from apimachinery.server.codecs import CODECS, JSON, whole
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.discovery import NOT_FOUND, Discovery
 from apimachinery.server.hooks import Json
@@ -143,7 +143,7 @@ class Handlers:
             if found is None:
                 found = served.views[_JSON] = view_of(served, negotiate(""), "", of_list=of_list)
             return found
-        form = negotiate(accept)
+        form = negotiate(accept, typed=served.typed)
         include = request.first("includeObject") if form.shown_as else ""
         return view_of(served, form, include, of_list=of_list)
 
@@ -217,9 +217,7 @@ class Handlers:
             raise method_not_allowed()
         if form.shown_as:
             scale = self._scales.table(scale, form)
-        return Response(
-            200, form.codec.encode(scale) + b"\n", form.codec.media_type, headers=warned(warnings)
-        )
+        return Response(200, whole(form.codec, scale), form.codec.media_type, headers=warned(warnings))
 
     def _written(self, view: View, place: Place, written: Written) -> Response:
         code = 201 if written.created else 200
@@ -263,9 +261,7 @@ class Handlers:
             "status": "Success",
             "details": {key: value for key, value in details.items() if value},
         }
-        return Response(
-            200, form.codec.encode(status) + b"\n", form.codec.media_type, headers=warned(warnings)
-        )
+        return Response(200, whole(form.codec, status), form.codec.media_type, headers=warned(warnings))
 
     async def _delete_collection(self, request: Request, route: Route, served: Served) -> Answer:
         options = read_delete_options(request, self._delete_body(request))

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from apimachinery.meta.errors import ApiError, not_acceptable
-from apimachinery.server.codecs import CODECS, JSON, Codec, Codecs
+from apimachinery.server.codecs import CODECS, JSON, PROTOBUF, Codec, Codecs
 
 META_VERSIONS = ("v1", "v1beta1")
 TABLE, METADATA, METADATA_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
 TRANSFORMS = frozenset({TABLE, METADATA, METADATA_LIST})
-_STREAMS = ("application/json;stream=watch",)
+_STREAMS = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def check_routed(accept: str, codecs: Codecs = CODECS, *, watch: bool = False) -
     )
 
 
-def negotiate(accept: str, codecs: Codecs = CODECS, *, transforms: bool = True) -> Form:
+def negotiate(accept: str, codecs: Codecs = CODECS, *, transforms: bool = True, typed: bool = True) -> Form:
     """The form of an answer. Raises ApiError 406."""
     if not accept or accept == "application/json":
         return PLAIN
@@ -88,9 +88,16 @@ def negotiate(accept: str, codecs: Codecs = CODECS, *, transforms: bool = True) 
             if clause.kind not in (kind, "*") or clause.subtype not in (subtype, "*"):
                 continue
             form = _form(codec, dict(clause.parameters), transforms)
-            if form is not None:
+            if form is not None and _has_message(form, typed):
                 return form
     raise refused(codecs)
+
+
+def _has_message(form: Form, typed: bool) -> bool:
+    """Protobuf knows no Tables, and of custom resources only their metadata."""
+    if form.codec is not PROTOBUF:
+        return True
+    return form.shown_as != TABLE and (typed or bool(form.shown_as))
 
 
 def refused(codecs: Codecs = CODECS) -> ApiError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from apimachinery.meta.errors import ApiError, method_not_allowed
 from apimachinery.server.bodies import bring_into_form, read_body
-from apimachinery.server.codecs import CODECS
+from apimachinery.server.codecs import CODECS, whole
 from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request, Response
 from apimachinery.server.negotiation import negotiate
@@ -44,7 +44,7 @@ async def answer_virtual(handlers: Handlers, request: Request, route: Route, ser
         raise method_not_allowed()
     form = negotiate(request.headers.get("accept", ""))
     obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
-    return Response(201, form.codec.encode(obj) + b"\n", form.codec.media_type)
+    return Response(201, whole(form.codec, obj), form.codec.media_type)
 
 
 def _status(request: Request, served: Served, obj: Json) -> Any:
