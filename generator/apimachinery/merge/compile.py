@@ -139,7 +139,7 @@ class _Compiling:
     def _fill(self, made: MergeType, declared: Type) -> None:
         if isinstance(made, AtomicType):
             if isinstance(declared, ListOf):
-                made.content = _Items(self.type(declared.items))
+                made.content = ItemsType(self.type(declared.items))
                 self.fresh.append(made.content)
             elif isinstance(declared, MapOf | Struct):
                 made.content = self.type(declared, atomic=False)
@@ -175,7 +175,7 @@ class _Compiling:
                         type_.entries[name] = entry._replace(exact=entry.type.exact)
 
 
-class _Items(StructType):
+class ItemsType(StructType):
     """The content of an atomic list: only looked at for what may stand in it."""
 
     __slots__ = ("items",)

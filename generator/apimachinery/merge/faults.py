@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apimachinery.merge.compile import _Items
+from apimachinery.merge.compile import ItemsType
 from apimachinery.merge.errors import TypeFault, TypeFaults, quote
 from apimachinery.merge.fields_v1 import element_text
 from apimachinery.merge.lists import KeyedType
@@ -36,7 +36,7 @@ def _walk(type_: MergeType, value: Any, path: str, strict: bool, report: _Report
     elif isinstance(type_, AtomicType):
         if type_.form is not None and value.__class__ is not type_.form:
             _report_form(type_.form, value, path, report)
-        elif isinstance(type_.content, _Items):
+        elif isinstance(type_.content, ItemsType):
             for index, item in enumerate(value):
                 _walk(type_.content.items, item, f"{path}[{index}]", strict, report)
         elif type_.content is not None:

@@ -16,7 +16,7 @@ from typing import Any
 from apimachinery.merge import value as values
 from apimachinery.merge.field_set import LEAF, FieldSet, as_member, is_member
 from apimachinery.merge.schema import ABSENT
-from apimachinery.merge.typed import MODIFIED, Delta, MergeType, Misfit, Node, _as_form
+from apimachinery.merge.typed import MODIFIED, Delta, MergeType, Misfit, Node, as_form
 from apimachinery.merge.value import same
 
 
@@ -105,15 +105,15 @@ class KeyedType(MergeType):
         if not value:
             return LEAF
         out: FieldSet = {".": LEAF}
-        for element, group in self._grouped(_as_form(value, list)).items():
+        for element, group in self._grouped(as_form(value, list)).items():
             out[element] = as_member(self.items.added(group[0])) if len(group) == 1 else LEAF
         return out
 
     def compare(self, old: Any, new: Any) -> Delta | None:
         if not old and not new:
             return None if same(old, new) else MODIFIED
-        before = self._grouped(_as_form(old, list))
-        after = self._grouped(_as_form(new, list))
+        before = self._grouped(as_form(old, list))
+        after = self._grouped(as_form(new, list))
         modified: FieldSet = {}
         added: FieldSet = {}
         removed: FieldSet = {}
@@ -152,15 +152,15 @@ class KeyedType(MergeType):
 
     def merge(self, live: Any, applied: Any) -> Any:
         if not applied:
-            _as_form(applied, list)
+            as_form(applied, list)
             return live if live else applied
-        _as_form(applied, list)
+        as_form(applied, list)
         if not live:
             return applied
         mine = self._indexed(applied)
         if mine is None:
             raise Misfit
-        elements = list(map(self.element, _as_form(live, list)))
+        elements = list(map(self.element, as_form(live, list)))
         theirs = dict(zip(elements, live, strict=True))
         doubled = (
             {e for e in theirs if elements.count(e) > 1} if len(theirs) != len(live) else frozenset[str]()

@@ -189,7 +189,7 @@ def _order_lists(original: JsonObject, patch: JsonObject, type: PatchType, optio
             assert merged is not None
         else:
             merged = _merged_list(live, patched, field, options, deletes=False)
-        of_maps = _item_form(live or [], patched or []) == "map[string]interface {}"
+        of_maps = item_form(live or [], patched or []) == "map[string]interface {}"
         original[key] = _ordered(merged, order, live or [], field.merge_key, of_maps=of_maps)
         patch.pop(key, None)
 
@@ -207,7 +207,7 @@ def _check_order(patched: list[Any], order: list[Any], merge_key: str) -> None:
     items = patched
     if merge_key:
         items = [item for item in patched if _as_object(item).get(DIRECTIVE) != DELETE_DIRECTIVE]
-    identify = _identity(merge_key)
+    identify = identity_by(merge_key)
     wanted = iter([identify(item) for item in order])
     for item in items:
         if isinstance(item, dict) and DIRECTIVE in item:
@@ -225,7 +225,7 @@ def _as_object(value: Any) -> JsonObject:
     return value
 
 
-def _identity(merge_key: str) -> Callable[[Any], Any]:
+def identity_by(merge_key: str) -> Callable[[Any], Any]:
     """What makes two items of a list the same: the value of their merge key, or the scalar itself."""
     if not merge_key:
         return _hashable
@@ -244,7 +244,7 @@ def _hashable(value: Any) -> Any:
     return (value.__class__ is bool, value)
 
 
-def _item_form(*lists: list[Any]) -> str:
+def item_form(*lists: list[Any]) -> str:
     """The one Go type of all items. Raises where there are several, or lists."""
     forms = {go_type(item) for items in lists for item in items}
     if "[]interface {}" in forms:
@@ -266,7 +266,7 @@ def _merged_list(
         return patch
     if not live and not patch:
         return live
-    if _item_form(live, patch) != "map[string]interface {}":
+    if item_form(live, patch) != "map[string]interface {}":
         if deletes and options.directives:
             gone = set(map(_hashable, patch))
             return [item for item in live if _hashable(item) not in gone]
@@ -288,7 +288,7 @@ def _without_special(live: list[Any], patch: list[Any], merge_key: str) -> tuple
         if DIRECTIVE not in item:
             plain.append(item)
         elif item[DIRECTIVE] == DELETE_DIRECTIVE:
-            gone.add(_identity(merge_key)(item))
+            gone.add(identity_by(merge_key)(item))
         elif item[DIRECTIVE] == REPLACE:
             replaces = True
         elif item[DIRECTIVE] == MERGE:
@@ -303,7 +303,7 @@ def _without_special(live: list[Any], patch: list[Any], merge_key: str) -> tuple
 
 
 def _merged_items(live: list[Any], patch: list[Any], field: PatchField, options: MergeOptions) -> list[Any]:
-    identify = _identity(field.merge_key)
+    identify = identity_by(field.merge_key)
     merged = list(live)
     places: dict[Any, int] = {}
     for place, item in enumerate(live):
@@ -324,15 +324,15 @@ def _ordered(
 ) -> list[Any]:
     """The merged items in order: those ``patch`` names as it has them, the others as ``live`` has them, each of
     these before the first of those that followed it in ``live``."""
-    identify = _identity(merge_key)
+    identify = identity_by(merge_key)
     patch_place = _places(patch, identify)
     live_place = _places(live, identify)
     named: list[Any] = []
     others: list[Any] = []
     for item in merged:
         (named if identify(item) in patch_place else others).append(item)
-    named = _sorted(named, patch_place, identify, of_maps=of_maps)
-    others = _sorted(others, live_place, identify, of_maps=of_maps)
+    named = sorted_by_place(named, patch_place, identify, of_maps=of_maps)
+    others = sorted_by_place(others, live_place, identify, of_maps=of_maps)
     out: list[Any] = []
     at = 0
     for item in named:
@@ -354,7 +354,7 @@ def _places(items: list[Any], identify: Callable[[Any], Any]) -> dict[Any, int]:
     return out
 
 
-def _sorted(
+def sorted_by_place(
     items: list[Any], places: dict[Any, int], identify: Callable[[Any], Any], *, of_maps: bool
 ) -> list[Any]:
     """``items`` by their places; deletions of a patch come last."""

@@ -20,10 +20,10 @@ from apimachinery.merge.strategic import (
     RETAIN_KEYS_DIRECTIVE,
     SET_ORDER,
     MergeOptions,
-    _identity,
-    _item_form,
-    _sorted,
+    identity_by,
+    item_form,
     merge_objects,
+    sorted_by_place,
 )
 from apimachinery.merge.value import go_text, go_type, same
 
@@ -146,7 +146,7 @@ def _diff_lists(
         if modified and options.changes:
             patch[key] = modified
         return
-    if _item_form(original, modified) != "map[string]interface {}":
+    if item_form(original, modified) != "map[string]interface {}":
         _diff_scalars(key, original, modified, options, patch)
         return
     if not field.merge_key:
@@ -155,7 +155,7 @@ def _diff_lists(
     items = changes + gone
     if items:
         patch[key] = items
-    identify = _identity(field.merge_key)
+    identify = identity_by(field.merge_key)
     moved = [identify(item) for item in original] != [identify(item) for item in modified]
     if options.order and ((options.changes and (items or moved)) or (options.deletions and items)):
         patch_order = [{field.merge_key: item[field.merge_key]} for item in modified]
@@ -167,7 +167,7 @@ def _diff_items(
     original: list[Any], modified: list[Any], field: PatchField, options: _Options
 ) -> tuple[list[Any], list[Any]]:
     """The items that change or come, in the order of ``modified``, and the deletions of those that go."""
-    identify = _identity(field.merge_key)
+    identify = identity_by(field.merge_key)
     before = {identify(item): item for item in reversed(original)}
     after = {identify(item): place for place, item in enumerate(modified)}
     changes: list[Any] = []
@@ -182,13 +182,13 @@ def _diff_items(
     if options.deletions:
         keys = [item[field.merge_key] for item in original if identify(item) not in after]
         gone = [{field.merge_key: key, DIRECTIVE: DELETE_DIRECTIVE} for key in sorted(keys, key=go_text)]
-    return _sorted(changes, after, identify, of_maps=True), gone
+    return sorted_by_place(changes, after, identify, of_maps=True), gone
 
 
 def _diff_scalars(
     key: str, original: list[Any], modified: list[Any], options: _Options, patch: JsonObject
 ) -> None:
-    identify = _identity("")
+    identify = identity_by("")
     before = {identify(item) for item in original}
     after = {identify(item) for item in modified}
     come = [item for item in modified if identify(item) not in before] if options.changes else []
@@ -234,9 +234,9 @@ def _conflicts(left: Any, right: Any, type: PatchType, path: str) -> list[str]:
 
 def _list_conflicts(left: list[Any], right: list[Any], field: PatchField, path: str) -> list[str]:
     if field.strategy == MERGE and (left or right):
-        if _item_form(left, right) != "map[string]interface {}":
+        if item_form(left, right) != "map[string]interface {}":
             return []
-        identify = _identity(field.merge_key)
+        identify = identity_by(field.merge_key)
         others = {identify(item): item for item in right}
         out: list[str] = []
         for item in left:

@@ -275,8 +275,8 @@ class StructType(MergeType):
     def compare(self, old: Any, new: Any) -> Delta | None:
         if not old and not new:
             return None if same(old, new) else MODIFIED
-        old = _as_form(old, dict)
-        new = _as_form(new, dict)
+        old = as_form(old, dict)
+        new = as_form(new, dict)
         modified: FieldSet = {}
         added: FieldSet = {}
         removed: FieldSet = {}
@@ -313,12 +313,12 @@ class StructType(MergeType):
     def merge(self, live: Any, applied: Any) -> Any:
         if not applied:
             # Nothing laid over something leaves it; over nothing, null and {} stay apart.
-            _as_form(applied, dict)
+            as_form(applied, dict)
             return live if live else applied
-        _as_form(applied, dict)
+        as_form(applied, dict)
         if not live:
             return applied
-        _as_form(live, dict)
+        as_form(live, dict)
         out: dict[str, Any] | None = None
         for key, item in applied.items():
             before = live.get(key, _MISSING)
@@ -484,7 +484,7 @@ class EitherType(MergeType):
         return fields if type_ is None else type_.name_parents(fields)
 
 
-def _as_form(value: Any, form: type) -> Any:
+def as_form(value: Any, form: type) -> Any:
     """``value``, or an empty one for null. Raises ``Misfit`` where it has another form."""
     if value.__class__ is form:
         return value

@@ -1,9 +1,8 @@
 """JSON values: exact equality, order, and how Go prints them.
 
-Two things differ from Python's own ``==``. ``true`` is not 1: Python says they are equal, JSON readers do
-not. And 1 equals 1.0, here as in Python. Values compare in the order null < boolean < number < string < list
-< map is not needed anywhere but for sorting; the order among forms is that of structured-merge-diff: floats
-and integers (by number), strings, booleans, lists, maps, null last.
+Equality is Python's but for one thing: ``true`` is not 1, as no JSON reader takes it to be; 1 and 1.0 are equal.
+The order among forms is that of structured-merge-diff: numbers, strings, booleans, lists, objects, null; lists
+compare item by item, objects by their sorted keys and values.
 """
 
 from __future__ import annotations
