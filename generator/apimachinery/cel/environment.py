@@ -25,7 +25,6 @@ from .literal_checks import literal_faults
 from .macros import Expander, MacroKey
 from .parser import Positions, parse
 from .planner import FIRST_SLOT, Planner
-from .recursion import allow_depth
 from .types import Type
 from .values import MISSING, NO_OVERLOAD, TypeValue
 
@@ -256,7 +255,6 @@ def _everything() -> Environment:
 def _kubernetes(version: str) -> Environment:
     from .libraries.catalog import kubernetes_libraries, kubernetes_macros
 
-    allow_depth(3_000)
     return Environment.of(
         kubernetes_libraries(version),
         kubernetes_macros(version),

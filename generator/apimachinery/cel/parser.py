@@ -18,6 +18,8 @@ from .macros import Expander, MacroError, MacroKey
 from .recursion import TooDeep, allow_depth
 from .syntax_errors import syntax_issues
 
+allow_depth()
+
 MAX_DEPTH = 250
 MAX_SIZE = 100_000
 NO_LOCATION = -1
@@ -89,8 +91,6 @@ def parse(source: str, macros: Mapping[MacroKey, Expander], optional_syntax: boo
         message = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_SIZE}"
         raise CompileError([Issue(NO_LOCATION, NO_LOCATION, message)], source)
     tokens, lex_errors = tokenize(source)
-    if len(tokens) > 60:
-        allow_depth(12_000)
     try:
         return _parse(source, tokens, lex_errors, macros, optional_syntax)
     except TooDeep:
