@@ -32,7 +32,11 @@ CASES: list[tuple[str, dict[str, Any], Any]] = [
         SCALE,
         {"minReplicas": 1, "replicas": 3, "maxReplicas": 5},
     ),
-    ("self.items.all(x, x.name.matches('^[a-z]+$'))", ITEMS, {"items": [{"name": "abcdef"} for _ in range(100)]}),
+    (
+        "self.items.all(x, x.name.matches('^[a-z]+$'))",
+        ITEMS,
+        {"items": [{"name": "abcdef"} for _ in range(100)]},
+    ),
 ]
 # compile and evaluate, each a function of nothing
 Pair = tuple[Callable[[], Any], Callable[[], Any]]
@@ -131,19 +135,27 @@ def route() -> None:
     matches = [{"path": {"type": "PathPrefix", "value": f"/api/{i}"}, "method": "GET"} for i in range(4)]
     rule = {
         "matches": matches,
-        "filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "a", "value": "b"}]}}],
+        "filters": [
+            {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "a", "value": "b"}]}}
+        ],
         "backendRefs": [{"name": "svc", "port": 80, "kind": "Service", "group": "", "weight": 1}],
     }
     value = {
         "apiVersion": "gateway.networking.k8s.io/v1",
         "kind": "HTTPRoute",
         "metadata": {"name": "r"},
-        "spec": {"parentRefs": [{"name": "gw", "sectionName": "a"}], "hostnames": ["a.example.com"], "rules": [rule] * 4},
+        "spec": {
+            "parentRefs": [{"name": "gw", "kind": "Gateway", "group": "g", "sectionName": "a"}],
+            "hostnames": ["a.example.com"],
+            "rules": [rule] * 4,
+        },
     }
     rules = compile_rules(schema)
     outcome = rules.validate(value)
     compiles, runs = rate(lambda: compile_rules(schema)), rate(lambda: rules.validate(value))
-    print(f"\nall rules of HTTPRoute on a route of 4 rules ({len(outcome.violations)} violations, cost {outcome.cost})")
+    print(
+        f"\nall rules of HTTPRoute on a route of 4 rules ({len(outcome.violations)} violations, cost {outcome.cost})"
+    )
     print(f"  ours                         compile {compiles:12,.1f}/s            evaluate {runs:12,.0f}/s")
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any
 
-from .values import Opaque, size_of
+from .errors import CostLimitError
+from .values import MAX_STEPS, Opaque, size_of
 
 CostOfCall = int | Callable[..., int]
 
@@ -46,6 +47,15 @@ def _both(a: Any, b: Any) -> int:
     return ceil((size_of(a) + size_of(b)) * TRAVERSAL)
 
 
+LONG = 1000
+
+
+def _concatenation(a: Any, b: Any) -> int:
+    """1, as Kubernetes counts; but copying what is long is not free here, so that it cannot go on for ever."""
+    size = size_of(a) + size_of(b)
+    return 1 + size // LONG
+
+
 def _in_list(item: Any, items: Any) -> int:
     return size_of(items)
 
@@ -64,9 +74,12 @@ def _equality(a: Any, b: Any) -> int:
 
 def traversal(value: Any) -> int:
     """The cost of walking ``value`` as a tree."""
-    total, stack = 0, [value]
+    total, stack, steps = 0, [value], 0
     while stack:
         value = stack.pop()
+        steps += 1
+        if steps > MAX_STEPS:
+            raise CostLimitError
         if isinstance(value, str):
             total += int(len(value.encode("utf-8", "surrogatepass")) * TRAVERSAL)
         elif isinstance(value, bytes):
@@ -200,6 +213,8 @@ def runtime_cost(function: str, overload: str) -> CostOfCall:
         return found
     if function in ("_==_", "_!=_"):
         return _equality if function == "_==_" else _shorter
+    if function == "_+_" and overload in ("", "add_list"):
+        return _concatenation
     if overload.endswith("_sort"):
         return _compare_all
     if overload.endswith("_sortByAssociatedKeys"):

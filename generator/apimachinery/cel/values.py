@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
-from .errors import EvalError
+from .errors import CostLimitError, EvalError
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 UINT_MAX = 2**64 - 1
@@ -348,6 +348,10 @@ _PLAIN = frozenset((str, bytes, type(None), Timestamp, Duration, TypeValue))
 _NUMBERS = frozenset((int, Uint, float))
 
 
+MAX_STEPS = 4_000_000
+"""Values may share parts, and then hold far more than memory does; walks over them end here."""
+
+
 def equal(a: Any, b: Any) -> bool:
     """CEL's equality of any two values: numbers by value across types, all else only within a type."""
     kind, other = type(a), type(b)
@@ -357,39 +361,56 @@ def equal(a: Any, b: Any) -> bool:
         return kind is other and bool(a == b)
     if kind is bool:
         return a is b
+    return _holders_equal(a, b, [MAX_STEPS])
+
+
+def _step(a: Any, b: Any, left: list[int]) -> bool:
+    left[0] -= 1
+    if left[0] < 0:
+        raise CostLimitError
+    kind = type(a)
+    if kind in _NUMBERS or kind in _PLAIN or kind is bool:
+        return equal(a, b)
+    return _holders_equal(a, b, left)
+
+
+def _holders_equal(a: Any, b: Any, left: list[int]) -> bool:
+    kind, other = type(a), type(b)
     if isinstance(a, list):
-        return isinstance(b, list) and _lists_equal(a, b)
+        return isinstance(b, list) and _lists_equal(a, b, left)
     if kind is dict:
-        return other is dict and _maps_equal(a, b)
+        return other is dict and _maps_equal(a, b, left)
     if kind is Optional:
         if other is not Optional:
             return False
         if a is ABSENT or b is ABSENT:
             return a is b
-        return equal(a.value, b.value)
+        return _step(a.value, b.value, left)
     if isinstance(a, Opaque):
         return kind is other and a.equals(b)
     return False
 
 
-def _lists_equal(a: list[Any], b: list[Any]) -> bool:
+def _lists_equal(a: list[Any], b: list[Any], left: list[int]) -> bool:
     if len(a) != len(b):
         return False
     if isinstance(a, SetList) or isinstance(b, SetList):
-        return all(contains(b, item) for item in a) and all(contains(a, item) for item in b)
+        return all(any(_step(x, y, left) for y in b) for x in a) and all(
+            any(_step(x, y, left) for y in a) for x in b
+        )
     if isinstance(a, KeyedList):
         mine = {a.key(item): item for item in a}
         theirs = {a.key(item): item for item in b}
-        return mine.keys() == theirs.keys() and all(equal(item, theirs[k]) for k, item in mine.items())
-    return all(equal(x, y) for x, y in zip(a, b, strict=True))
+        return mine.keys() == theirs.keys() and all(_step(item, theirs[k], left) for k, item in mine.items())
+    return all(_step(x, y, left) for x, y in zip(a, b, strict=True))
 
 
-def _maps_equal(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+def _maps_equal(a: dict[Any, Any], b: dict[Any, Any], left: list[int]) -> bool:
     if len(a) != len(b):
         return False
     for key, value in a.items():
         other = lookup(b, key, MISSING)
-        if other is MISSING or not equal(value, other):
+        if other is MISSING or not _step(value, other, left):
             return False
     return True
 

@@ -14,10 +14,7 @@ from ..declarations import Library
 from ..errors import CostLimitError, EvalError
 from ..macros import STANDARD, Expander, MacroKey, bind
 from ..values import Duration
-from .standard import check_int, check_uint
-
-MAX_ITEMS = 4_000_000
-"""No call may build a longer list: more than any request can hold."""
+from .standard import MAX_ITEMS, check_int, check_uint
 
 _ORDERED = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 
@@ -124,6 +121,8 @@ def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
                 stack.append((iter(item), left - 1))
                 break
             found.append(item)
+            if len(found) > MAX_ITEMS:
+                raise CostLimitError
         else:
             stack.pop()
     return found

@@ -12,7 +12,7 @@ import re2
 
 from .. import values as v
 from ..declarations import Library
-from ..errors import EvalError
+from ..errors import CostLimitError, EvalError
 from ..values import (
     INT_MAX,
     INT_MIN,
@@ -29,6 +29,9 @@ from ..values import (
     type_name,
 )
 
+MAX_ITEMS = 4_000_000
+"""No call may build a longer list: more than any request can hold."""
+MAX_TEXT = 64 * 1024 * 1024
 INT_OVERFLOW = "integer overflow"
 UINT_OVERFLOW = "unsigned integer overflow"
 
@@ -92,6 +95,8 @@ def _multiply_double(a: float, b: float) -> float:
 
 def add_lists(a: list[Any], b: list[Any]) -> list[Any]:
     """Concatenation; sets and keyed lists merge instead, keeping the order of the first."""
+    if len(a) + len(b) > MAX_ITEMS:
+        raise CostLimitError
     if isinstance(a, SetList):
         return SetList(a + [item for item in b if not v.contains(a, item)])
     if isinstance(a, KeyedList):
@@ -105,6 +110,12 @@ def add_lists(a: list[Any], b: list[Any]) -> list[Any]:
                 merged[index] = item
         return KeyedList(merged, a.keys)
     return list(a) + list(b)
+
+
+def _joined(a: Any, b: Any) -> Any:
+    if len(a) + len(b) > MAX_TEXT:
+        raise CostLimitError
+    return a + b
 
 
 def _duration(nanos: int) -> Duration:
@@ -409,8 +420,8 @@ def _arithmetic(lib: Library) -> None:
         ("add_int64", "(int, int) int", lambda a, b: check_int(a + b)),
         ("add_uint64", "(uint, uint) uint", lambda a, b: check_uint(int(a) + int(b))),
         ("add_double", "(double, double) double", lambda a, b: a + b),
-        ("add_string", "(string, string) string", lambda a, b: a + b),
-        ("add_bytes", "(bytes, bytes) bytes", lambda a, b: a + b),
+        ("add_string", "(string, string) string", _joined),
+        ("add_bytes", "(bytes, bytes) bytes", _joined),
         ("add_list", "(list(A), list(A)) list(A)", add_lists),
         ("add_duration_duration", "(duration, duration) duration", lambda a, b: _duration(a.nanos + b.nanos)),
         ("add_duration_timestamp", "(duration, timestamp) timestamp", lambda a, b: _shift(b, a.nanos)),

@@ -12,6 +12,7 @@ from ..values import ABSENT, Duration, Optional, Timestamp, TypeValue, Uint, go_
 
 MAX_PRECISION = 1000
 MAX_RESULT = 64 * 1024 * 1024
+MAX_SHOWN = 4 * 1024 * 1024
 Verb = Callable[[Any, int | None], str]
 _VERB = re.compile(r"%(?:\.([0-9]*))?(.)", re.DOTALL)
 
@@ -68,6 +69,8 @@ def _fill(template: str, args: list[Any], verbs: dict[str, Verb]) -> str:
             raise EvalError(f"index {used} out of range")
         try:
             text = verbs[verb](args[used], precision)
+        except CostLimitError:
+            raise
         except EvalError as error:
             raise EvalError(f"error during formatting: {error}") from None
         used += 1
@@ -92,6 +95,13 @@ def _wrong(clause: str, allowed: str, value: Any) -> EvalError:
     return EvalError(f"{clause} clause can only be used on {allowed}, was given {type_name(value)}")
 
 
+def _bounded(text: str) -> str:
+    """``text`` if it is not too long: values that share parts may be longer than memory."""
+    if len(text) > MAX_SHOWN:
+        raise CostLimitError
+    return text
+
+
 def show(value: Any, precision: int | None = None) -> str:
     """``%s`` of a value, also inside lists and maps."""
     if isinstance(value, str):
@@ -111,10 +121,10 @@ def show(value: Any, precision: int | None = None) -> str:
     if isinstance(value, TypeValue):
         return value.name
     if isinstance(value, list):
-        return f"[{', '.join(show(item) for item in value)}]"
+        return f"[{_bounded(', '.join(show(item) for item in value))}]"
     if isinstance(value, dict):
         entries = sorted((show(k), show(e)) for k, e in value.items())
-        return "{" + ", ".join(f"{k}: {e}" for k, e in entries) + "}"
+        return "{" + _bounded(", ".join(f"{k}: {e}" for k, e in entries)) + "}"
     if isinstance(value, Optional) and value is not ABSENT:
         raise _wrong("string", _SHOWN, value)
     raise _wrong("string", _SHOWN, value)
@@ -214,10 +224,10 @@ def _quoted(value: Any) -> str:
 
 def _old_show(value: Any, precision: int | None = None) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(_quoted, value))}]"
+        return f"[{_bounded(', '.join(map(_quoted, value)))}]"
     if isinstance(value, dict):
         entries = sorted((_old_show(k), _quoted(k), _quoted(e)) for k, e in value.items())
-        return "{" + ", ".join(f"{k}:{e}" for _, k, e in entries) + "}"
+        return "{" + _bounded(", ".join(f"{k}:{e}" for _, k, e in entries)) + "}"
     if isinstance(value, float):
         return _special(value) or go_double(value)
     return show(value)
