@@ -1,10 +1,18 @@
-"""Protobuf bodies of the built-in kinds: ``k8s\\0`` and an envelope around a message, to and from plain JSON values.
+"""Protobuf as Kubernetes speaks it: JSON values to and from the ``k8s\\0`` envelope.
 
-The envelope is runtime.Unknown: 1 = type (1 apiVersion, 2 kind), 2 = the object's bytes. Field numbers are facts of
-Kubernetes' published messages, in ``kubernetes_protobuf.json``: definition → JSON field → [number, form, type],
-where form is ``repeated``, ``map`` or ``inline`` (a message of its own in protobuf, no object of its own in JSON).
-A few messages have a JSON form that is not theirs: times, quantities, int-or-string, raw JSON; ``_SPECIAL`` has
-those. A message is compiled when it is first met.
+Rules (the protobuf serializer of k8s.io/apimachinery, and the generated.proto files):
+
+* Bytes begin with ``k8s\\0``, then a message Unknown: typeMeta (apiVersion, kind), raw (the object's own message),
+  contentEncoding, contentType.
+* A message's types follow from the definition: numbers alone are facts of their own (a package's ``protobuf.py``).
+  Quantity is a message that holds its string; a time holds seconds and nanoseconds, and nothing where it is zero;
+  int-or-string holds its type and both values; raw extensions, FieldsV1 and JSON hold JSON as bytes; a list that
+  is a map's value is a message with ``items``.
+* apiVersion and kind are in the envelope alone, so what stands inside another object has none.
+* A field is there or not (proto2): zero values that were sent come through, and the typed form of the kind, which
+  JSON passes through as well, decides about them.
+
+Messages are built at run time for the protobuf library, which does the parsing and its limits on depth.
 """
 
 from __future__ import annotations
@@ -12,424 +20,495 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import cache
-from importlib import resources
-from typing import Any
+from functools import cached_property
+from typing import Any, Final, TypeAlias
 
-from apimachinery.wire.json import DecodeFault
-from apimachinery.wire.json import decode as decode_json
-from apimachinery.wire.json import encode as encode_json
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError, Message
 
-MAGIC = b"k8s\x00"
-MAX_DEPTH = 100
-_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-_END = "unexpected EOF"
-Json = dict[str, Any]
-Fields = dict[int, Any]
+FieldNumbers: TypeAlias = "dict[str, int | tuple[int, FieldNumbers]]"
 
-
-@cache
-def messages() -> dict[str, dict[str, tuple[int, str, str]]]:
-    """The table of messages."""
-    data = resources.files("apimachinery.wire").joinpath("kubernetes_protobuf.json").read_bytes()
-    table: dict[str, dict[str, tuple[int, str, str]]] = json.loads(data)
-    return table
-
-
-def unwrap(data: bytes) -> tuple[str, str, bytes]:
-    """apiVersion, kind and the object's bytes of an envelope. Raises DecodeFault."""
-    if not data:
-        raise DecodeFault("empty data")
-    if not data.startswith(MAGIC):
-        raise DecodeFault(
-            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
-        )
-    if len(data) == len(MAGIC):
-        raise DecodeFault("empty body")
-    api_version = kind = ""
-    raw = b""
-    for number, _, value in _fields(data[len(MAGIC) :]):
-        if number == 1 and isinstance(value, bytes):
-            for inner, _, text in _fields(value):
-                if inner == 1 and isinstance(text, bytes):
-                    api_version = text.decode("utf-8", "replace")
-                elif inner == 2 and isinstance(text, bytes):
-                    kind = text.decode("utf-8", "replace")
-        elif number == 2 and isinstance(value, bytes):
-            raw = value
-    return api_version, kind, raw
-
-
-def wrap(api_version: str, kind: str, raw: bytes) -> bytes:
-    """An envelope."""
-    names = _lengthy(1, api_version.encode()) + _lengthy(2, kind.encode())
-    return MAGIC + _lengthy(1, names) + _lengthy(2, raw) + _lengthy(3, b"") + _lengthy(4, b"")
-
-
-_PACKAGES = {
-    "": "io.k8s.api.core",
-    "apiextensions.k8s.io": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
-    "apiregistration.k8s.io": "io.k8s.kube-aggregator.pkg.apis.apiregistration",
-    "internal.apiserver.k8s.io": "io.k8s.api.apiserverinternal",
-    "meta.k8s.io": "io.k8s.apimachinery.pkg.apis.meta",
+MAGIC: Final = b"k8s\x00"
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_FIELD: Final = descriptor_pb2.FieldDescriptorProto
+_QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+_RAW: Final = frozenset(
+    {
+        "io.k8s.apimachinery.pkg.runtime.RawExtension",
+        f"{_META}FieldsV1",
+        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
+    }
+)
+_TIMES: Final = {f"{_META}Time": 0, f"{_META}MicroTime": 6}
+_SCHEMA_OR: Final = {
+    "JSONSchemaPropsOrArray": "jSONSchemas",
+    "JSONSchemaPropsOrBool": "allows",
+    "JSONSchemaPropsOrStringArray": "property",
 }
-_META_KINDS = frozenset({"DeleteOptions", "Status", "PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
-def message_name(api_version: str, kind: str) -> str:
-    """The definition of a kind; empty where there is no message of it."""
-    group, _, version = api_version.rpartition("/")
-    if kind in _META_KINDS:
-        return f"{_META}{kind}"
-    package = _PACKAGES.get(group) or f"io.k8s.api.{group.partition('.')[0]}"
-    name = f"{package}.{version}.{kind}"
-    return name if name in messages() else ""
+class ProtobufFault(Exception):
+    """Bytes that are no object, or an object that has no protobuf form; the text is kube-apiserver's."""
 
 
-def decode(data: bytes) -> Json:
-    """The object in an envelope; of a kind without a message only its names. Raises DecodeFault."""
-    api_version, kind, raw = unwrap(data)
-    name = message_name(api_version, kind)
-    value = decode_message(name, raw) if name else {}
-    return {"kind": kind, "apiVersion": api_version, **value}
+class _Field:
+    """How one field is read from a message and put into one."""
+
+    __slots__ = ("attribute", "name", "put", "read")
+
+    def __init__(
+        self, name: str, attribute: str, read: Callable[[Any], Any], put: Callable[[Message, str, Any], None]
+    ) -> None:
+        self.name = name
+        self.attribute = attribute
+        self.read = read
+        self.put = put
 
 
-def encode(value: Json) -> bytes:
-    """An object in its envelope, or a watch event. Raises KeyError for a kind without a message."""
-    if "kind" not in value and "object" in value:
-        inner = _lengthy(1, encode(value["object"]))
-        return _lengthy(1, value["type"].encode()) + _lengthy(2, inner)
-    name = message_name(value["apiVersion"], value["kind"])
-    return wrap(value["apiVersion"], value["kind"], encode_message(name, value))
+class Messages:
+    """The protobuf form of a package's kinds: made from its definitions and its numbers, when first used."""
 
+    def __init__(self, definitions: Mapping[str, Any], numbers: Mapping[str, FieldNumbers]) -> None:
+        self._definitions = definitions
+        self._numbers = numbers
+        self._tables: dict[str, dict[int, _Field]] = {}
 
-def frame(data: bytes) -> bytes:
-    """One event of a stream: its length in four bytes, then the event."""
-    return struct.pack(">I", len(data)) + data
+    def decode(self, data: bytes) -> dict[str, Any]:
+        """The object of an envelope. Raises ``ProtobufFault``."""
+        if not data:
+            raise ProtobufFault("empty data")
+        if not data.startswith(MAGIC):
+            raise ProtobufFault(
+                "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+            )
+        if len(data) == len(MAGIC):
+            raise ProtobufFault("empty body")
+        envelope = self._new("Unknown")
+        _parse(envelope, data[len(MAGIC) :])
+        api_version, kind = envelope.typeMeta.apiVersion, envelope.typeMeta.kind
+        value: dict[str, Any] = {"apiVersion": api_version, "kind": kind}
+        name = self._kinds.get((api_version, kind))
+        if name is None:
+            return value
+        message = self._new(_message_name(name))
+        _parse(message, envelope.raw)
+        value.update(self._read(message, name))
+        return value
 
+    def encode(self, value: Mapping[str, Any]) -> bytes:
+        """The envelope of an object. Raises ``ProtobufFault`` for a kind that has no numbers."""
+        api_version, kind = value.get("apiVersion", ""), value.get("kind", "")
+        name = self._kinds.get((api_version, kind))
+        if name is None:
+            raise ProtobufFault(f"{api_version} {kind} has no protobuf form")
+        message = self._new(_message_name(name))
+        self._put(message, name, value)
+        envelope = self._new("Unknown")
+        envelope.typeMeta.apiVersion, envelope.typeMeta.kind = api_version, kind
+        envelope.raw = message.SerializeToString()
+        envelope.contentEncoding = envelope.contentType = ""
+        return MAGIC + bytes(envelope.SerializeToString())
 
-def decode_message(name: str, data: bytes) -> Any:
-    """A message of a definition as JSON. Raises DecodeFault, KeyError for a definition without a message."""
-    return _reader(name)(data, 0)
+    def encode_event(self, event: Mapping[str, Any]) -> bytes:
+        """A watch event: its type, and its object in an envelope of its own."""
+        message = self._new("WatchEvent")
+        message.type = event["type"]
+        message.object.raw = self.encode(event["object"])
+        return bytes(message.SerializeToString())
 
+    def covers(self, api_version: str, kind: str) -> bool:
+        """Whether objects of the kind have a protobuf form."""
+        return (api_version, kind) in self._kinds
 
-def encode_message(name: str, value: Any) -> bytes:
-    """JSON as a message of a definition. Raises KeyError likewise."""
-    return _writer(name)(value)
+    # -------------------------------------------------------------- kinds and messages
 
-
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        if place >= len(data):
-            raise DecodeFault(_END)
-        byte = data[place]
-        place += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number & (1 << 64) - 1, place
-        shift += 7
-        if shift > 63:
-            raise DecodeFault("proto: integer overflow")
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """Number, wire type and raw value of each field."""
-    place, length = 0, len(data)
-    while place < length:
-        tag, place = _varint(data, place)
-        number, kind = tag >> 3, tag & 7
-        if number == 0:
-            raise DecodeFault("proto: illegal tag 0 (wire type 0)")
-        if kind == 0:
-            value, place = _varint(data, place)
-            yield number, kind, value
-            continue
-        size = 8 if kind == 1 else 4 if kind == 5 else 0
-        if kind == 2:
-            size, place = _varint(data, place)
-        elif not size:
-            raise DecodeFault(f"proto: wrong wireType = {kind}")
-        if place + size > length:
-            raise DecodeFault(_END)
-        yield number, kind, data[place : place + size]
-        place += size
-
-
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >= 1 << 63 else number
-
-
-def _scalar_reader(kind: str) -> Callable[[int | bytes, int], Any]:
-    def read(value: int | bytes, depth: int) -> Any:
-        if isinstance(value, int):
-            if kind == "bool":
-                return bool(value)
-            if kind not in ("int32", "int64", "uint32", "uint64"):
-                raise DecodeFault("proto: wrong wireType = 0")
-            return _signed(value) if kind.startswith("int") else value
-        match kind:
-            case "string":
-                return value.decode("utf-8", "replace")
-            case "bytes":
-                return base64.b64encode(value).decode()
-            case "double" if len(value) == 8:
-                return struct.unpack("<d", value)[0]
-            case "float" if len(value) == 4:
-                return struct.unpack("<f", value)[0]
-        raise DecodeFault("proto: wrong wireType = 2")
-
-    return read
-
-
-_SCALARS = frozenset({"string", "bytes", "bool", "int32", "int64", "uint32", "uint64", "double", "float"})
-
-
-def _of(kind: str) -> Callable[[Any, int], Any]:
-    return _scalar_reader(kind) if kind in _SCALARS else lambda value, depth: _reader(kind)(value, depth + 1)
-
-
-@cache
-def _reader(name: str) -> Callable[[bytes, int], Any]:
-    """The function that reads messages of a definition."""
-    if name in _LISTS:
-        return lambda data, depth: [_text_of(value) for number, _, value in _fields(data) if number == 1]
-    if name in _SPECIAL:
-        special = _SPECIAL[name][0]
-        return lambda data, depth: special(dict(_last(data)))
-    fields = messages()[name]
-    by_number = {number: (field, form, _of(kind)) for field, (number, form, kind) in fields.items()}
-
-    def read(data: bytes, depth: int) -> Any:
-        if depth > MAX_DEPTH:
-            raise DecodeFault("exceeded max depth")
-        if not isinstance(data, bytes):
-            raise DecodeFault("proto: wrong wireType = 0")
-        found: Json = {}
-        for number, _, value in _fields(data):
-            entry = by_number.get(number)
-            if entry is None:
-                continue
-            field, form, convert = entry
-            if form == "repeated":
-                found.setdefault(field, []).append(convert(value, depth))
-            elif form == "map":
-                key, item = _entry(value, convert, depth)
-                found.setdefault(field, {})[key] = item
-            elif form == "inline":
-                found.update(convert(value, depth))
-            else:
-                found[field] = convert(value, depth)
+    @cached_property
+    def _kinds(self) -> dict[tuple[str, str], str]:
+        found: dict[tuple[str, str], str] = {}
+        for name in self._numbers:
+            for gvk in self._definitions.get(name, {}).get("x-kubernetes-group-version-kind", ()):
+                group, version = gvk["group"], gvk["version"]
+                found.setdefault((f"{group}/{version}" if group else version, gvk["kind"]), name)
+        found[("v1", "Status")] = f"{_META}Status"
         return found
 
-    return read
+    def _new(self, name: str) -> Any:
+        return message_factory.GetMessageClass(self._pool.FindMessageTypeByName(f"k.{name}"))()
+
+    @cached_property
+    def _pool(self) -> descriptor_pool.DescriptorPool:
+        file = descriptor_pb2.FileDescriptorProto(name="kubernetes", package="k", syntax="proto2")
+        _add(file, "TypeMeta", {"apiVersion": (1, "string"), "kind": (2, "string")})
+        _add(file, "Unknown", {"typeMeta": (1, ".k.TypeMeta"), "raw": (2, "bytes"), "contentEncoding": (3, "string"),
+                               "contentType": (4, "string")})  # fmt: skip
+        _add(file, "Raw", {"raw": (1, "bytes")})
+        _add(file, "Instant", {"seconds": (1, "int64"), "nanos": (2, "int32")})
+        _add(file, "Text", {"string": (1, "string")})
+        _add(file, "IntOrString", {"type": (1, "int64"), "intVal": (2, "int32"), "strVal": (3, "string")})
+        _add(file, "Strings", {"items": (1, "*string")})
+        _add(file, "WatchEvent", {"type": (1, "string"), "object": (2, ".k.Raw")})
+        for name, numbers in self._numbers.items():
+            if name in self._definitions and name not in _RAW:
+                properties = self._definitions[name].get("properties") or {}
+                self._describe(file, _message_name(name), properties, numbers)
+        for name in self._schema_alternatives:
+            prefix = name.rpartition("JSONSchemaPropsOr")[0]
+            schema = f".k.{_message_name(prefix + 'JSONSchemaProps')}"
+            fields = {
+                "JSONSchemaPropsOrArray": {"schema": (1, schema), "jSONSchemas": (2, f"*{schema}")},
+                "JSONSchemaPropsOrBool": {"allows": (1, "bool"), "schema": (2, schema)},
+                "JSONSchemaPropsOrStringArray": {"schema": (1, schema), "property": (2, "*string")},
+            }[name[len(prefix) :]]
+            _add(file, _message_name(name), fields)
+        pool = descriptor_pool.DescriptorPool()
+        pool.Add(file)
+        return pool
+
+    @cached_property
+    def _schema_alternatives(self) -> tuple[str, ...]:
+        return tuple(sorted(n for n in self._definitions if n.rpartition(".")[2] in _SCHEMA_OR))
+
+    def _describe(
+        self, file: Any, name: str, properties: Mapping[str, Any], numbers: Mapping[str, Any]
+    ) -> None:
+        fields: dict[str, tuple[int, str]] = {}
+        for wire_name, entry in numbers.items():
+            if isinstance(entry, tuple):
+                inner = f"{name}_{wire_name}"
+                self._describe(file, inner, properties, entry[1])
+                fields[f"f{entry[0]}"] = (entry[0], f".k.{inner}")
+            elif wire_name in properties:
+                kind = self._type_of(properties[wire_name])
+                if kind:
+                    fields[f"f{entry}"] = (entry, kind)
+        _add(file, name, fields)
+
+    def _type_of(self, schema: Mapping[str, Any]) -> str:
+        """The type of a field: a scalar, ``.k.Message``, ``*`` before repeated ones, ``%`` before map values;
+        empty where it has no protobuf form."""
+        reference = _reference(schema)
+        if reference:
+            return self._message_of(reference)
+        kind, form = schema.get("type"), schema.get("format", "")
+        if kind == "array":
+            return f"*{self._type_of(schema['items'])}"
+        if isinstance(schema.get("additionalProperties"), Mapping):
+            value = self._type_of(schema["additionalProperties"])
+            return "%.k.Strings" if value == "*string" else f"%{value}"
+        if kind == "integer":
+            return "int64" if form == "int64" else "int32"
+        if kind == "string" and form == "int-or-string":
+            return ".k.IntOrString"
+        if kind == "string" and form in ("date-time", "micro-time"):
+            return ".k.Instant"
+        return {"string": "bytes" if form == "byte" else "string", "boolean": "bool", "number": "double"}.get(
+            str(kind), ".k.Raw" if kind == "object" or kind is None else ""
+        )
+
+    def _message_of(self, name: str) -> str:
+        if name in _RAW:
+            return ".k.Raw"
+        if name in _TIMES:
+            return ".k.Instant"
+        if name == _QUANTITY:
+            return ".k.Text"
+        if name == _INT_OR_STRING:
+            return ".k.IntOrString"
+        if name in self._numbers or name in self._schema_alternatives:
+            return f".k.{_message_name(name)}"
+        return self._type_of(self._definitions.get(name, {}))
+
+    # -------------------------------------------------------------- values
+
+    def _read(self, message: Message, name: str) -> dict[str, Any]:
+        return self._read_fields(message, self._table(name))
+
+    def _read_fields(self, message: Message, table: dict[int, _Field]) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        for descriptor, item in message.ListFields():
+            field = table.get(descriptor.number)
+            if field is None:
+                continue
+            read = field.read(item)
+            if field.name:
+                value[field.name] = read
+            else:
+                value.update(read)
+        return value
+
+    def _put(self, message: Message, name: str, value: Mapping[str, Any]) -> None:
+        for field in self._table(name).values():
+            if not field.name:
+                field.put(message, field.attribute, value)
+            elif (item := value.get(field.name)) is not None:
+                field.put(message, field.attribute, item)
+
+    def _table(self, name: str) -> dict[int, _Field]:
+        table = self._tables.get(name)
+        if table is None:
+            properties = self._definitions[name].get("properties") or {}
+            table = self._tables[name] = {}
+            self._fill(table, properties, self._numbers[name])
+        return table
+
+    def _fill(
+        self, table: dict[int, _Field], properties: Mapping[str, Any], numbers: Mapping[str, Any]
+    ) -> None:
+        for wire_name, entry in numbers.items():
+            if isinstance(entry, tuple):
+                number, inner_numbers = entry
+                inner: dict[int, _Field] = {}
+                self._fill(inner, properties, inner_numbers)
+                table[number] = _Field(
+                    "", f"f{number}", self._inline_reader(inner), self._inline_putter(inner)
+                )
+            elif wire_name in properties and self._type_of(properties[wire_name]):
+                read, put = self._codec(properties[wire_name])
+                table[entry] = _Field(wire_name, f"f{entry}", read, put)
+
+    def _inline_reader(self, table: dict[int, _Field]) -> Callable[[Any], Any]:
+        return lambda message: self._read_fields(message, table)
+
+    def _inline_putter(self, table: dict[int, _Field]) -> Callable[[Message, str, Any], None]:
+        def put(message: Message, attribute: str, value: Any) -> None:
+            inner = getattr(message, attribute)
+            for field in table.values():
+                if not field.name:
+                    field.put(inner, field.attribute, value)
+                elif (item := value.get(field.name)) is not None:
+                    field.put(inner, field.attribute, item)
+
+        return put
+
+    def _codec(
+        self, schema: Mapping[str, Any]
+    ) -> tuple[Callable[[Any], Any], Callable[[Message, str, Any], None]]:
+        kind = self._type_of(schema)
+        if kind.startswith("*"):
+            return self._repeated(self._resolved(schema)["items"])
+        if kind.startswith("%"):
+            return self._mapped(self._resolved(schema)["additionalProperties"])
+        read, fill = self._single(schema)
+        if kind.startswith("."):
+
+            def put_message(message: Message, attribute: str, value: Any) -> None:
+                inner = getattr(message, attribute)
+                inner.SetInParent()
+                fill(inner, value)
+
+            return read, put_message
+        make = _SCALARS.get(kind, _same)
+
+        def put_scalar(message: Message, attribute: str, value: Any) -> None:
+            setattr(message, attribute, make(value))
+
+        return read, put_scalar
+
+    def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        reference = _reference(schema)
+        return self._definitions.get(reference, {}) if reference else schema
+
+    def _repeated(
+        self, items: Mapping[str, Any]
+    ) -> tuple[Callable[[Any], Any], Callable[[Message, str, Any], None]]:
+        kind = self._type_of(items)
+        read, fill = self._single(items)
+        if kind.startswith("."):
+
+            def put_messages(message: Message, attribute: str, value: Any) -> None:
+                target = getattr(message, attribute)
+                for item in value:
+                    fill(target.add(), item)
+
+            return lambda found: [read(item) for item in found], put_messages
+        make = _SCALARS.get(kind, _same)
+
+        def put_scalars(message: Message, attribute: str, value: Any) -> None:
+            getattr(message, attribute).extend([make(item) for item in value])
+
+        return lambda found: [read(item) for item in found], put_scalars
+
+    def _mapped(
+        self, values: Mapping[str, Any]
+    ) -> tuple[Callable[[Any], Any], Callable[[Message, str, Any], None]]:
+        kind = self._type_of(values)
+        if kind == "*string":
+
+            def put_lists(message: Message, attribute: str, value: Any) -> None:
+                target = getattr(message, attribute)
+                for key, item in value.items():
+                    target[key].items.extend(item or ())
+
+            return lambda found: {k: list(v.items) for k, v in sorted(found.items())}, put_lists
+        read, fill = self._single(values)
+        if kind.startswith("."):
+
+            def put_messages(message: Message, attribute: str, value: Any) -> None:
+                target = getattr(message, attribute)
+                for key, item in value.items():
+                    fill(target[key], item)
+
+            return lambda found: {k: read(v) for k, v in sorted(found.items())}, put_messages
+        make = _SCALARS.get(kind, _same)
+
+        def put_scalars(message: Message, attribute: str, value: Any) -> None:
+            target = getattr(message, attribute)
+            for key, item in value.items():
+                target[key] = make("" if item is None else item)
+
+        return lambda found: {k: read(v) for k, v in sorted(found.items())}, put_scalars
+
+    def _single(self, schema: Mapping[str, Any]) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:
+        """Reader and filler of one value: of a message, or (reader alone) of a scalar."""
+        kind, reference = self._type_of(schema), _reference(schema)
+        if kind == ".k.Raw":
+            return _read_raw, _fill_raw
+        if kind == ".k.Instant":
+            digits = _TIMES.get(reference, 6 if schema.get("format") == "micro-time" else 0)
+            return lambda found: _read_instant(found, digits), _fill_instant
+        if kind == ".k.Text":
+            return lambda found: found.string, _fill_text
+        if kind == ".k.IntOrString":
+            return lambda found: found.strVal if found.type else found.intVal, _fill_int_or_string
+        if reference in self._schema_alternatives:
+            return self._alternative(reference)
+        if kind.startswith("."):
+            return lambda found: self._read(found, reference), lambda target, value: self._put(
+                target, reference, value
+            )
+        if kind == "bytes":
+            return lambda found: base64.b64encode(found).decode("ascii"), _no_message
+        return _same, _no_message
+
+    def _alternative(self, name: str) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:
+        prefix, _, _ = name.rpartition("JSONSchemaPropsOr")
+        schema, other = f"{prefix}JSONSchemaProps", _SCHEMA_OR[name[len(prefix) :]]
+
+        def read(found: Any) -> Any:
+            if found.HasField("schema"):
+                return self._read(found.schema, schema)
+            rest = getattr(found, other)
+            if other == "allows":
+                return rest
+            return [*rest] if other == "property" else [self._read(item, schema) for item in rest]
+
+        def fill(target: Any, value: Any) -> None:
+            if isinstance(value, Mapping):
+                if other == "allows":
+                    target.allows = True  # what a schema describes is allowed
+                target.schema.SetInParent()
+                self._put(target.schema, schema, value)
+            elif other == "allows":
+                target.allows = bool(value)
+            elif other == "property":
+                target.property.extend(value)
+            else:
+                for item in value:
+                    self._put(target.jSONSchemas.add(), schema, item)
+
+        return read, fill
 
 
-def _entry(value: int | bytes, convert: Callable[[Any, int], Any], depth: int) -> tuple[str, Any]:
-    if not isinstance(value, bytes):
-        raise DecodeFault("proto: wrong wireType = 0")
-    key, item = "", convert(b"", depth)
-    for number, _, inner in _fields(value):
-        if number == 1 and isinstance(inner, bytes):
-            key = inner.decode("utf-8", "replace")
-        elif number == 2:
-            item = convert(inner, depth)
-    return key, item
+def _add(file: Any, name: str, fields: Mapping[str, tuple[int, str]]) -> None:
+    """A message; types as ``Messages._type_of`` gives them."""
+    message = file.message_type.add(name=name)
+    for attribute, (number, kind) in fields.items():
+        field = message.field.add(name=attribute, number=number, label=_FIELD.LABEL_OPTIONAL)
+        if kind.startswith("*"):
+            field.label = _FIELD.LABEL_REPEATED
+        if kind.startswith("%"):
+            field.label = _FIELD.LABEL_REPEATED
+            entry = message.nested_type.add(name=f"{attribute.capitalize()}Entry")
+            entry.options.map_entry = True
+            key = entry.field.add(name="key", number=1, label=_FIELD.LABEL_OPTIONAL)
+            key.type = _FIELD.TYPE_STRING
+            value = entry.field.add(name="value", number=2, label=_FIELD.LABEL_OPTIONAL)
+            _set_type(value, kind[1:])
+            field.type, field.type_name = _FIELD.TYPE_MESSAGE, f".k.{name}.{entry.name}"
+        else:
+            _set_type(field, kind.removeprefix("*"))
 
 
-def _last(data: bytes) -> Iterator[tuple[int, Any]]:
-    for number, _, value in _fields(data):
-        yield number, value
+def _set_type(field: Any, kind: str) -> None:
+    if kind.startswith("."):
+        field.type, field.type_name = _FIELD.TYPE_MESSAGE, kind
+    else:
+        field.type = getattr(_FIELD, f"TYPE_{kind.upper()}")
 
 
-def _number_of(value: Any) -> int:
-    return _signed(value) if isinstance(value, int) else 0
+def _reference(schema: Mapping[str, Any]) -> str:
+    return str(schema.get("$ref", "")).rpartition("/")[2]
 
 
-def _text_of(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+def _message_name(definition: str) -> str:
+    return definition.replace(".", "_").replace("-", "_")
 
 
-def _read_time(fields: Fields, digits: int = 0) -> str | None:
-    if not fields:
+def _parse(message: Message, data: bytes) -> None:
+    try:
+        message.ParseFromString(data)
+    except (DecodeError, UnicodeDecodeError):
+        raise ProtobufFault("unexpected EOF") from None
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _no_message(target: Any, value: Any) -> None:
+    raise TypeError("a scalar is set, not filled")
+
+
+def _to_bytes(value: Any) -> bytes:
+    try:
+        return base64.b64decode(value)
+    except (binascii.Error, ValueError, TypeError):
+        raise ProtobufFault("illegal base64 data") from None
+
+
+_SCALARS: Final[dict[str, Callable[[Any], Any]]] = {"bytes": _to_bytes, "double": float}
+
+
+def _read_raw(found: Any) -> Any:
+    try:
+        return json.loads(found.raw) if found.raw else {}
+    except (ValueError, RecursionError):
+        raise ProtobufFault("raw extension is not JSON") from None
+
+
+def _fill_raw(target: Any, value: Any) -> None:
+    target.raw = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _fill_text(target: Any, value: Any) -> None:
+    target.string = str(value)
+
+
+def _fill_int_or_string(target: Any, value: Any) -> None:
+    if isinstance(value, str):
+        target.type, target.intVal, target.strVal = 1, 0, value
+    else:
+        target.type, target.intVal, target.strVal = 0, value, ""
+
+
+def _read_instant(found: Any, digits: int) -> str | None:
+    if not found.HasField("seconds"):
         return None
     try:
-        moment = datetime.fromtimestamp(_number_of(fields.get(1)), UTC)
-    except (OverflowError, ValueError, OSError):
-        raise DecodeFault("proto: a time is out of range") from None
+        moment = datetime.fromtimestamp(found.seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise ProtobufFault("time out of range") from None
     text = moment.strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{text}.{_number_of(fields.get(2)) // 1000:06d}Z" if digits else f"{text}Z"
+    return f"{text}.{found.nanos // 1000:06d}Z" if digits else f"{text}Z"
 
 
-def _read_raw(fields: Fields) -> Any:
-    raw = fields.get(1, b"")
-    return decode_json(raw) if isinstance(raw, bytes) and raw else None
-
-
-def _read_int_or_string(fields: Fields) -> Any:
-    return _text_of(fields.get(3)) if fields.get(1) else _number_of(fields.get(2))
-
-
-def _read_schema_or(fields: Fields, other: Callable[[Fields], Any]) -> Any:
-    schema = fields.get(1)
-    return _reader(f"{_EXTENSIONS}JSONSchemaProps")(schema, 1) if isinstance(schema, bytes) else other(fields)
-
-
-def _read_schema_or_bool(fields: Fields) -> Any:
-    schema = fields.get(2)
-    if isinstance(schema, bytes):
-        return _reader(f"{_EXTENSIONS}JSONSchemaProps")(schema, 1)
-    return bool(fields.get(1))
-
-
-def _varint_of(number: int) -> bytes:
-    number &= (1 << 64) - 1
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def _lengthy(field: int, data: bytes) -> bytes:
-    return _varint_of(field << 3 | 2) + _varint_of(len(data)) + data
-
-
-def _whole(field: int, number: int) -> bytes:
-    return _varint_of(field << 3) + _varint_of(number)
-
-
-def _scalar_writer(kind: str) -> Callable[[int, Any], bytes]:
-    def write(field: int, value: Any) -> bytes:
-        match kind:
-            case "string":
-                return _lengthy(field, str(value).encode("utf-8", "replace"))
-            case "bytes":
-                try:
-                    return _lengthy(field, base64.b64decode(value))
-                except (binascii.Error, TypeError):
-                    return _lengthy(field, b"")
-            case "double":
-                return _varint_of(field << 3 | 1) + struct.pack("<d", value)
-            case "float":
-                return _varint_of(field << 3 | 5) + struct.pack("<f", value)
-        return _whole(field, int(value))
-
-    return write
-
-
-def _to(kind: str) -> Callable[[int, Any], bytes]:
-    if kind in _SCALARS:
-        return _scalar_writer(kind)
-    return lambda field, value: _lengthy(field, _writer(kind)(value))
-
-
-@cache
-def _writer(name: str) -> Callable[[Any], bytes]:
-    """The function that writes messages of a definition."""
-    if name in _LISTS:
-        return lambda value: b"".join(_lengthy(1, str(each).encode()) for each in value or ())
-    if name in _SPECIAL:
-        return _SPECIAL[name][1]
-    fields = sorted(
-        ((number, field, form, _to(kind), kind) for field, (number, form, kind) in messages()[name].items()),
-        key=lambda entry: entry[0],
-    )
-
-    def write(value: Any) -> bytes:
-        out: list[bytes] = []
-        for number, field, form, convert, kind in fields:
-            if form == "inline":
-                out.append(_lengthy(number, _writer(kind)(value)))
-                continue
-            item = value.get(field)
-            if item is None:
-                continue
-            if form == "repeated":
-                out.extend(convert(number, each) for each in item)
-            elif form == "map":
-                out.extend(
-                    _lengthy(number, _lengthy(1, key.encode()) + convert(2, each))
-                    for key, each in sorted(item.items())
-                )
-            else:
-                out.append(convert(number, item))
-        return b"".join(out)
-
-    return write
-
-
-def _write_time(value: Any) -> bytes:
+def _fill_instant(target: Any, value: Any) -> None:
     try:
         moment = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
     except ValueError:
-        return b""
-    return _whole(1, int(moment.timestamp() // 1)) + _whole(2, moment.microsecond * 1000)
-
-
-def _write_raw(value: Any) -> bytes:
-    return _lengthy(1, encode_json(value))
-
-
-def _write_int_or_string(value: Any) -> bytes:
-    if isinstance(value, str):
-        return _whole(1, 1) + _whole(2, 0) + _lengthy(3, value.encode())
-    return _whole(1, 0) + _whole(2, int(value)) + _lengthy(3, b"")
-
-
-def _write_schema(value: Any) -> bytes:
-    return _writer(f"{_EXTENSIONS}JSONSchemaProps")(value)
-
-
-_Pair = tuple[Callable[[Fields], Any], Callable[[Any], bytes]]
-_RAW: _Pair = (_read_raw, _write_raw)
-_SPECIAL: dict[str, _Pair] = {
-    f"{_META}Time": (_read_time, _write_time),
-    f"{_META}MicroTime": (lambda fields: _read_time(fields, 6), _write_time),
-    f"{_META}FieldsV1": _RAW,
-    f"{_META}Duration": (lambda fields: f"{_number_of(fields.get(1)) / 1e9:g}s", lambda value: b""),
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": _RAW,
-    f"{_EXTENSIONS}JSON": _RAW,
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": (
-        lambda fields: _text_of(fields.get(1)),
-        lambda value: _lengthy(1, str(value).encode()),
-    ),
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": (_read_int_or_string, _write_int_or_string),
-    f"{_EXTENSIONS}JSONSchemaPropsOrBool": (
-        _read_schema_or_bool,
-        lambda value: (
-            _whole(1, int(value))
-            if isinstance(value, bool)
-            else _whole(1, 1) + _lengthy(2, _write_schema(value))
-        ),
-    ),
-    f"{_EXTENSIONS}JSONSchemaPropsOrArray": (
-        lambda fields: _read_schema_or(fields, lambda _: []),
-        lambda value: (
-            b"".join(_lengthy(2, _write_schema(each)) for each in value)
-            if isinstance(value, list)
-            else _lengthy(1, _write_schema(value))
-        ),
-    ),
-    f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": (
-        lambda fields: _read_schema_or(fields, lambda _: []),
-        lambda value: (
-            b"".join(_lengthy(2, str(each).encode()) for each in value)
-            if isinstance(value, list)
-            else _lengthy(1, _write_schema(value))
-        ),
-    ),
-}
-_LISTS = frozenset(
-    (
-        "io.k8s.api.authentication.v1.ExtraValue",
-        "io.k8s.api.authorization.v1.ExtraValue",
-        "io.k8s.api.certificates.v1.ExtraValue",
-        f"{_META}Verbs",
-    )
-)
+        raise ProtobufFault(f"{value!r} is no time") from None
+    target.seconds = int(moment.timestamp())
+    target.nanos = moment.microsecond * 1000

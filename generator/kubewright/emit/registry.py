@@ -25,6 +25,7 @@ EMITTERS = {
     "conversion": "kubewright.emit.conversion",
     "strategies": "kubewright.emit.strategies",
     "zero_values": "kubewright.emit.zero_values",
+    "protobuf": "kubewright.emit.protobuf",
     "apply": "kubewright.emit.apply",
     "client": "kubewright.emit.client",
     "merge_schema": "kubewright.emit.merge_schema",

@@ -97,6 +97,24 @@ class ZeroValues:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FieldNumber:
+    """The number of a field in the protobuf form. ``inline`` holds the fields that stand beside the others in
+    JSON and in a message of their own in protobuf; ``name`` is then that message's, and no field has it."""
+
+    name: str
+    number: int
+    inline: tuple[FieldNumber, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldNumbers:
+    """All numbers of one definition."""
+
+    definition: str
+    fields: tuple[FieldNumber, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRule:
     """One line of a validation file: ``check`` names a function of ``apimachinery.rules.checks`` (or
     ``module.function`` of another module beside it), which gets the value at ``target``, its path and

@@ -18,6 +18,8 @@ from kubewright.ir.rules import (
     CheckRule,
     Condition,
     DefaultRule,
+    FieldNumber,
+    FieldNumbers,
     StrategyRules,
     TypeChecks,
     TypeRules,
@@ -42,6 +44,7 @@ def read_rules(folder: FilePath, diagnostics: Diagnostics) -> tuple[tuple[str, J
         "defaults": read_default_rules,
         "strategies": read_strategies,
         "zero_values": read_zero_values,
+        "protobuf": read_protobuf,
         "validation": read_validation,
         "conversions": read_conversions,
     }
@@ -227,6 +230,42 @@ def read_zero_values(document: Document, diagnostics: Diagnostics) -> tuple[Zero
                 definition=definition, written=tuple(sorted(written.items())), kept=tuple(sorted(kept))
             )
         )
+    return tuple(found)
+
+
+def read_protobuf(document: Document, diagnostics: Diagnostics) -> tuple[FieldNumbers, ...]:
+    """The facts of ``protobuf.yaml``."""
+    reader = RuleReader(document, diagnostics)
+    return tuple(
+        FieldNumbers(
+            definition=definition,
+            fields=_field_numbers(reader, reader.mapping(entry, pointer), pointer),
+        )
+        for definition, entry in reader.mapping(document.value, "").items()
+        for pointer in [f"/{escape_pointer(definition)}"]
+    )
+
+
+def _field_numbers(reader: RuleReader, entries: Mapping[str, Any], pointer: str) -> tuple[FieldNumber, ...]:
+    found: list[FieldNumber] = []
+    taken: dict[int, str] = {}
+    for name, entry in entries.items():
+        place = f"{pointer}/{escape_pointer(name)}"
+        inline: tuple[FieldNumber, ...] = ()
+        number = entry
+        if isinstance(entry, dict):
+            reader.only(entry, {"number", "inline"}, place)
+            number = entry.get("number")
+            inline = _field_numbers(
+                reader, reader.mapping(entry.get("inline"), f"{place}/inline"), f"{place}/inline"
+            )
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 2**29:
+            reader.error("K168", f"{name} needs a field number", place, "a whole number from 1 to 536870911")
+        elif number in taken:
+            reader.error("K169", f"{name} has the number of {taken[number]}", place)
+        else:
+            taken[number] = name
+            found.append(FieldNumber(name=name, number=number, inline=inline))
     return tuple(found)
 
 
