@@ -12,7 +12,7 @@ from typing import Any
 
 from apimachinery.meta.errors import ApiError, no_such_resource
 from apimachinery.server.catalog import Catalog, ServedGroup
-from apimachinery.server.codecs import CODECS, TEXTS, whole
+from apimachinery.server.codecs import OF_DISCOVERY, TEXTS, whole
 from apimachinery.server.http import Request, Response
 from apimachinery.server.negotiation import negotiate, refused
 from apimachinery.server.routes import Area, Route
@@ -51,7 +51,7 @@ class Discovery:
         try:
             form = negotiate(accept, TEXTS, transforms=False)
         except ApiError:
-            raise refused(CODECS) from None
+            raise refused(OF_DISCOVERY) from None
         return Response(200, whole(form.codec, document), form.codec.media_type)
 
     def _kept(self, key: Any, make: Any) -> bytes:

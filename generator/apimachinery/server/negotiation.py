@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from apimachinery.meta.errors import ApiError, not_acceptable
-from apimachinery.server.codecs import CODECS, JSON, PROTOBUF, Codec, Codecs
+from apimachinery.server.codecs import CODECS, JSON, PROTOBUF, YAML, Codec, Codecs
 
 META_VERSIONS = ("v1", "v1beta1")
 TABLE, METADATA, METADATA_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
@@ -84,8 +84,8 @@ def negotiate(accept: str, codecs: Codecs = CODECS, *, transforms: bool = True, 
         return PLAIN
     for clause in _clauses(accept):
         for codec in codecs:
-            kind, _, subtype = codec.media_type.partition("/")
-            if clause.kind not in (kind, "*") or clause.subtype not in (subtype, "*"):
+            main, _, subtype = codec.media_type.partition("/")
+            if clause.kind not in (main, "*") or clause.subtype not in (subtype, "*"):
                 continue
             form = _form(codec, dict(clause.parameters), transforms)
             if form is not None and _has_message(form, typed):
@@ -94,10 +94,10 @@ def negotiate(accept: str, codecs: Codecs = CODECS, *, transforms: bool = True, 
 
 
 def _has_message(form: Form, typed: bool) -> bool:
-    """Protobuf knows no Tables, and of custom resources only their metadata."""
-    if form.codec is not PROTOBUF:
-        return True
-    return form.shown_as != TABLE and (typed or bool(form.shown_as))
+    """Tables are text alone, and protobuf knows of custom resources only their metadata."""
+    if form.shown_as == TABLE:
+        return form.codec in (JSON, YAML)
+    return form.codec is not PROTOBUF or typed or bool(form.shown_as)
 
 
 def refused(codecs: Codecs = CODECS) -> ApiError:
@@ -121,5 +121,6 @@ def for_error(accept: str, codecs: Codecs = CODECS) -> Codec:
         for codec in codecs:
             kind, _, subtype = codec.media_type.partition("/")
             if clause.kind in (kind, "*") and clause.subtype in (subtype, "*"):
-                return codec
+                # A Status is never shown as something else: such a clause does not speak of failures.
+                return JSON if "as" in dict(clause.parameters) else codec
     return JSON

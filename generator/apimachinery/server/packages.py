@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib import resources as package_files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apimachinery.merge.compile import MergeTypes
 from apimachinery.merge.errors import UnknownVersion
@@ -27,10 +27,14 @@ from apimachinery.schema import compile_builtin
 from apimachinery.server.api_options import ApiOptions, OptionError
 from apimachinery.server.builtin_hooks import HOOKS
 from apimachinery.server.catalog import Catalog
+from apimachinery.server.codecs import PROTOBUF
 from apimachinery.server.hooks import BUILTIN, Hooks, Json
 from apimachinery.server.served import Change, Compiled, Served
 from apimachinery.typed_form import compile_typed_form
 from apimachinery.wire.json import decode, encode
+
+if TYPE_CHECKING:
+    from apimachinery.wire.protobuf import Messages
 
 
 class Package:
@@ -75,6 +79,15 @@ class Package:
         module = self._module("zero_values")
         return None if module is None else module.ZERO_VALUES
 
+    def messages(self) -> Messages | None:
+        """The protobuf form of the package's kinds; None where it knows no field numbers."""
+        module = self._module("protobuf")
+        if module is None:
+            return None
+        from apimachinery.wire.protobuf import Messages
+
+        return Messages(self.definitions, module.FIELD_NUMBERS)
+
     @cached_property
     def kinds(self) -> frozenset[tuple[str, str]]:
         """All (apiVersion, kind) that the definitions register."""
@@ -114,6 +127,7 @@ def _join(group: str, version: str) -> str:
 
 def add_package(catalog: Catalog, package: Package, options: ApiOptions) -> None:
     """Puts a package's resources into a catalog, those that the options ask for."""
+    PROTOBUF.learn(package.name, package.messages)
     chosen = [resource for resource in package.resources() if is_served(resource, options)]
     storage = _storage_versions(package)
     for group in package.groups:

@@ -29,8 +29,9 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-_CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
-_BUILTIN_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+APPLY_CBOR_PATCH = "application/apply-patch+cbor"
+_CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH, APPLY_CBOR_PATCH)
+_BUILTIN_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH, APPLY_CBOR_PATCH)
 
 
 async def patch(
@@ -40,13 +41,13 @@ async def patch(
     media_type = request.headers.get("content-type", "").partition(";")[0].strip()
     if media_type not in (_BUILTIN_TYPES if served.typed else _CUSTOM_TYPES):
         raise _unsupported(served)
-    applies = media_type == APPLY_PATCH
+    applies = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = read_write_options(request, "PatchOptions", apply=applies)
     place = Place(served, namespace, name, options, subresource)
     place.warnings.extend(served.warnings)
     try:
         if applies:
-            return place, await _apply(request, place, writer)
+            return place, await _apply(request, place, writer, binary=media_type == APPLY_CBOR_PATCH)
         change = _reader(media_type, request.body, place)
         return place, await writer.update(place, lambda old: _patched(place, old, change))
     except MergeError as error:
@@ -162,9 +163,9 @@ def _restored(fault: str) -> str:
     return f"unrecognized type: {wanted}"
 
 
-async def _apply(request: Request, place: Place, writer: Writer) -> Written:
+async def _apply(request: Request, place: Place, writer: Writer, *, binary: bool) -> Written:
     served = place.served
-    applied = _configuration(request.body, place)
+    applied = _cbor_configuration(request.body) if binary else _configuration(request.body, place)
     gvk = (applied.get("apiVersion") or "", applied.get("kind") or "")
     if gvk != (served.api_version, served.kind):
         group, _, version = gvk[0].rpartition("/")
@@ -220,6 +221,21 @@ def _nulls(value: Any) -> Iterator[tuple[Json, str]]:
                     waiting.append(item)
         elif isinstance(inner, list):
             waiting.extend(inner)
+
+
+def _cbor_configuration(body: bytes) -> Json:
+    from apimachinery.wire import cbor
+
+    try:
+        value = cbor.decode(body)
+    except DecodeFault as fault:
+        raise bad_request(f"error decoding YAML: {fault}") from None
+    if not isinstance(value, dict):
+        raise bad_request(
+            f"error decoding YAML: cbor: cannot unmarshal {cbor.type_name(value)} into Go value of type "
+            "map[string]interface {}"
+        )
+    return value
 
 
 def _configuration(body: bytes, place: Place) -> Json:

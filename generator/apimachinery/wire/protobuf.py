@@ -28,6 +28,8 @@ from typing import Any, Final, TypeAlias
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError, Message
 
+from apimachinery.wire.json import DecodeFault
+
 FieldNumbers: TypeAlias = "dict[str, int | tuple[int, FieldNumbers]]"
 
 MAGIC: Final = b"k8s\x00"
@@ -50,8 +52,32 @@ _SCHEMA_OR: Final = {
 }
 
 
-class ProtobufFault(Exception):
-    """Bytes that are no object, or an object that has no protobuf form; the text is kube-apiserver's."""
+def _meta_kind(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    versions = [{"group": "meta.k8s.io", "version": version, "kind": kind} for version in ("v1", "v1beta1")]
+    return {"properties": dict(fields), "x-kubernetes-group-version-kind": versions}
+
+
+# Kinds of meta.k8s.io that no schema document defines; their numbers are those of meta/v1's generated.proto.
+_META_KINDS: Final[dict[str, Any]] = {
+    f"{_META}PartialObjectMetadata": _meta_kind(
+        "PartialObjectMetadata", {"metadata": {"$ref": f"#/definitions/{_META}ObjectMeta"}}
+    ),
+    f"{_META}PartialObjectMetadataList": _meta_kind(
+        "PartialObjectMetadataList",
+        {
+            "metadata": {"$ref": f"#/definitions/{_META}ListMeta"},
+            "items": {"type": "array", "items": {"$ref": f"#/definitions/{_META}PartialObjectMetadata"}},
+        },
+    ),
+}
+_META_NUMBERS: Final[dict[str, FieldNumbers]] = {
+    f"{_META}PartialObjectMetadata": {"metadata": 1},
+    f"{_META}PartialObjectMetadataList": {"metadata": 1, "items": 2},
+}
+
+
+class ProtobufFault(DecodeFault):
+    """Bytes that are no object, or an object that has no protobuf form."""
 
 
 class _Field:
@@ -72,8 +98,9 @@ class Messages:
     """The protobuf form of a package's kinds: made from its definitions and its numbers, when first used."""
 
     def __init__(self, definitions: Mapping[str, Any], numbers: Mapping[str, FieldNumbers]) -> None:
-        self._definitions = definitions
-        self._numbers = numbers
+        has_metadata = f"{_META}ObjectMeta" in numbers
+        self._definitions = {**definitions, **(_META_KINDS if has_metadata else {})}
+        self._numbers = {**numbers, **(_META_NUMBERS if has_metadata else {})}
         self._tables: dict[str, dict[int, _Field]] = {}
 
     def decode(self, data: bytes) -> dict[str, Any]:
@@ -88,7 +115,7 @@ class Messages:
             raise ProtobufFault("empty body")
         envelope = self._new("Unknown")
         _parse(envelope, data[len(MAGIC) :])
-        api_version, kind = envelope.typeMeta.apiVersion, envelope.typeMeta.kind
+        api_version, kind = _text(envelope.typeMeta.apiVersion), _text(envelope.typeMeta.kind)
         value: dict[str, Any] = {"apiVersion": api_version, "kind": kind}
         name = self._kinds.get((api_version, kind))
         if name is None:
@@ -342,7 +369,9 @@ class Messages:
                 for key, item in value.items():
                     target[key].items.extend(item or ())
 
-            return lambda found: {k: list(v.items) for k, v in sorted(found.items())}, put_lists
+            return lambda found: {
+                _text(k): [*map(_text, v.items)] for k, v in sorted(found.items())
+            }, put_lists
         read, fill = self._single(values)
         if kind.startswith("."):
 
@@ -351,7 +380,7 @@ class Messages:
                 for key, item in value.items():
                     fill(target[key], item)
 
-            return lambda found: {k: read(v) for k, v in sorted(found.items())}, put_messages
+            return lambda found: {_text(k): read(v) for k, v in sorted(found.items())}, put_messages
         make = _SCALARS.get(kind, _same)
 
         def put_scalars(message: Message, attribute: str, value: Any) -> None:
@@ -359,7 +388,7 @@ class Messages:
             for key, item in value.items():
                 target[key] = make("" if item is None else item)
 
-        return lambda found: {k: read(v) for k, v in sorted(found.items())}, put_scalars
+        return lambda found: {_text(k): read(v) for k, v in sorted(found.items())}, put_scalars
 
     def _single(self, schema: Mapping[str, Any]) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:
         """Reader and filler of one value: of a message, or (reader alone) of a scalar."""
@@ -370,9 +399,9 @@ class Messages:
             digits = _TIMES.get(reference, 6 if schema.get("format") == "micro-time" else 0)
             return lambda found: _read_instant(found, digits), _fill_instant
         if kind == ".k.Text":
-            return lambda found: found.string, _fill_text
+            return lambda found: _text(found.string), _fill_text
         if kind == ".k.IntOrString":
-            return lambda found: found.strVal if found.type else found.intVal, _fill_int_or_string
+            return lambda found: _text(found.strVal) if found.type else found.intVal, _fill_int_or_string
         if reference in self._schema_alternatives:
             return self._alternative(reference)
         if kind.startswith("."):
@@ -381,7 +410,7 @@ class Messages:
             )
         if kind == "bytes":
             return lambda found: base64.b64encode(found).decode("ascii"), _no_message
-        return _same, _no_message
+        return (_text if kind == "string" else _same), _no_message
 
     def _alternative(self, name: str) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:
         prefix, _, _ = name.rpartition("JSONSchemaPropsOr")
@@ -393,7 +422,7 @@ class Messages:
             rest = getattr(found, other)
             if other == "allows":
                 return rest
-            return [*rest] if other == "property" else [self._read(item, schema) for item in rest]
+            return [*map(_text, rest)] if other == "property" else [self._read(item, schema) for item in rest]
 
         def fill(target: Any, value: Any) -> None:
             if isinstance(value, Mapping):
@@ -455,6 +484,13 @@ def _parse(message: Message, data: bytes) -> None:
 
 
 def _same(value: Any) -> Any:
+    return value
+
+
+def _text(value: Any) -> str:
+    """A string field; the library gives bytes for what is no UTF-8."""
+    if not isinstance(value, str):
+        raise ProtobufFault("string field contains invalid UTF-8")
     return value
 
 

@@ -1,0 +1,73 @@
+"""CBOR: JSON values there and back, and faults for what JSON has no word for."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import cbor2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apimachinery.wire import cbor
+from apimachinery.wire.json import DecodeFault
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=8) | st.floats(0.1, 0.9),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=15,
+)
+
+
+@given(JSON)
+def test_what_is_written_is_read_again(value: Any) -> None:
+    data = cbor.encode(value)
+    assert data.startswith(b"\xd9\xd9\xf7")
+    assert cbor.decode(data) == value
+
+
+@given(JSON)
+def test_text_strings_and_no_tag_are_read_too(value: Any) -> None:
+    assert cbor.decode(cbor2.dumps(value)) == value
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_a_value_or_a_fault(data: bytes) -> None:
+    with contextlib.suppress(DecodeFault):
+        cbor.decode(data)
+
+
+def test_a_whole_float_is_an_integer_as_in_json() -> None:
+    assert repr(cbor.decode(cbor2.dumps({"f": 2.0, "g": 1.5}))) == "{'f': 2, 'g': 1.5}"
+
+
+FAULTS = [
+    ("nothing", b"", "EOF"),
+    ("cut short", bytes.fromhex("d9d9f7a1"), "unexpected EOF"),
+    ("a break alone", bytes.fromhex("ff00"), 'cbor: unexpected "break" code'),
+    ("two values", bytes.fromhex("a000"), "cbor: 1 bytes of extraneous data starting at index 1"),
+    (
+        "a key that is no string",
+        bytes.fromhex("a10102"),
+        "cbor: cannot unmarshal positive integer into Go value of type string",
+    ),
+    ("a byte string that is no text", bytes.fromhex("41ff"), "cbor: invalid UTF-8 string"),
+]
+
+
+@pytest.mark.parametrize(("data", "text"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
+def test_faults_are_worded(data: bytes, text: str) -> None:
+    with pytest.raises(DecodeFault) as caught:
+        cbor.decode(data)
+    assert str(caught.value) == text
+
+
+def test_deep_nesting_and_endless_lengths_are_refused() -> None:
+    for data in (
+        b"\x81" * 100_000 + b"\x00",
+        b"\x9b\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"\x5b\x00\x00\x00\xff\xff\xff\xff\xff",
+    ):
+        with pytest.raises(DecodeFault):
+            cbor.decode(data)

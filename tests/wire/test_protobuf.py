@@ -1,0 +1,131 @@
+"""The protobuf envelope: what goes in comes out, and bytes of any kind give an object or a fault."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from google.protobuf import json_format
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apimachinery.wire.json import DecodeFault
+from apimachinery.wire.protobuf import MAGIC, Messages, ProtobufFault
+from kubernetes_api.protobuf import FIELD_NUMBERS
+
+SHARED = Path(__file__).parents[2] / "../shared/data/kubernetes-1.36/defaults-observed.yaml"
+
+
+@cache
+def messages() -> Messages:
+    definitions = json.loads(resources.files("kubernetes_api").joinpath("definitions.json").read_bytes())
+    return Messages(definitions, FIELD_NUMBERS)
+
+
+OBJECTS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "protobuf_objects.yaml").read_text())
+
+
+@pytest.mark.parametrize("obj", OBJECTS, ids=[o["kind"] for o in OBJECTS])
+def test_what_goes_in_comes_out(obj: dict[str, Any]) -> None:
+    before = json.dumps(obj)
+    assert messages().decode(messages().encode(obj)) == obj
+    assert json.dumps(obj) == before
+
+
+def test_a_map_of_no_json_name_is_left_alone_and_unknown_fields_are_dropped() -> None:
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "nonsense": 1}
+    assert messages().decode(messages().encode(obj)) == {k: v for k, v in obj.items() if k != "nonsense"}
+
+
+def test_zero_values_that_were_sent_come_through_and_a_zero_time_is_null() -> None:
+    # metadata { name: "x", namespace: "", creationTimestamp: {} } of a ConfigMap, as Go writes it
+    inner = bytes.fromhex("0a070a01781a004200")
+    envelope = (
+        MAGIC + bytes.fromhex("0a0f0a0276311209436f6e6669674d6170") + b"\x12" + bytes([len(inner)]) + inner
+    )
+    value = messages().decode(envelope)
+    assert value["metadata"] == {"name": "x", "namespace": "", "creationTimestamp": None}
+
+
+FAULTS = [
+    ("nothing", b"", "empty data"),
+    ("magic alone", MAGIC, "empty body"),
+    (
+        "JSON",
+        b'{"a":1}',
+        "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
+    ),
+    ("cut short", MAGIC + bytes.fromhex("0a0f0a02763112"), "unexpected EOF"),
+    ("invalid UTF-8", MAGIC + bytes.fromhex("0a040a02ffff"), "string field contains invalid UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("data", "text"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
+def test_faults_are_worded_as_kube_apiserver_words_them(data: bytes, text: str) -> None:
+    with pytest.raises(ProtobufFault) as caught:
+        messages().decode(data)
+    assert str(caught.value) == text
+
+
+def test_a_kind_without_numbers_has_no_protobuf_form() -> None:
+    assert not messages().covers("example.com/v1", "Thing")
+    with pytest.raises(ProtobufFault, match=r"example\.com/v1 Thing has no protobuf form"):
+        messages().encode({"apiVersion": "example.com/v1", "kind": "Thing"})
+
+
+@given(st.binary(max_size=300), st.booleans())
+def test_any_bytes_give_an_object_or_a_fault(data: bytes, enveloped: bool) -> None:
+    head = MAGIC + bytes.fromhex("0a090a02763112035" + "06f64") + b"\x12" if enveloped else MAGIC
+    with contextlib.suppress(DecodeFault):
+        assert isinstance(messages().decode(head + data), dict)
+
+
+def test_deep_nesting_is_refused() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(300):
+        schema = {"properties": {"a": schema}}
+    versions = [{"schema": {"openAPIV3Schema": schema}}]
+    spec = {"group": "g", "names": {}, "scope": "Cluster", "versions": versions}
+    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
+    with pytest.raises(DecodeFault):
+        messages().decode(messages().encode(crd))
+
+
+def test_a_watch_event_holds_an_envelope() -> None:
+    event = {"type": "ADDED", "object": OBJECTS[0]}
+    data = messages().encode_event(event)
+    assert data.startswith(b"\n\x05ADDED\x12")
+    assert messages().encode(OBJECTS[0]) in data
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not SHARED.exists(), reason="the ../shared folder of recordings is absent")
+def test_recorded_objects_survive() -> None:
+    def without_nulls_and_type_meta(value: Any, top: bool = True) -> Any:
+        if isinstance(value, dict):
+            return {
+                k: without_nulls_and_type_meta(v, False)
+                for k, v in value.items()
+                if v is not None and (top or k not in ("apiVersion", "kind") or "metadata" not in value)
+            }
+        return [without_nulls_and_type_meta(v, False) for v in value] if isinstance(value, list) else value
+
+    count = 0
+    for document in yaml.load_all(SHARED.read_text(), yaml.CSafeLoader):
+        for obj in (document["sent"], document["answered"]):
+            read = messages().decode(messages().encode(obj))
+            assert without_nulls_and_type_meta(read) == without_nulls_and_type_meta(obj)
+            count += 1
+    assert count == 92
+
+
+def test_the_library_agrees_that_the_envelope_is_a_message() -> None:
+    envelope = messages()._new("Unknown")
+    envelope.ParseFromString(messages().encode(OBJECTS[0])[len(MAGIC) :])
+    assert json_format.MessageToDict(envelope)["typeMeta"] == {"apiVersion": "v1", "kind": "ConfigMap"}
