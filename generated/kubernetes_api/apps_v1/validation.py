@@ -67,8 +67,8 @@ def check_daemon_set_spec(daemon_set_spec: Json, prefix: str) -> Iterator[FieldE
         yield from checks.one_of(
             update_strategy.get("type"), f"{prefix}updateStrategy.type", values=("OnDelete", "RollingUpdate")
         )
-        if lookup(daemon_set_spec, "updateStrategy", "type") == "RollingUpdate" and not is_set(
-            lookup(daemon_set_spec, "updateStrategy", "rollingUpdate")
+        if update_strategy.get("type") == "RollingUpdate" and not is_set(
+            update_strategy.get("rollingUpdate")
         ):
             yield from checks.required(
                 update_strategy.get("rollingUpdate"), f"{prefix}updateStrategy.rollingUpdate"
@@ -82,8 +82,8 @@ def check_daemon_set_spec(daemon_set_spec: Json, prefix: str) -> Iterator[FieldE
         yield from checks.int_or_percent(
             rolling_update.get("maxSurge"), f"{prefix}updateStrategy.rollingUpdate.maxSurge"
         )
-    if (update_strategy := struct(daemon_set_spec, "updateStrategy")) is not None and lookup(
-        daemon_set_spec, "updateStrategy", "type"
+    if (update_strategy := struct(daemon_set_spec, "updateStrategy")) is not None and update_strategy.get(
+        "type"
     ) == "RollingUpdate":
         yield from workloads.daemon_progress(
             update_strategy.get("rollingUpdate"), f"{prefix}updateStrategy.rollingUpdate"
@@ -119,7 +119,7 @@ def check_deployment_spec(deployment_spec: Json, prefix: str) -> Iterator[FieldE
         yield from checks.one_of(
             strategy.get("type"), f"{prefix}strategy.type", values=("Recreate", "RollingUpdate")
         )
-        if lookup(deployment_spec, "strategy", "type") == "Recreate":
+        if strategy.get("type") == "Recreate":
             yield from checks.forbid(
                 strategy.get("rollingUpdate"),
                 f"{prefix}strategy.rollingUpdate",

@@ -18,11 +18,11 @@ def default_cron_job(cron_job: Json) -> None:
 def default_job(job: Json) -> None:
     """Fill in what a Job leaves out."""
     if (spec := struct(job, "spec")) is not None:
-        if not is_set(lookup(job, "spec", "parallelism")) and "completions" not in spec:
+        if not is_set(spec.get("parallelism")) and "completions" not in spec:
             spec["completions"] = 1
         if "parallelism" not in spec:
             spec["parallelism"] = 1
-        if is_set(lookup(job, "spec", "backoffLimitPerIndex")) and "backoffLimit" not in spec:
+        if is_set(spec.get("backoffLimitPerIndex")) and "backoffLimit" not in spec:
             spec["backoffLimit"] = 2147483647
         if "backoffLimit" not in spec:
             spec["backoffLimit"] = 6
@@ -39,7 +39,7 @@ def default_job(job: Json) -> None:
             spec["suspend"] = False
         if "manualSelector" not in spec:
             spec["manualSelector"] = False
-        if is_set(lookup(job, "spec", "podFailurePolicy")) and "podReplacementPolicy" not in spec:
+        if is_set(spec.get("podFailurePolicy")) and "podReplacementPolicy" not in spec:
             spec["podReplacementPolicy"] = "Failed"
         if "podReplacementPolicy" not in spec:
             spec["podReplacementPolicy"] = "TerminatingOrFailed"

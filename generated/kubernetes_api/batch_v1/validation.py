@@ -75,9 +75,10 @@ def check_job_spec(job_spec: Json, prefix: str) -> Iterator[FieldError]:
     )
     if (template := struct(job_spec, "template")) is not None:
         yield from core_v1.check_pod_template_spec(template, f"{prefix}template.")
-    if (spec := struct(job_spec, "template", "spec")) is not None and lookup(
-        job_spec, "template", "spec", "restartPolicy"
-    ) not in ("OnFailure", "Never"):
+    if (spec := struct(job_spec, "template", "spec")) is not None and spec.get("restartPolicy") not in (
+        "OnFailure",
+        "Never",
+    ):
         yield from checks.demand(
             spec.get("restartPolicy"),
             f"{prefix}template.spec.restartPolicy",

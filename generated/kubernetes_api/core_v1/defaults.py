@@ -127,7 +127,7 @@ def default_service(service: Json) -> None:
     if (spec := struct(service, "spec")) is not None:
         if "sessionAffinity" not in spec:
             spec["sessionAffinity"] = "None"
-        if lookup(service, "spec", "sessionAffinity") == "None":
+        if spec.get("sessionAffinity") == "None":
             spec.pop("sessionAffinityConfig", None)
     if (
         lookup(service, "spec", "sessionAffinity") == "ClientIP"
@@ -141,17 +141,14 @@ def default_service(service: Json) -> None:
         for port in items(spec, "ports"):
             if not port.get("targetPort") and (found := port.get("port")) is not None:
                 port["targetPort"] = copied(found)
-        if (
-            lookup(service, "spec", "type") in ("NodePort", "LoadBalancer")
-            and "externalTrafficPolicy" not in spec
-        ):
+        if spec.get("type") in ("NodePort", "LoadBalancer") and "externalTrafficPolicy" not in spec:
             spec["externalTrafficPolicy"] = "Cluster"
         if (
-            lookup(service, "spec", "type") in ("ClusterIP", "NodePort", "LoadBalancer")
+            spec.get("type") in ("ClusterIP", "NodePort", "LoadBalancer")
             and "internalTrafficPolicy" not in spec
         ):
             spec["internalTrafficPolicy"] = "Cluster"
-        if lookup(service, "spec", "type") == "LoadBalancer" and "allocateLoadBalancerNodePorts" not in spec:
+        if spec.get("type") == "LoadBalancer" and "allocateLoadBalancerNodePorts" not in spec:
             spec["allocateLoadBalancerNodePorts"] = True
     if (load_balancer := struct(service, "status", "loadBalancer")) is not None:
         for ingress_item in items(load_balancer, "ingress"):
@@ -526,7 +523,7 @@ def default_volume(volume: Json) -> None:
     if has_only(volume, ("name",)) and "emptyDir" not in volume:
         volume["emptyDir"] = {}
     if (image := struct(volume, "image")) is not None:
-        if has_latest_tag(lookup(volume, "image", "reference")) and "pullPolicy" not in image:
+        if has_latest_tag(image.get("reference")) and "pullPolicy" not in image:
             image["pullPolicy"] = "Always"
         if "pullPolicy" not in image:
             image["pullPolicy"] = "IfNotPresent"

@@ -113,7 +113,7 @@ def check_replication_controller(replication_controller: Json, prefix: str) -> I
         yield from checks.minimum(spec.get("minReadySeconds"), f"{prefix}spec.minReadySeconds")
         yield from checks.required(spec.get("selector"), f"{prefix}spec.selector")
         yield from checks.minimum(spec.get("replicas"), f"{prefix}spec.replicas")
-        if not is_set(lookup(replication_controller, "spec", "template")):
+        if not is_set(spec.get("template")):
             yield from checks.required(spec.get("template"), f"{prefix}spec.template")
     if (metadata := struct(replication_controller, "spec", "template", "metadata")) is not None and is_set(
         lookup(replication_controller, "spec", "template")

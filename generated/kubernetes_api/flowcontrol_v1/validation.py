@@ -14,10 +14,7 @@ def check_flow_schema(flow_schema: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a FlowSchema."""
     if (spec := struct(flow_schema, "spec")) is not None:
         yield from checks.more_than(spec.get("matchingPrecedence"), f"{prefix}spec.matchingPrecedence")
-        if (
-            lookup(flow_schema, "spec", "matchingPrecedence") == 1
-            and lookup(flow_schema, "metadata", "name") != "exempt"
-        ):
+        if spec.get("matchingPrecedence") == 1 and lookup(flow_schema, "metadata", "name") != "exempt":
             yield from checks.refuse(
                 spec.get("matchingPrecedence"),
                 f"{prefix}spec.matchingPrecedence",

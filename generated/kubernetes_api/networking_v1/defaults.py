@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json, items, lookup, struct
+from apimachinery.rules.fields import Json, items, struct
 from apimachinery.rules.predicates import is_set
 
 
@@ -17,7 +17,7 @@ def default_ingress_class(ingress_class: Json) -> None:
 def default_network_policy(network_policy: Json) -> None:
     """Fill in what a NetworkPolicy leaves out."""
     if (spec := struct(network_policy, "spec")) is not None:
-        if is_set(lookup(network_policy, "spec", "egress")) and "policyTypes" not in spec:
+        if is_set(spec.get("egress")) and "policyTypes" not in spec:
             spec["policyTypes"] = ["Ingress", "Egress"]
         if "policyTypes" not in spec:
             spec["policyTypes"] = ["Ingress"]

@@ -34,9 +34,7 @@ def check_ingress_class(ingress_class: Json, prefix: str) -> Iterator[FieldError
         yield from checks.one_of(
             parameters.get("scope"), f"{prefix}spec.parameters.scope", values=("Cluster", "Namespace")
         )
-        if lookup(ingress_class, "spec", "parameters", "scope") == "Namespace" and not is_set(
-            lookup(ingress_class, "spec", "parameters", "namespace")
-        ):
+        if parameters.get("scope") == "Namespace" and not is_set(parameters.get("namespace")):
             yield from checks.demand(
                 parameters.get("namespace"),
                 f"{prefix}spec.parameters.namespace",

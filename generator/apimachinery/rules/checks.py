@@ -28,7 +28,7 @@ from apimachinery.meta.field_errors import (
     required as required_error,
 )
 from apimachinery.meta.quantity import parse_quantity
-from apimachinery.rules.fields import Json
+from apimachinery.rules.fields import Json, numbered
 
 Errors = Iterator[FieldError]
 
@@ -366,9 +366,8 @@ def label_selector(value: Any, path: str, name_values: bool = True) -> Errors:
     if not isinstance(value, dict):
         return
     yield from labels(value.get("matchLabels"), f"{path}.matchLabels")
-    for index, expression in enumerate(value.get("matchExpressions") or ()):
-        if isinstance(expression, dict):
-            yield from _requirement(expression, f"{path}.matchExpressions[{index}]", name_values)
+    for index, expression in numbered(value, "matchExpressions"):
+        yield from _requirement(expression, f"{path}.matchExpressions[{index}]", name_values)
 
 
 def _requirement(expression: Json, path: str, name_values: bool) -> Errors:
@@ -384,9 +383,9 @@ def _requirement(expression: Json, path: str, name_values: bool) -> Errors:
     else:
         yield invalid_value(f"{path}.operator", operator or "", "not a valid selector operator")
     key = expression.get("key") or ""
-    for detail in names.qualified_name_faults(key):
+    for detail in names.qualified_name_faults(key) if isinstance(key, str) else ():
         yield invalid_value(f"{path}.key", key, detail)
-    for index, text in enumerate(values if name_values else ()):
+    for index, text in enumerate(values if name_values and isinstance(values, list) else ()):
         for detail in names.label_value_faults(text) if isinstance(text, str) else ():
             yield invalid_value(f"{path}.values[{index}]", text, detail)
 

@@ -220,7 +220,7 @@ def write_rule(body: Body, scope: Scope, rule: DefaultRule) -> None:
             *scope.walk(holder, anchor, create=True),
         )
     else:
-        headers = (*scope.walk(holder), *_conditions(scope, rule, anchor))
+        headers = (*scope.walk(holder), *_conditions(scope, rule, anchor, holder))
     target = f"{scope.variable(holder)}[{literal(last.name)}]"
     guard, value = _value(scope, rule, anchor)
     if rule.action == "remove":
@@ -241,8 +241,10 @@ def write_rule(body: Body, scope: Scope, rule: DefaultRule) -> None:
         body.add((*headers, *(f"if {test}" for test in tests)), f"{target} = {value}")
 
 
-def _conditions(scope: Scope, rule: DefaultRule, anchor: tuple[Step, ...]) -> tuple[str, ...]:
-    return tuple(f"if {scope.condition(condition, anchor)}" for condition in rule.when)
+def _conditions(
+    scope: Scope, rule: DefaultRule, anchor: tuple[Step, ...], bound: tuple[Step, ...] = ()
+) -> tuple[str, ...]:
+    return tuple(f"if {scope.condition(condition, anchor, bound)}" for condition in rule.when)
 
 
 def _statement(scope: Scope, rule: DefaultRule, target: str, steps: tuple[Step, ...]) -> tuple[str, ...]:

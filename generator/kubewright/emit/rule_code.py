@@ -139,19 +139,22 @@ class Scope:
         headers.append(f"if ({variable} := {function}({self.variable(here)}, {arguments})) is not None")
         return variable
 
-    def read(self, path: Path, anchor: tuple[Step, ...]) -> str:
-        """An expression for the value at ``path``; ``None`` where there is none."""
+    def read(self, path: Path, anchor: tuple[Step, ...], bound: tuple[Step, ...] = ()) -> str:
+        """An expression for the value at ``path``; ``None`` where there is none. ``bound`` leads to an object that
+        has a variable here."""
         keys = path.keys or ()
         owner = self.root if path.absolute else self.variable(anchor)
+        if bound and len(keys) > 1 and (() if path.absolute else anchor) + path.steps[:-1] == bound:
+            return f"{self.variable(bound)}.get({literal(keys[-1])})"
         if not keys:
             return owner
         if len(keys) == 1:
             return f"{owner}.get({literal(keys[0])})"
         return f"{self.use('lookup')}({owner}, {', '.join(literal(key) for key in keys)})"
 
-    def condition(self, condition: Condition, anchor: tuple[Step, ...]) -> str:
+    def condition(self, condition: Condition, anchor: tuple[Step, ...], bound: tuple[Step, ...] = ()) -> str:
         """An expression that says whether ``condition`` holds."""
-        value, argument = self.read(condition.path, anchor), condition.argument
+        value, argument = self.read(condition.path, anchor, bound), condition.argument
         if condition.test == "equals":
             return f"{value} {equals(argument)}"
         if condition.test == "not":

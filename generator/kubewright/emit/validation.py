@@ -222,12 +222,13 @@ class _Module:
             shown = tuple(argument) if isinstance(argument, list) else argument
             arguments.append(f"{name}={literal(shown)}")
         call = f"{module_name}.{function}({', '.join(arguments)})"
-        body.add((*headers, *_conditions(scope, rule)), f"yield from {call}")
+        bound = steps[:-1] if isinstance(last, Key) else ()
+        body.add((*headers, *_conditions(scope, rule, bound)), f"yield from {call}")
 
 
-def _conditions(scope: Scope, rule: CheckRule) -> tuple[str, ...]:
+def _conditions(scope: Scope, rule: CheckRule, bound: tuple[Step, ...] = ()) -> tuple[str, ...]:
     anchor = scope.anchor(rule.target)
-    return tuple(f"if {scope.condition(condition, anchor)}" for condition in rule.when)
+    return tuple(f"if {scope.condition(condition, anchor, bound)}" for condition in rule.when)
 
 
 def _article(word: str) -> str:

@@ -1,6 +1,6 @@
 """Checks declared rules against the linked API: what they speak of is there, and no conversion loses unsaid.
 
-Codes K167-K169 (rules that speak of nothing) and K175-K177 (conversions).
+Codes K167 and K168 (rules that speak of nothing) and K175-K177 (conversions).
 """
 
 from __future__ import annotations
@@ -92,9 +92,22 @@ def _check_conversion(
     """Nothing of either version is lost unsaid. A version that the API does not define cannot be looked at."""
     hub = named.get((*_split(conversion.hub), conversion.hub_kind))
     spoke = named.get((*_split(conversion.spoke), conversion.spoke_kind))
-    if hub is None or spoke is None:
+    if hub is None or spoke is None or not conversion.complete:
         return
     hub_shape, spoke_shape = shape_of(hub, table), shape_of(spoke, table)
+    for rule in conversion.rules:
+        for paths, shape, version in (
+            (rule.spoke, spoke_shape, conversion.spoke),
+            (rule.hub, hub_shape, conversion.hub),
+        ):
+            for spoken in paths:
+                if not any(_covers(spoken, known) for known in shape):
+                    diagnostics.error(
+                        "K177",
+                        f"{conversion.hub_kind} of {version} has no {spoken.text!r}",
+                        rule.location,
+                        "paths of the spoke stand first, those of the hub after `to`",
+                    )
     for here, there, one, other, forward in (
         (spoke_shape, hub_shape, conversion.spoke, conversion.hub, True),
         (hub_shape, spoke_shape, conversion.hub, conversion.spoke, False),

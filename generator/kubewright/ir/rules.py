@@ -172,7 +172,7 @@ class ConversionRule:
 class Conversion:
     """How one kind of a spoke version becomes that of the hub and back. ``annotate`` false: as Kubernetes itself
     converts its built-in kinds, nothing is kept beside what the rules keep. ``notes`` tell what a person who
-    moves manifests must know."""
+    moves manifests must know. Where some rule could not be read it is not ``complete``."""
 
     hub_kind: str
     hub: str
@@ -183,3 +183,4 @@ class Conversion:
     annotate: bool = True
     notes: tuple[str, ...] = ()
     removed_in: str = ""
+    complete: bool = True

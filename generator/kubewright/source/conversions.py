@@ -52,6 +52,7 @@ class _Reader(RuleReader):
 
     def spoke(self, kind: str, hub: str, spoke: str, body: Json, pointer: str) -> Conversion:
         """The conversion of one spoke; ``body`` is its rules, or an object with them."""
+        before = len(self.diagnostics)
         fields = body if isinstance(body, dict) else {"rules": body}
         self.only(fields, {"rules", "notes", "annotate", "kind", "removed"}, pointer)
         lines = self.list_of(fields.get("rules") or [], pointer)
@@ -67,6 +68,7 @@ class _Reader(RuleReader):
             annotate=bool(fields.get("annotate", True)),
             notes=tuple(str(note) for note in notes),
             removed_in=str(fields.get("removed", "")),
+            complete=len(self.diagnostics) == before,
             location=self.document.at(pointer),
         )
 
