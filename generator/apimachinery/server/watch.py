@@ -3,7 +3,7 @@
 Theory. A *feed* listens to one scope of a resource. Its *groups* hold the watchers that see the same: one view,
 one selection. An event is judged and encoded once for a group, and the same bytes go into each watcher's
 backlog. A *pass* then wakes the watchers a few at a time, letting the loop read requests in between. A pass that
-wakes many is not followed by another for a few milliseconds: under load several events leave a socket in one
+wakes many is not followed by another for about as long as it took: under load several events leave a socket in one
 write (and reach the client in one read), at rest each leaves at once.
 
 Rules (KEP-365, KEP-956, KEP-3157):
@@ -38,7 +38,8 @@ MIN_TIMEOUT_SECONDS = 1800
 BACKLOG_BYTES = 32 << 20
 WAKES_PER_STEP = 64
 CROWD = 64
-CROWD_SECONDS = 0.01
+CROWD_SECONDS_EACH = 30e-6
+CROWD_SECONDS = 0.05
 INITIAL_STEP = 500
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
@@ -134,7 +135,7 @@ class Feed:
         self._stop = cache.listen(scope, self._take)
         self._sleeping: list[Watcher] = []
         self._passing = False
-        self._crowded = False
+        self._pause = 0.0
         self._crowd_until = 0.0
 
     def join(
@@ -184,7 +185,7 @@ class Feed:
     def _begin_pass(self) -> None:
         if len(self._sleeping) > CROWD:
             self._sleeping = list(dict.fromkeys(self._sleeping))
-            self._crowded = True
+            self._pause = min(CROWD_SECONDS, CROWD_SECONDS_EACH * len(self._sleeping))
         self._pass()
 
     def _pass(self) -> None:
@@ -195,9 +196,9 @@ class Feed:
             asyncio.get_running_loop().call_soon(self._pass)
             return
         self._passing = False
-        if self._crowded:
-            self._crowded = False
-            self._crowd_until = asyncio.get_running_loop().time() + CROWD_SECONDS
+        if self._pause:
+            self._crowd_until = asyncio.get_running_loop().time() + self._pause
+            self._pause = 0.0
 
 
 class Watches:
