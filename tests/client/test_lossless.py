@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 from typing import Any
@@ -151,3 +152,16 @@ def test_unknown_keys_always_survive(
 def test_no_old_item_is_given_to_two_new_ones(old: list[Any], new: list[Any]) -> None:
     found = [at for at in lossless.pair(old, new) if at is not None]
     assert len(found) == len(set(found))
+
+
+def test_copies_remember_too() -> None:
+    thing = read()
+    for made in (copy.copy(thing), copy.deepcopy(thing)):
+        assert made == thing
+        assert written(made) == NEWER
+    made = copy.deepcopy(thing)
+    made.spec.replicas = 7
+    assert thing.spec.replicas == 2
+    del thing
+    gc.collect()
+    assert written(made) == {**NEWER, "spec": {**NEWER["spec"], "replicas": 7}}  # type: ignore[dict-item]

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from backup_api.backup_v1 import models
 from backup_api.backup_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from backup_api.backup_v1 import apply as apply
 
 
 class AsyncBackupV1:
@@ -24,10 +29,10 @@ class AsyncBackupScheduleClient(
     async_resource.AsyncNamespacedReadable[models.BackupSchedule],
     async_resource.AsyncNamespacedWatchable[models.BackupSchedule],
     async_resource.AsyncNamespacedCreatable[models.BackupSchedule],
-    async_resource.AsyncNamespacedEditable[models.BackupSchedule],
+    async_resource.AsyncNamespacedEditable[models.BackupSchedule, "apply.BackupSchedule"],
     async_resource.AsyncNamespacedPurgeable[models.BackupSchedule],
     async_resource.AsyncNamespacedScalable[models.BackupSchedule],
-    async_resource.AsyncNamespacedStatusWritable[models.BackupSchedule],
+    async_resource.AsyncNamespacedStatusWritable[models.BackupSchedule, "apply.BackupSchedule"],
 ):
     """BackupSchedules, awaited."""
 
@@ -39,9 +44,9 @@ class AsyncBackupStoreClient(
     async_resource.AsyncClusterReadable[models.BackupStore],
     async_resource.AsyncClusterWatchable[models.BackupStore],
     async_resource.AsyncClusterCreatable[models.BackupStore],
-    async_resource.AsyncClusterEditable[models.BackupStore],
+    async_resource.AsyncClusterEditable[models.BackupStore, "apply.BackupStore"],
     async_resource.AsyncClusterPurgeable[models.BackupStore],
-    async_resource.AsyncClusterStatusWritable[models.BackupStore],
+    async_resource.AsyncClusterStatusWritable[models.BackupStore, "apply.BackupStore"],
 ):
     """BackupStores, awaited."""
 
@@ -53,9 +58,9 @@ class AsyncRestoreClient(
     async_resource.AsyncNamespacedReadable[models.Restore],
     async_resource.AsyncNamespacedWatchable[models.Restore],
     async_resource.AsyncNamespacedCreatable[models.Restore],
-    async_resource.AsyncNamespacedEditable[models.Restore],
+    async_resource.AsyncNamespacedEditable[models.Restore, "apply.Restore"],
     async_resource.AsyncNamespacedPurgeable[models.Restore],
-    async_resource.AsyncNamespacedStatusWritable[models.Restore],
+    async_resource.AsyncNamespacedStatusWritable[models.Restore, "apply.Restore"],
 ):
     """Restores, awaited."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from backup_api.backup_v1 import models
 from backup_api.backup_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from backup_api.backup_v1 import apply as apply
 
 
 class BackupV1:
@@ -24,10 +29,10 @@ class BackupScheduleClient(
     resource.NamespacedReadable[models.BackupSchedule],
     resource.NamespacedWatchable[models.BackupSchedule],
     resource.NamespacedCreatable[models.BackupSchedule],
-    resource.NamespacedEditable[models.BackupSchedule],
+    resource.NamespacedEditable[models.BackupSchedule, "apply.BackupSchedule"],
     resource.NamespacedPurgeable[models.BackupSchedule],
     resource.NamespacedScalable[models.BackupSchedule],
-    resource.NamespacedStatusWritable[models.BackupSchedule],
+    resource.NamespacedStatusWritable[models.BackupSchedule, "apply.BackupSchedule"],
 ):
     """BackupSchedules."""
 
@@ -39,9 +44,9 @@ class BackupStoreClient(
     resource.ClusterReadable[models.BackupStore],
     resource.ClusterWatchable[models.BackupStore],
     resource.ClusterCreatable[models.BackupStore],
-    resource.ClusterEditable[models.BackupStore],
+    resource.ClusterEditable[models.BackupStore, "apply.BackupStore"],
     resource.ClusterPurgeable[models.BackupStore],
-    resource.ClusterStatusWritable[models.BackupStore],
+    resource.ClusterStatusWritable[models.BackupStore, "apply.BackupStore"],
 ):
     """BackupStores."""
 
@@ -53,9 +58,9 @@ class RestoreClient(
     resource.NamespacedReadable[models.Restore],
     resource.NamespacedWatchable[models.Restore],
     resource.NamespacedCreatable[models.Restore],
-    resource.NamespacedEditable[models.Restore],
+    resource.NamespacedEditable[models.Restore, "apply.Restore"],
     resource.NamespacedPurgeable[models.Restore],
-    resource.NamespacedStatusWritable[models.Restore],
+    resource.NamespacedStatusWritable[models.Restore, "apply.Restore"],
 ):
     """Restores."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from backup_api.backup_v1beta1 import models
 from backup_api.backup_v1beta1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from backup_api.backup_v1beta1 import apply as apply
 
 
 class AsyncBackupV1beta1:
@@ -22,10 +27,10 @@ class AsyncBackupScheduleClient(
     async_resource.AsyncNamespacedReadable[models.BackupSchedule],
     async_resource.AsyncNamespacedWatchable[models.BackupSchedule],
     async_resource.AsyncNamespacedCreatable[models.BackupSchedule],
-    async_resource.AsyncNamespacedEditable[models.BackupSchedule],
+    async_resource.AsyncNamespacedEditable[models.BackupSchedule, "apply.BackupSchedule"],
     async_resource.AsyncNamespacedPurgeable[models.BackupSchedule],
     async_resource.AsyncNamespacedScalable[models.BackupSchedule],
-    async_resource.AsyncNamespacedStatusWritable[models.BackupSchedule],
+    async_resource.AsyncNamespacedStatusWritable[models.BackupSchedule, "apply.BackupSchedule"],
 ):
     """BackupSchedules, awaited."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from backup_api.backup_v1beta1 import models
 from backup_api.backup_v1beta1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from backup_api.backup_v1beta1 import apply as apply
 
 
 class BackupV1beta1:
@@ -22,10 +27,10 @@ class BackupScheduleClient(
     resource.NamespacedReadable[models.BackupSchedule],
     resource.NamespacedWatchable[models.BackupSchedule],
     resource.NamespacedCreatable[models.BackupSchedule],
-    resource.NamespacedEditable[models.BackupSchedule],
+    resource.NamespacedEditable[models.BackupSchedule, "apply.BackupSchedule"],
     resource.NamespacedPurgeable[models.BackupSchedule],
     resource.NamespacedScalable[models.BackupSchedule],
-    resource.NamespacedStatusWritable[models.BackupSchedule],
+    resource.NamespacedStatusWritable[models.BackupSchedule, "apply.BackupSchedule"],
 ):
     """BackupSchedules."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from flags_api.flags_v1 import models
 from flags_api.flags_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from flags_api.flags_v1 import apply as apply
 
 
 class AsyncFlagsV1:
@@ -23,9 +28,9 @@ class AsyncFeatureFlagClient(
     async_resource.AsyncNamespacedReadable[models.FeatureFlag],
     async_resource.AsyncNamespacedWatchable[models.FeatureFlag],
     async_resource.AsyncNamespacedCreatable[models.FeatureFlag],
-    async_resource.AsyncNamespacedEditable[models.FeatureFlag],
+    async_resource.AsyncNamespacedEditable[models.FeatureFlag, "apply.FeatureFlag"],
     async_resource.AsyncNamespacedPurgeable[models.FeatureFlag],
-    async_resource.AsyncNamespacedStatusWritable[models.FeatureFlag],
+    async_resource.AsyncNamespacedStatusWritable[models.FeatureFlag, "apply.FeatureFlag"],
 ):
     """FeatureFlags, awaited."""
 
@@ -37,7 +42,7 @@ class AsyncSegmentClient(
     async_resource.AsyncClusterReadable[models.Segment],
     async_resource.AsyncClusterWatchable[models.Segment],
     async_resource.AsyncClusterCreatable[models.Segment],
-    async_resource.AsyncClusterEditable[models.Segment],
+    async_resource.AsyncClusterEditable[models.Segment, "apply.Segment"],
     async_resource.AsyncClusterPurgeable[models.Segment],
 ):
     """Segments, awaited."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from flags_api.flags_v1 import models
 from flags_api.flags_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from flags_api.flags_v1 import apply as apply
 
 
 class FlagsV1:
@@ -23,9 +28,9 @@ class FeatureFlagClient(
     resource.NamespacedReadable[models.FeatureFlag],
     resource.NamespacedWatchable[models.FeatureFlag],
     resource.NamespacedCreatable[models.FeatureFlag],
-    resource.NamespacedEditable[models.FeatureFlag],
+    resource.NamespacedEditable[models.FeatureFlag, "apply.FeatureFlag"],
     resource.NamespacedPurgeable[models.FeatureFlag],
-    resource.NamespacedStatusWritable[models.FeatureFlag],
+    resource.NamespacedStatusWritable[models.FeatureFlag, "apply.FeatureFlag"],
 ):
     """FeatureFlags."""
 
@@ -37,7 +42,7 @@ class SegmentClient(
     resource.ClusterReadable[models.Segment],
     resource.ClusterWatchable[models.Segment],
     resource.ClusterCreatable[models.Segment],
-    resource.ClusterEditable[models.Segment],
+    resource.ClusterEditable[models.Segment, "apply.Segment"],
     resource.ClusterPurgeable[models.Segment],
 ):
     """Segments."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from flags_api.flags_v1beta1 import models
 from flags_api.flags_v1beta1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from flags_api.flags_v1beta1 import apply as apply
 
 
 class FlagsV1beta1:
@@ -22,9 +27,9 @@ class FeatureFlagClient(
     resource.NamespacedReadable[models.FeatureFlag],
     resource.NamespacedWatchable[models.FeatureFlag],
     resource.NamespacedCreatable[models.FeatureFlag],
-    resource.NamespacedEditable[models.FeatureFlag],
+    resource.NamespacedEditable[models.FeatureFlag, "apply.FeatureFlag"],
     resource.NamespacedPurgeable[models.FeatureFlag],
-    resource.NamespacedStatusWritable[models.FeatureFlag],
+    resource.NamespacedStatusWritable[models.FeatureFlag, "apply.FeatureFlag"],
 ):
     """FeatureFlags."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.admissionregistration_v1 import models
 from kubernetes_api.admissionregistration_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.admissionregistration_v1 import apply as apply
 
 
 class AsyncAdmissionregistrationV1:
@@ -27,7 +32,7 @@ class AsyncMutatingAdmissionPolicyClient(
     async_resource.AsyncClusterReadable[models.MutatingAdmissionPolicy],
     async_resource.AsyncClusterWatchable[models.MutatingAdmissionPolicy],
     async_resource.AsyncClusterCreatable[models.MutatingAdmissionPolicy],
-    async_resource.AsyncClusterEditable[models.MutatingAdmissionPolicy],
+    async_resource.AsyncClusterEditable[models.MutatingAdmissionPolicy, "apply.MutatingAdmissionPolicy"],
     async_resource.AsyncClusterPurgeable[models.MutatingAdmissionPolicy],
 ):
     """MutatingAdmissionPolicys, awaited."""
@@ -40,7 +45,9 @@ class AsyncMutatingAdmissionPolicyBindingClient(
     async_resource.AsyncClusterReadable[models.MutatingAdmissionPolicyBinding],
     async_resource.AsyncClusterWatchable[models.MutatingAdmissionPolicyBinding],
     async_resource.AsyncClusterCreatable[models.MutatingAdmissionPolicyBinding],
-    async_resource.AsyncClusterEditable[models.MutatingAdmissionPolicyBinding],
+    async_resource.AsyncClusterEditable[
+        models.MutatingAdmissionPolicyBinding, "apply.MutatingAdmissionPolicyBinding"
+    ],
     async_resource.AsyncClusterPurgeable[models.MutatingAdmissionPolicyBinding],
 ):
     """MutatingAdmissionPolicyBindings, awaited."""
@@ -53,7 +60,9 @@ class AsyncMutatingWebhookConfigurationClient(
     async_resource.AsyncClusterReadable[models.MutatingWebhookConfiguration],
     async_resource.AsyncClusterWatchable[models.MutatingWebhookConfiguration],
     async_resource.AsyncClusterCreatable[models.MutatingWebhookConfiguration],
-    async_resource.AsyncClusterEditable[models.MutatingWebhookConfiguration],
+    async_resource.AsyncClusterEditable[
+        models.MutatingWebhookConfiguration, "apply.MutatingWebhookConfiguration"
+    ],
     async_resource.AsyncClusterPurgeable[models.MutatingWebhookConfiguration],
 ):
     """MutatingWebhookConfigurations, awaited."""
@@ -66,9 +75,11 @@ class AsyncValidatingAdmissionPolicyClient(
     async_resource.AsyncClusterReadable[models.ValidatingAdmissionPolicy],
     async_resource.AsyncClusterWatchable[models.ValidatingAdmissionPolicy],
     async_resource.AsyncClusterCreatable[models.ValidatingAdmissionPolicy],
-    async_resource.AsyncClusterEditable[models.ValidatingAdmissionPolicy],
+    async_resource.AsyncClusterEditable[models.ValidatingAdmissionPolicy, "apply.ValidatingAdmissionPolicy"],
     async_resource.AsyncClusterPurgeable[models.ValidatingAdmissionPolicy],
-    async_resource.AsyncClusterStatusWritable[models.ValidatingAdmissionPolicy],
+    async_resource.AsyncClusterStatusWritable[
+        models.ValidatingAdmissionPolicy, "apply.ValidatingAdmissionPolicy"
+    ],
 ):
     """ValidatingAdmissionPolicys, awaited."""
 
@@ -80,7 +91,9 @@ class AsyncValidatingAdmissionPolicyBindingClient(
     async_resource.AsyncClusterReadable[models.ValidatingAdmissionPolicyBinding],
     async_resource.AsyncClusterWatchable[models.ValidatingAdmissionPolicyBinding],
     async_resource.AsyncClusterCreatable[models.ValidatingAdmissionPolicyBinding],
-    async_resource.AsyncClusterEditable[models.ValidatingAdmissionPolicyBinding],
+    async_resource.AsyncClusterEditable[
+        models.ValidatingAdmissionPolicyBinding, "apply.ValidatingAdmissionPolicyBinding"
+    ],
     async_resource.AsyncClusterPurgeable[models.ValidatingAdmissionPolicyBinding],
 ):
     """ValidatingAdmissionPolicyBindings, awaited."""
@@ -93,7 +106,9 @@ class AsyncValidatingWebhookConfigurationClient(
     async_resource.AsyncClusterReadable[models.ValidatingWebhookConfiguration],
     async_resource.AsyncClusterWatchable[models.ValidatingWebhookConfiguration],
     async_resource.AsyncClusterCreatable[models.ValidatingWebhookConfiguration],
-    async_resource.AsyncClusterEditable[models.ValidatingWebhookConfiguration],
+    async_resource.AsyncClusterEditable[
+        models.ValidatingWebhookConfiguration, "apply.ValidatingWebhookConfiguration"
+    ],
     async_resource.AsyncClusterPurgeable[models.ValidatingWebhookConfiguration],
 ):
     """ValidatingWebhookConfigurations, awaited."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.admissionregistration_v1 import models
 from kubernetes_api.admissionregistration_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.admissionregistration_v1 import apply as apply
 
 
 class AdmissionregistrationV1:
@@ -27,7 +32,7 @@ class MutatingAdmissionPolicyClient(
     resource.ClusterReadable[models.MutatingAdmissionPolicy],
     resource.ClusterWatchable[models.MutatingAdmissionPolicy],
     resource.ClusterCreatable[models.MutatingAdmissionPolicy],
-    resource.ClusterEditable[models.MutatingAdmissionPolicy],
+    resource.ClusterEditable[models.MutatingAdmissionPolicy, "apply.MutatingAdmissionPolicy"],
     resource.ClusterPurgeable[models.MutatingAdmissionPolicy],
 ):
     """MutatingAdmissionPolicys."""
@@ -40,7 +45,7 @@ class MutatingAdmissionPolicyBindingClient(
     resource.ClusterReadable[models.MutatingAdmissionPolicyBinding],
     resource.ClusterWatchable[models.MutatingAdmissionPolicyBinding],
     resource.ClusterCreatable[models.MutatingAdmissionPolicyBinding],
-    resource.ClusterEditable[models.MutatingAdmissionPolicyBinding],
+    resource.ClusterEditable[models.MutatingAdmissionPolicyBinding, "apply.MutatingAdmissionPolicyBinding"],
     resource.ClusterPurgeable[models.MutatingAdmissionPolicyBinding],
 ):
     """MutatingAdmissionPolicyBindings."""
@@ -53,7 +58,7 @@ class MutatingWebhookConfigurationClient(
     resource.ClusterReadable[models.MutatingWebhookConfiguration],
     resource.ClusterWatchable[models.MutatingWebhookConfiguration],
     resource.ClusterCreatable[models.MutatingWebhookConfiguration],
-    resource.ClusterEditable[models.MutatingWebhookConfiguration],
+    resource.ClusterEditable[models.MutatingWebhookConfiguration, "apply.MutatingWebhookConfiguration"],
     resource.ClusterPurgeable[models.MutatingWebhookConfiguration],
 ):
     """MutatingWebhookConfigurations."""
@@ -66,9 +71,9 @@ class ValidatingAdmissionPolicyClient(
     resource.ClusterReadable[models.ValidatingAdmissionPolicy],
     resource.ClusterWatchable[models.ValidatingAdmissionPolicy],
     resource.ClusterCreatable[models.ValidatingAdmissionPolicy],
-    resource.ClusterEditable[models.ValidatingAdmissionPolicy],
+    resource.ClusterEditable[models.ValidatingAdmissionPolicy, "apply.ValidatingAdmissionPolicy"],
     resource.ClusterPurgeable[models.ValidatingAdmissionPolicy],
-    resource.ClusterStatusWritable[models.ValidatingAdmissionPolicy],
+    resource.ClusterStatusWritable[models.ValidatingAdmissionPolicy, "apply.ValidatingAdmissionPolicy"],
 ):
     """ValidatingAdmissionPolicys."""
 
@@ -80,7 +85,9 @@ class ValidatingAdmissionPolicyBindingClient(
     resource.ClusterReadable[models.ValidatingAdmissionPolicyBinding],
     resource.ClusterWatchable[models.ValidatingAdmissionPolicyBinding],
     resource.ClusterCreatable[models.ValidatingAdmissionPolicyBinding],
-    resource.ClusterEditable[models.ValidatingAdmissionPolicyBinding],
+    resource.ClusterEditable[
+        models.ValidatingAdmissionPolicyBinding, "apply.ValidatingAdmissionPolicyBinding"
+    ],
     resource.ClusterPurgeable[models.ValidatingAdmissionPolicyBinding],
 ):
     """ValidatingAdmissionPolicyBindings."""
@@ -93,7 +100,7 @@ class ValidatingWebhookConfigurationClient(
     resource.ClusterReadable[models.ValidatingWebhookConfiguration],
     resource.ClusterWatchable[models.ValidatingWebhookConfiguration],
     resource.ClusterCreatable[models.ValidatingWebhookConfiguration],
-    resource.ClusterEditable[models.ValidatingWebhookConfiguration],
+    resource.ClusterEditable[models.ValidatingWebhookConfiguration, "apply.ValidatingWebhookConfiguration"],
     resource.ClusterPurgeable[models.ValidatingWebhookConfiguration],
 ):
     """ValidatingWebhookConfigurations."""

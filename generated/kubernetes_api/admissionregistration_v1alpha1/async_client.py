@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.admissionregistration_v1alpha1 import models
 from kubernetes_api.admissionregistration_v1alpha1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.admissionregistration_v1alpha1 import apply as apply
 
 
 class AsyncAdmissionregistrationV1alpha1:
@@ -23,7 +28,7 @@ class AsyncMutatingAdmissionPolicyClient(
     async_resource.AsyncClusterReadable[models.MutatingAdmissionPolicy],
     async_resource.AsyncClusterWatchable[models.MutatingAdmissionPolicy],
     async_resource.AsyncClusterCreatable[models.MutatingAdmissionPolicy],
-    async_resource.AsyncClusterEditable[models.MutatingAdmissionPolicy],
+    async_resource.AsyncClusterEditable[models.MutatingAdmissionPolicy, "apply.MutatingAdmissionPolicy"],
     async_resource.AsyncClusterPurgeable[models.MutatingAdmissionPolicy],
 ):
     """MutatingAdmissionPolicys, awaited."""
@@ -36,7 +41,9 @@ class AsyncMutatingAdmissionPolicyBindingClient(
     async_resource.AsyncClusterReadable[models.MutatingAdmissionPolicyBinding],
     async_resource.AsyncClusterWatchable[models.MutatingAdmissionPolicyBinding],
     async_resource.AsyncClusterCreatable[models.MutatingAdmissionPolicyBinding],
-    async_resource.AsyncClusterEditable[models.MutatingAdmissionPolicyBinding],
+    async_resource.AsyncClusterEditable[
+        models.MutatingAdmissionPolicyBinding, "apply.MutatingAdmissionPolicyBinding"
+    ],
     async_resource.AsyncClusterPurgeable[models.MutatingAdmissionPolicyBinding],
 ):
     """MutatingAdmissionPolicyBindings, awaited."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.admissionregistration_v1beta1 import models
 from kubernetes_api.admissionregistration_v1beta1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.admissionregistration_v1beta1 import apply as apply
 
 
 class AdmissionregistrationV1beta1:
@@ -23,7 +28,7 @@ class MutatingAdmissionPolicyClient(
     resource.ClusterReadable[models.MutatingAdmissionPolicy],
     resource.ClusterWatchable[models.MutatingAdmissionPolicy],
     resource.ClusterCreatable[models.MutatingAdmissionPolicy],
-    resource.ClusterEditable[models.MutatingAdmissionPolicy],
+    resource.ClusterEditable[models.MutatingAdmissionPolicy, "apply.MutatingAdmissionPolicy"],
     resource.ClusterPurgeable[models.MutatingAdmissionPolicy],
 ):
     """MutatingAdmissionPolicys."""
@@ -36,7 +41,7 @@ class MutatingAdmissionPolicyBindingClient(
     resource.ClusterReadable[models.MutatingAdmissionPolicyBinding],
     resource.ClusterWatchable[models.MutatingAdmissionPolicyBinding],
     resource.ClusterCreatable[models.MutatingAdmissionPolicyBinding],
-    resource.ClusterEditable[models.MutatingAdmissionPolicyBinding],
+    resource.ClusterEditable[models.MutatingAdmissionPolicyBinding, "apply.MutatingAdmissionPolicyBinding"],
     resource.ClusterPurgeable[models.MutatingAdmissionPolicyBinding],
 ):
     """MutatingAdmissionPolicyBindings."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.apiextensions_v1 import models
 from kubernetes_api.apiextensions_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.apiextensions_v1 import apply as apply
 
 
 class AsyncApiextensionsV1:
@@ -22,9 +27,11 @@ class AsyncCustomResourceDefinitionClient(
     async_resource.AsyncClusterReadable[models.CustomResourceDefinition],
     async_resource.AsyncClusterWatchable[models.CustomResourceDefinition],
     async_resource.AsyncClusterCreatable[models.CustomResourceDefinition],
-    async_resource.AsyncClusterEditable[models.CustomResourceDefinition],
+    async_resource.AsyncClusterEditable[models.CustomResourceDefinition, "apply.CustomResourceDefinition"],
     async_resource.AsyncClusterPurgeable[models.CustomResourceDefinition],
-    async_resource.AsyncClusterStatusWritable[models.CustomResourceDefinition],
+    async_resource.AsyncClusterStatusWritable[
+        models.CustomResourceDefinition, "apply.CustomResourceDefinition"
+    ],
 ):
     """CustomResourceDefinitions, awaited."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.apiextensions_v1 import models
 from kubernetes_api.apiextensions_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.apiextensions_v1 import apply as apply
 
 
 class ApiextensionsV1:
@@ -22,9 +27,9 @@ class CustomResourceDefinitionClient(
     resource.ClusterReadable[models.CustomResourceDefinition],
     resource.ClusterWatchable[models.CustomResourceDefinition],
     resource.ClusterCreatable[models.CustomResourceDefinition],
-    resource.ClusterEditable[models.CustomResourceDefinition],
+    resource.ClusterEditable[models.CustomResourceDefinition, "apply.CustomResourceDefinition"],
     resource.ClusterPurgeable[models.CustomResourceDefinition],
-    resource.ClusterStatusWritable[models.CustomResourceDefinition],
+    resource.ClusterStatusWritable[models.CustomResourceDefinition, "apply.CustomResourceDefinition"],
 ):
     """CustomResourceDefinitions."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.apiregistration_v1 import models
 from kubernetes_api.apiregistration_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.apiregistration_v1 import apply as apply
 
 
 class AsyncApiregistrationV1:
@@ -22,9 +27,9 @@ class AsyncAPIServiceClient(
     async_resource.AsyncClusterReadable[models.APIService],
     async_resource.AsyncClusterWatchable[models.APIService],
     async_resource.AsyncClusterCreatable[models.APIService],
-    async_resource.AsyncClusterEditable[models.APIService],
+    async_resource.AsyncClusterEditable[models.APIService, "apply.APIService"],
     async_resource.AsyncClusterPurgeable[models.APIService],
-    async_resource.AsyncClusterStatusWritable[models.APIService],
+    async_resource.AsyncClusterStatusWritable[models.APIService, "apply.APIService"],
 ):
     """APIServices, awaited."""
 

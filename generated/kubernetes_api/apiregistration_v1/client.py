@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.apiregistration_v1 import models
 from kubernetes_api.apiregistration_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.apiregistration_v1 import apply as apply
 
 
 class ApiregistrationV1:
@@ -22,9 +27,9 @@ class APIServiceClient(
     resource.ClusterReadable[models.APIService],
     resource.ClusterWatchable[models.APIService],
     resource.ClusterCreatable[models.APIService],
-    resource.ClusterEditable[models.APIService],
+    resource.ClusterEditable[models.APIService, "apply.APIService"],
     resource.ClusterPurgeable[models.APIService],
-    resource.ClusterStatusWritable[models.APIService],
+    resource.ClusterStatusWritable[models.APIService, "apply.APIService"],
 ):
     """APIServices."""
 

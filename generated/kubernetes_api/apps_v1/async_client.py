@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.apps_v1 import models
 from kubernetes_api.apps_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.apps_v1 import apply as apply
 
 
 class AsyncAppsV1:
@@ -26,7 +31,7 @@ class AsyncControllerRevisionClient(
     async_resource.AsyncNamespacedReadable[models.ControllerRevision],
     async_resource.AsyncNamespacedWatchable[models.ControllerRevision],
     async_resource.AsyncNamespacedCreatable[models.ControllerRevision],
-    async_resource.AsyncNamespacedEditable[models.ControllerRevision],
+    async_resource.AsyncNamespacedEditable[models.ControllerRevision, "apply.ControllerRevision"],
     async_resource.AsyncNamespacedPurgeable[models.ControllerRevision],
 ):
     """ControllerRevisions, awaited."""
@@ -39,9 +44,9 @@ class AsyncDaemonSetClient(
     async_resource.AsyncNamespacedReadable[models.DaemonSet],
     async_resource.AsyncNamespacedWatchable[models.DaemonSet],
     async_resource.AsyncNamespacedCreatable[models.DaemonSet],
-    async_resource.AsyncNamespacedEditable[models.DaemonSet],
+    async_resource.AsyncNamespacedEditable[models.DaemonSet, "apply.DaemonSet"],
     async_resource.AsyncNamespacedPurgeable[models.DaemonSet],
-    async_resource.AsyncNamespacedStatusWritable[models.DaemonSet],
+    async_resource.AsyncNamespacedStatusWritable[models.DaemonSet, "apply.DaemonSet"],
 ):
     """DaemonSets, awaited."""
 
@@ -53,10 +58,10 @@ class AsyncDeploymentClient(
     async_resource.AsyncNamespacedReadable[models.Deployment],
     async_resource.AsyncNamespacedWatchable[models.Deployment],
     async_resource.AsyncNamespacedCreatable[models.Deployment],
-    async_resource.AsyncNamespacedEditable[models.Deployment],
+    async_resource.AsyncNamespacedEditable[models.Deployment, "apply.Deployment"],
     async_resource.AsyncNamespacedPurgeable[models.Deployment],
     async_resource.AsyncNamespacedScalable[models.Deployment],
-    async_resource.AsyncNamespacedStatusWritable[models.Deployment],
+    async_resource.AsyncNamespacedStatusWritable[models.Deployment, "apply.Deployment"],
 ):
     """Deployments, awaited."""
 
@@ -68,10 +73,10 @@ class AsyncReplicaSetClient(
     async_resource.AsyncNamespacedReadable[models.ReplicaSet],
     async_resource.AsyncNamespacedWatchable[models.ReplicaSet],
     async_resource.AsyncNamespacedCreatable[models.ReplicaSet],
-    async_resource.AsyncNamespacedEditable[models.ReplicaSet],
+    async_resource.AsyncNamespacedEditable[models.ReplicaSet, "apply.ReplicaSet"],
     async_resource.AsyncNamespacedPurgeable[models.ReplicaSet],
     async_resource.AsyncNamespacedScalable[models.ReplicaSet],
-    async_resource.AsyncNamespacedStatusWritable[models.ReplicaSet],
+    async_resource.AsyncNamespacedStatusWritable[models.ReplicaSet, "apply.ReplicaSet"],
 ):
     """ReplicaSets, awaited."""
 
@@ -83,10 +88,10 @@ class AsyncStatefulSetClient(
     async_resource.AsyncNamespacedReadable[models.StatefulSet],
     async_resource.AsyncNamespacedWatchable[models.StatefulSet],
     async_resource.AsyncNamespacedCreatable[models.StatefulSet],
-    async_resource.AsyncNamespacedEditable[models.StatefulSet],
+    async_resource.AsyncNamespacedEditable[models.StatefulSet, "apply.StatefulSet"],
     async_resource.AsyncNamespacedPurgeable[models.StatefulSet],
     async_resource.AsyncNamespacedScalable[models.StatefulSet],
-    async_resource.AsyncNamespacedStatusWritable[models.StatefulSet],
+    async_resource.AsyncNamespacedStatusWritable[models.StatefulSet, "apply.StatefulSet"],
 ):
     """StatefulSets, awaited."""
 

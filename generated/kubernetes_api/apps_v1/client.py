@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.apps_v1 import models
 from kubernetes_api.apps_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.apps_v1 import apply as apply
 
 
 class AppsV1:
@@ -26,7 +31,7 @@ class ControllerRevisionClient(
     resource.NamespacedReadable[models.ControllerRevision],
     resource.NamespacedWatchable[models.ControllerRevision],
     resource.NamespacedCreatable[models.ControllerRevision],
-    resource.NamespacedEditable[models.ControllerRevision],
+    resource.NamespacedEditable[models.ControllerRevision, "apply.ControllerRevision"],
     resource.NamespacedPurgeable[models.ControllerRevision],
 ):
     """ControllerRevisions."""
@@ -39,9 +44,9 @@ class DaemonSetClient(
     resource.NamespacedReadable[models.DaemonSet],
     resource.NamespacedWatchable[models.DaemonSet],
     resource.NamespacedCreatable[models.DaemonSet],
-    resource.NamespacedEditable[models.DaemonSet],
+    resource.NamespacedEditable[models.DaemonSet, "apply.DaemonSet"],
     resource.NamespacedPurgeable[models.DaemonSet],
-    resource.NamespacedStatusWritable[models.DaemonSet],
+    resource.NamespacedStatusWritable[models.DaemonSet, "apply.DaemonSet"],
 ):
     """DaemonSets."""
 
@@ -53,10 +58,10 @@ class DeploymentClient(
     resource.NamespacedReadable[models.Deployment],
     resource.NamespacedWatchable[models.Deployment],
     resource.NamespacedCreatable[models.Deployment],
-    resource.NamespacedEditable[models.Deployment],
+    resource.NamespacedEditable[models.Deployment, "apply.Deployment"],
     resource.NamespacedPurgeable[models.Deployment],
     resource.NamespacedScalable[models.Deployment],
-    resource.NamespacedStatusWritable[models.Deployment],
+    resource.NamespacedStatusWritable[models.Deployment, "apply.Deployment"],
 ):
     """Deployments."""
 
@@ -68,10 +73,10 @@ class ReplicaSetClient(
     resource.NamespacedReadable[models.ReplicaSet],
     resource.NamespacedWatchable[models.ReplicaSet],
     resource.NamespacedCreatable[models.ReplicaSet],
-    resource.NamespacedEditable[models.ReplicaSet],
+    resource.NamespacedEditable[models.ReplicaSet, "apply.ReplicaSet"],
     resource.NamespacedPurgeable[models.ReplicaSet],
     resource.NamespacedScalable[models.ReplicaSet],
-    resource.NamespacedStatusWritable[models.ReplicaSet],
+    resource.NamespacedStatusWritable[models.ReplicaSet, "apply.ReplicaSet"],
 ):
     """ReplicaSets."""
 
@@ -83,10 +88,10 @@ class StatefulSetClient(
     resource.NamespacedReadable[models.StatefulSet],
     resource.NamespacedWatchable[models.StatefulSet],
     resource.NamespacedCreatable[models.StatefulSet],
-    resource.NamespacedEditable[models.StatefulSet],
+    resource.NamespacedEditable[models.StatefulSet, "apply.StatefulSet"],
     resource.NamespacedPurgeable[models.StatefulSet],
     resource.NamespacedScalable[models.StatefulSet],
-    resource.NamespacedStatusWritable[models.StatefulSet],
+    resource.NamespacedStatusWritable[models.StatefulSet, "apply.StatefulSet"],
 ):
     """StatefulSets."""
 

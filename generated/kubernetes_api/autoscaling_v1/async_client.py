@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.autoscaling_v1 import models
 from kubernetes_api.autoscaling_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.autoscaling_v1 import apply as apply
 
 
 class AsyncAutoscalingV1:
@@ -22,9 +27,11 @@ class AsyncHorizontalPodAutoscalerClient(
     async_resource.AsyncNamespacedReadable[models.HorizontalPodAutoscaler],
     async_resource.AsyncNamespacedWatchable[models.HorizontalPodAutoscaler],
     async_resource.AsyncNamespacedCreatable[models.HorizontalPodAutoscaler],
-    async_resource.AsyncNamespacedEditable[models.HorizontalPodAutoscaler],
+    async_resource.AsyncNamespacedEditable[models.HorizontalPodAutoscaler, "apply.HorizontalPodAutoscaler"],
     async_resource.AsyncNamespacedPurgeable[models.HorizontalPodAutoscaler],
-    async_resource.AsyncNamespacedStatusWritable[models.HorizontalPodAutoscaler],
+    async_resource.AsyncNamespacedStatusWritable[
+        models.HorizontalPodAutoscaler, "apply.HorizontalPodAutoscaler"
+    ],
 ):
     """HorizontalPodAutoscalers, awaited."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.autoscaling_v1 import models
 from kubernetes_api.autoscaling_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.autoscaling_v1 import apply as apply
 
 
 class AutoscalingV1:
@@ -22,9 +27,9 @@ class HorizontalPodAutoscalerClient(
     resource.NamespacedReadable[models.HorizontalPodAutoscaler],
     resource.NamespacedWatchable[models.HorizontalPodAutoscaler],
     resource.NamespacedCreatable[models.HorizontalPodAutoscaler],
-    resource.NamespacedEditable[models.HorizontalPodAutoscaler],
+    resource.NamespacedEditable[models.HorizontalPodAutoscaler, "apply.HorizontalPodAutoscaler"],
     resource.NamespacedPurgeable[models.HorizontalPodAutoscaler],
-    resource.NamespacedStatusWritable[models.HorizontalPodAutoscaler],
+    resource.NamespacedStatusWritable[models.HorizontalPodAutoscaler, "apply.HorizontalPodAutoscaler"],
 ):
     """HorizontalPodAutoscalers."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.batch_v1 import models
 from kubernetes_api.batch_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.batch_v1 import apply as apply
 
 
 class AsyncBatchV1:
@@ -23,9 +28,9 @@ class AsyncCronJobClient(
     async_resource.AsyncNamespacedReadable[models.CronJob],
     async_resource.AsyncNamespacedWatchable[models.CronJob],
     async_resource.AsyncNamespacedCreatable[models.CronJob],
-    async_resource.AsyncNamespacedEditable[models.CronJob],
+    async_resource.AsyncNamespacedEditable[models.CronJob, "apply.CronJob"],
     async_resource.AsyncNamespacedPurgeable[models.CronJob],
-    async_resource.AsyncNamespacedStatusWritable[models.CronJob],
+    async_resource.AsyncNamespacedStatusWritable[models.CronJob, "apply.CronJob"],
 ):
     """CronJobs, awaited."""
 
@@ -37,9 +42,9 @@ class AsyncJobClient(
     async_resource.AsyncNamespacedReadable[models.Job],
     async_resource.AsyncNamespacedWatchable[models.Job],
     async_resource.AsyncNamespacedCreatable[models.Job],
-    async_resource.AsyncNamespacedEditable[models.Job],
+    async_resource.AsyncNamespacedEditable[models.Job, "apply.Job"],
     async_resource.AsyncNamespacedPurgeable[models.Job],
-    async_resource.AsyncNamespacedStatusWritable[models.Job],
+    async_resource.AsyncNamespacedStatusWritable[models.Job, "apply.Job"],
 ):
     """Jobs, awaited."""
 

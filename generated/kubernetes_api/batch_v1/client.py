@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.batch_v1 import models
 from kubernetes_api.batch_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.batch_v1 import apply as apply
 
 
 class BatchV1:
@@ -23,9 +28,9 @@ class CronJobClient(
     resource.NamespacedReadable[models.CronJob],
     resource.NamespacedWatchable[models.CronJob],
     resource.NamespacedCreatable[models.CronJob],
-    resource.NamespacedEditable[models.CronJob],
+    resource.NamespacedEditable[models.CronJob, "apply.CronJob"],
     resource.NamespacedPurgeable[models.CronJob],
-    resource.NamespacedStatusWritable[models.CronJob],
+    resource.NamespacedStatusWritable[models.CronJob, "apply.CronJob"],
 ):
     """CronJobs."""
 
@@ -37,9 +42,9 @@ class JobClient(
     resource.NamespacedReadable[models.Job],
     resource.NamespacedWatchable[models.Job],
     resource.NamespacedCreatable[models.Job],
-    resource.NamespacedEditable[models.Job],
+    resource.NamespacedEditable[models.Job, "apply.Job"],
     resource.NamespacedPurgeable[models.Job],
-    resource.NamespacedStatusWritable[models.Job],
+    resource.NamespacedStatusWritable[models.Job, "apply.Job"],
 ):
     """Jobs."""
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
@@ -13,6 +13,9 @@ from apimachinery.client.calls import PatchType
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.certificates_v1 import models
 from kubernetes_api.certificates_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.certificates_v1 import apply as apply
 
 
 class AsyncCertificatesV1:
@@ -28,9 +31,11 @@ class AsyncCertificateSigningRequestClient(
     async_resource.AsyncClusterReadable[models.CertificateSigningRequest],
     async_resource.AsyncClusterWatchable[models.CertificateSigningRequest],
     async_resource.AsyncClusterCreatable[models.CertificateSigningRequest],
-    async_resource.AsyncClusterEditable[models.CertificateSigningRequest],
+    async_resource.AsyncClusterEditable[models.CertificateSigningRequest, "apply.CertificateSigningRequest"],
     async_resource.AsyncClusterPurgeable[models.CertificateSigningRequest],
-    async_resource.AsyncClusterStatusWritable[models.CertificateSigningRequest],
+    async_resource.AsyncClusterStatusWritable[
+        models.CertificateSigningRequest, "apply.CertificateSigningRequest"
+    ],
 ):
     """CertificateSigningRequests, awaited."""
 
@@ -89,7 +94,7 @@ class AsyncClusterTrustBundleClient(
     async_resource.AsyncClusterReadable[models.ClusterTrustBundle],
     async_resource.AsyncClusterWatchable[models.ClusterTrustBundle],
     async_resource.AsyncClusterCreatable[models.ClusterTrustBundle],
-    async_resource.AsyncClusterEditable[models.ClusterTrustBundle],
+    async_resource.AsyncClusterEditable[models.ClusterTrustBundle, "apply.ClusterTrustBundle"],
     async_resource.AsyncClusterPurgeable[models.ClusterTrustBundle],
 ):
     """ClusterTrustBundles, awaited."""
@@ -102,9 +107,9 @@ class AsyncPodCertificateRequestClient(
     async_resource.AsyncNamespacedReadable[models.PodCertificateRequest],
     async_resource.AsyncNamespacedWatchable[models.PodCertificateRequest],
     async_resource.AsyncNamespacedCreatable[models.PodCertificateRequest],
-    async_resource.AsyncNamespacedEditable[models.PodCertificateRequest],
+    async_resource.AsyncNamespacedEditable[models.PodCertificateRequest, "apply.PodCertificateRequest"],
     async_resource.AsyncNamespacedPurgeable[models.PodCertificateRequest],
-    async_resource.AsyncNamespacedStatusWritable[models.PodCertificateRequest],
+    async_resource.AsyncNamespacedStatusWritable[models.PodCertificateRequest, "apply.PodCertificateRequest"],
 ):
     """PodCertificateRequests, awaited."""
 

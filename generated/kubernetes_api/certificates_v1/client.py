@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apimachinery.client import resource
 from apimachinery.client.calls import PatchType
@@ -13,6 +13,9 @@ from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.certificates_v1 import models
 from kubernetes_api.certificates_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.certificates_v1 import apply as apply
 
 
 class CertificatesV1:
@@ -28,9 +31,9 @@ class CertificateSigningRequestClient(
     resource.ClusterReadable[models.CertificateSigningRequest],
     resource.ClusterWatchable[models.CertificateSigningRequest],
     resource.ClusterCreatable[models.CertificateSigningRequest],
-    resource.ClusterEditable[models.CertificateSigningRequest],
+    resource.ClusterEditable[models.CertificateSigningRequest, "apply.CertificateSigningRequest"],
     resource.ClusterPurgeable[models.CertificateSigningRequest],
-    resource.ClusterStatusWritable[models.CertificateSigningRequest],
+    resource.ClusterStatusWritable[models.CertificateSigningRequest, "apply.CertificateSigningRequest"],
 ):
     """CertificateSigningRequests."""
 
@@ -89,7 +92,7 @@ class ClusterTrustBundleClient(
     resource.ClusterReadable[models.ClusterTrustBundle],
     resource.ClusterWatchable[models.ClusterTrustBundle],
     resource.ClusterCreatable[models.ClusterTrustBundle],
-    resource.ClusterEditable[models.ClusterTrustBundle],
+    resource.ClusterEditable[models.ClusterTrustBundle, "apply.ClusterTrustBundle"],
     resource.ClusterPurgeable[models.ClusterTrustBundle],
 ):
     """ClusterTrustBundles."""
@@ -102,9 +105,9 @@ class PodCertificateRequestClient(
     resource.NamespacedReadable[models.PodCertificateRequest],
     resource.NamespacedWatchable[models.PodCertificateRequest],
     resource.NamespacedCreatable[models.PodCertificateRequest],
-    resource.NamespacedEditable[models.PodCertificateRequest],
+    resource.NamespacedEditable[models.PodCertificateRequest, "apply.PodCertificateRequest"],
     resource.NamespacedPurgeable[models.PodCertificateRequest],
-    resource.NamespacedStatusWritable[models.PodCertificateRequest],
+    resource.NamespacedStatusWritable[models.PodCertificateRequest, "apply.PodCertificateRequest"],
 ):
     """PodCertificateRequests."""
 

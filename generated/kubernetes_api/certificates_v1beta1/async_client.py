@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.certificates_v1beta1 import models
 from kubernetes_api.certificates_v1beta1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.certificates_v1beta1 import apply as apply
 
 
 class AsyncCertificatesV1beta1:
@@ -23,7 +28,7 @@ class AsyncClusterTrustBundleClient(
     async_resource.AsyncClusterReadable[models.ClusterTrustBundle],
     async_resource.AsyncClusterWatchable[models.ClusterTrustBundle],
     async_resource.AsyncClusterCreatable[models.ClusterTrustBundle],
-    async_resource.AsyncClusterEditable[models.ClusterTrustBundle],
+    async_resource.AsyncClusterEditable[models.ClusterTrustBundle, "apply.ClusterTrustBundle"],
     async_resource.AsyncClusterPurgeable[models.ClusterTrustBundle],
 ):
     """ClusterTrustBundles, awaited."""
@@ -36,9 +41,9 @@ class AsyncPodCertificateRequestClient(
     async_resource.AsyncNamespacedReadable[models.PodCertificateRequest],
     async_resource.AsyncNamespacedWatchable[models.PodCertificateRequest],
     async_resource.AsyncNamespacedCreatable[models.PodCertificateRequest],
-    async_resource.AsyncNamespacedEditable[models.PodCertificateRequest],
+    async_resource.AsyncNamespacedEditable[models.PodCertificateRequest, "apply.PodCertificateRequest"],
     async_resource.AsyncNamespacedPurgeable[models.PodCertificateRequest],
-    async_resource.AsyncNamespacedStatusWritable[models.PodCertificateRequest],
+    async_resource.AsyncNamespacedStatusWritable[models.PodCertificateRequest, "apply.PodCertificateRequest"],
 ):
     """PodCertificateRequests, awaited."""
 

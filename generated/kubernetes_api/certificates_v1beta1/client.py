@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.certificates_v1beta1 import models
 from kubernetes_api.certificates_v1beta1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.certificates_v1beta1 import apply as apply
 
 
 class CertificatesV1beta1:
@@ -23,7 +28,7 @@ class ClusterTrustBundleClient(
     resource.ClusterReadable[models.ClusterTrustBundle],
     resource.ClusterWatchable[models.ClusterTrustBundle],
     resource.ClusterCreatable[models.ClusterTrustBundle],
-    resource.ClusterEditable[models.ClusterTrustBundle],
+    resource.ClusterEditable[models.ClusterTrustBundle, "apply.ClusterTrustBundle"],
     resource.ClusterPurgeable[models.ClusterTrustBundle],
 ):
     """ClusterTrustBundles."""
@@ -36,9 +41,9 @@ class PodCertificateRequestClient(
     resource.NamespacedReadable[models.PodCertificateRequest],
     resource.NamespacedWatchable[models.PodCertificateRequest],
     resource.NamespacedCreatable[models.PodCertificateRequest],
-    resource.NamespacedEditable[models.PodCertificateRequest],
+    resource.NamespacedEditable[models.PodCertificateRequest, "apply.PodCertificateRequest"],
     resource.NamespacedPurgeable[models.PodCertificateRequest],
-    resource.NamespacedStatusWritable[models.PodCertificateRequest],
+    resource.NamespacedStatusWritable[models.PodCertificateRequest, "apply.PodCertificateRequest"],
 ):
     """PodCertificateRequests."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.coordination_v1 import models
 from kubernetes_api.coordination_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.coordination_v1 import apply as apply
 
 
 class AsyncCoordinationV1:
@@ -22,7 +27,7 @@ class AsyncLeaseClient(
     async_resource.AsyncNamespacedReadable[models.Lease],
     async_resource.AsyncNamespacedWatchable[models.Lease],
     async_resource.AsyncNamespacedCreatable[models.Lease],
-    async_resource.AsyncNamespacedEditable[models.Lease],
+    async_resource.AsyncNamespacedEditable[models.Lease, "apply.Lease"],
     async_resource.AsyncNamespacedPurgeable[models.Lease],
 ):
     """Leases, awaited."""

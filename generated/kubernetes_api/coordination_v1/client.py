@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.coordination_v1 import models
 from kubernetes_api.coordination_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.coordination_v1 import apply as apply
 
 
 class CoordinationV1:
@@ -22,7 +27,7 @@ class LeaseClient(
     resource.NamespacedReadable[models.Lease],
     resource.NamespacedWatchable[models.Lease],
     resource.NamespacedCreatable[models.Lease],
-    resource.NamespacedEditable[models.Lease],
+    resource.NamespacedEditable[models.Lease, "apply.Lease"],
     resource.NamespacedPurgeable[models.Lease],
 ):
     """Leases."""

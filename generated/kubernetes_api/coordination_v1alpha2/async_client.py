@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.coordination_v1alpha2 import models
 from kubernetes_api.coordination_v1alpha2.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.coordination_v1alpha2 import apply as apply
 
 
 class AsyncCoordinationV1alpha2:
@@ -22,7 +27,7 @@ class AsyncLeaseCandidateClient(
     async_resource.AsyncNamespacedReadable[models.LeaseCandidate],
     async_resource.AsyncNamespacedWatchable[models.LeaseCandidate],
     async_resource.AsyncNamespacedCreatable[models.LeaseCandidate],
-    async_resource.AsyncNamespacedEditable[models.LeaseCandidate],
+    async_resource.AsyncNamespacedEditable[models.LeaseCandidate, "apply.LeaseCandidate"],
     async_resource.AsyncNamespacedPurgeable[models.LeaseCandidate],
 ):
     """LeaseCandidates, awaited."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.coordination_v1alpha2 import models
 from kubernetes_api.coordination_v1alpha2.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.coordination_v1alpha2 import apply as apply
 
 
 class CoordinationV1alpha2:
@@ -22,7 +27,7 @@ class LeaseCandidateClient(
     resource.NamespacedReadable[models.LeaseCandidate],
     resource.NamespacedWatchable[models.LeaseCandidate],
     resource.NamespacedCreatable[models.LeaseCandidate],
-    resource.NamespacedEditable[models.LeaseCandidate],
+    resource.NamespacedEditable[models.LeaseCandidate, "apply.LeaseCandidate"],
     resource.NamespacedPurgeable[models.LeaseCandidate],
 ):
     """LeaseCandidates."""

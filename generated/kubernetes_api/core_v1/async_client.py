@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apimachinery.client import async_resource
 from apimachinery.client.access import namespace_of
@@ -16,6 +16,9 @@ from kubernetes_api.authentication_v1 import models as authentication_v1
 from kubernetes_api.core_v1 import models
 from kubernetes_api.core_v1.resources import RESOURCES
 from kubernetes_api.policy_v1 import models as policy_v1
+
+if TYPE_CHECKING:
+    from kubernetes_api.core_v1 import apply as apply
 
 
 class AsyncCoreV1:
@@ -63,7 +66,7 @@ class AsyncConfigMapClient(
     async_resource.AsyncNamespacedReadable[models.ConfigMap],
     async_resource.AsyncNamespacedWatchable[models.ConfigMap],
     async_resource.AsyncNamespacedCreatable[models.ConfigMap],
-    async_resource.AsyncNamespacedEditable[models.ConfigMap],
+    async_resource.AsyncNamespacedEditable[models.ConfigMap, "apply.ConfigMap"],
     async_resource.AsyncNamespacedPurgeable[models.ConfigMap],
 ):
     """ConfigMaps, awaited."""
@@ -76,7 +79,7 @@ class AsyncEndpointsClient(
     async_resource.AsyncNamespacedReadable[models.Endpoints],
     async_resource.AsyncNamespacedWatchable[models.Endpoints],
     async_resource.AsyncNamespacedCreatable[models.Endpoints],
-    async_resource.AsyncNamespacedEditable[models.Endpoints],
+    async_resource.AsyncNamespacedEditable[models.Endpoints, "apply.Endpoints"],
     async_resource.AsyncNamespacedPurgeable[models.Endpoints],
 ):
     """Endpointss, awaited."""
@@ -89,7 +92,7 @@ class AsyncEventClient(
     async_resource.AsyncNamespacedReadable[models.Event],
     async_resource.AsyncNamespacedWatchable[models.Event],
     async_resource.AsyncNamespacedCreatable[models.Event],
-    async_resource.AsyncNamespacedEditable[models.Event],
+    async_resource.AsyncNamespacedEditable[models.Event, "apply.Event"],
     async_resource.AsyncNamespacedPurgeable[models.Event],
 ):
     """Events, awaited."""
@@ -102,7 +105,7 @@ class AsyncLimitRangeClient(
     async_resource.AsyncNamespacedReadable[models.LimitRange],
     async_resource.AsyncNamespacedWatchable[models.LimitRange],
     async_resource.AsyncNamespacedCreatable[models.LimitRange],
-    async_resource.AsyncNamespacedEditable[models.LimitRange],
+    async_resource.AsyncNamespacedEditable[models.LimitRange, "apply.LimitRange"],
     async_resource.AsyncNamespacedPurgeable[models.LimitRange],
 ):
     """LimitRanges, awaited."""
@@ -115,8 +118,8 @@ class AsyncNamespaceClient(
     async_resource.AsyncClusterReadable[models.Namespace],
     async_resource.AsyncClusterWatchable[models.Namespace],
     async_resource.AsyncClusterCreatable[models.Namespace],
-    async_resource.AsyncClusterEditable[models.Namespace],
-    async_resource.AsyncClusterStatusWritable[models.Namespace],
+    async_resource.AsyncClusterEditable[models.Namespace, "apply.Namespace"],
+    async_resource.AsyncClusterStatusWritable[models.Namespace, "apply.Namespace"],
 ):
     """Namespaces, awaited."""
 
@@ -144,9 +147,9 @@ class AsyncNodeClient(
     async_resource.AsyncClusterReadable[models.Node],
     async_resource.AsyncClusterWatchable[models.Node],
     async_resource.AsyncClusterCreatable[models.Node],
-    async_resource.AsyncClusterEditable[models.Node],
+    async_resource.AsyncClusterEditable[models.Node, "apply.Node"],
     async_resource.AsyncClusterPurgeable[models.Node],
-    async_resource.AsyncClusterStatusWritable[models.Node],
+    async_resource.AsyncClusterStatusWritable[models.Node, "apply.Node"],
 ):
     """Nodes, awaited."""
 
@@ -158,9 +161,9 @@ class AsyncPersistentVolumeClaimClient(
     async_resource.AsyncNamespacedReadable[models.PersistentVolumeClaim],
     async_resource.AsyncNamespacedWatchable[models.PersistentVolumeClaim],
     async_resource.AsyncNamespacedCreatable[models.PersistentVolumeClaim],
-    async_resource.AsyncNamespacedEditable[models.PersistentVolumeClaim],
+    async_resource.AsyncNamespacedEditable[models.PersistentVolumeClaim, "apply.PersistentVolumeClaim"],
     async_resource.AsyncNamespacedPurgeable[models.PersistentVolumeClaim],
-    async_resource.AsyncNamespacedStatusWritable[models.PersistentVolumeClaim],
+    async_resource.AsyncNamespacedStatusWritable[models.PersistentVolumeClaim, "apply.PersistentVolumeClaim"],
 ):
     """PersistentVolumeClaims, awaited."""
 
@@ -172,9 +175,9 @@ class AsyncPersistentVolumeClient(
     async_resource.AsyncClusterReadable[models.PersistentVolume],
     async_resource.AsyncClusterWatchable[models.PersistentVolume],
     async_resource.AsyncClusterCreatable[models.PersistentVolume],
-    async_resource.AsyncClusterEditable[models.PersistentVolume],
+    async_resource.AsyncClusterEditable[models.PersistentVolume, "apply.PersistentVolume"],
     async_resource.AsyncClusterPurgeable[models.PersistentVolume],
-    async_resource.AsyncClusterStatusWritable[models.PersistentVolume],
+    async_resource.AsyncClusterStatusWritable[models.PersistentVolume, "apply.PersistentVolume"],
 ):
     """PersistentVolumes, awaited."""
 
@@ -186,10 +189,10 @@ class AsyncPodClient(
     async_resource.AsyncNamespacedReadable[models.Pod],
     async_resource.AsyncNamespacedWatchable[models.Pod],
     async_resource.AsyncNamespacedCreatable[models.Pod],
-    async_resource.AsyncNamespacedEditable[models.Pod],
+    async_resource.AsyncNamespacedEditable[models.Pod, "apply.Pod"],
     async_resource.AsyncNamespacedPurgeable[models.Pod],
     async_resource.AsyncNamespacedLoggable[models.Pod],
-    async_resource.AsyncNamespacedStatusWritable[models.Pod],
+    async_resource.AsyncNamespacedStatusWritable[models.Pod, "apply.Pod"],
 ):
     """Pods, awaited."""
 
@@ -341,7 +344,7 @@ class AsyncPodTemplateClient(
     async_resource.AsyncNamespacedReadable[models.PodTemplate],
     async_resource.AsyncNamespacedWatchable[models.PodTemplate],
     async_resource.AsyncNamespacedCreatable[models.PodTemplate],
-    async_resource.AsyncNamespacedEditable[models.PodTemplate],
+    async_resource.AsyncNamespacedEditable[models.PodTemplate, "apply.PodTemplate"],
     async_resource.AsyncNamespacedPurgeable[models.PodTemplate],
 ):
     """PodTemplates, awaited."""
@@ -354,10 +357,10 @@ class AsyncReplicationControllerClient(
     async_resource.AsyncNamespacedReadable[models.ReplicationController],
     async_resource.AsyncNamespacedWatchable[models.ReplicationController],
     async_resource.AsyncNamespacedCreatable[models.ReplicationController],
-    async_resource.AsyncNamespacedEditable[models.ReplicationController],
+    async_resource.AsyncNamespacedEditable[models.ReplicationController, "apply.ReplicationController"],
     async_resource.AsyncNamespacedPurgeable[models.ReplicationController],
     async_resource.AsyncNamespacedScalable[models.ReplicationController],
-    async_resource.AsyncNamespacedStatusWritable[models.ReplicationController],
+    async_resource.AsyncNamespacedStatusWritable[models.ReplicationController, "apply.ReplicationController"],
 ):
     """ReplicationControllers, awaited."""
 
@@ -369,9 +372,9 @@ class AsyncResourceQuotaClient(
     async_resource.AsyncNamespacedReadable[models.ResourceQuota],
     async_resource.AsyncNamespacedWatchable[models.ResourceQuota],
     async_resource.AsyncNamespacedCreatable[models.ResourceQuota],
-    async_resource.AsyncNamespacedEditable[models.ResourceQuota],
+    async_resource.AsyncNamespacedEditable[models.ResourceQuota, "apply.ResourceQuota"],
     async_resource.AsyncNamespacedPurgeable[models.ResourceQuota],
-    async_resource.AsyncNamespacedStatusWritable[models.ResourceQuota],
+    async_resource.AsyncNamespacedStatusWritable[models.ResourceQuota, "apply.ResourceQuota"],
 ):
     """ResourceQuotas, awaited."""
 
@@ -383,7 +386,7 @@ class AsyncSecretClient(
     async_resource.AsyncNamespacedReadable[models.Secret],
     async_resource.AsyncNamespacedWatchable[models.Secret],
     async_resource.AsyncNamespacedCreatable[models.Secret],
-    async_resource.AsyncNamespacedEditable[models.Secret],
+    async_resource.AsyncNamespacedEditable[models.Secret, "apply.Secret"],
     async_resource.AsyncNamespacedPurgeable[models.Secret],
 ):
     """Secrets, awaited."""
@@ -396,7 +399,7 @@ class AsyncServiceAccountClient(
     async_resource.AsyncNamespacedReadable[models.ServiceAccount],
     async_resource.AsyncNamespacedWatchable[models.ServiceAccount],
     async_resource.AsyncNamespacedCreatable[models.ServiceAccount],
-    async_resource.AsyncNamespacedEditable[models.ServiceAccount],
+    async_resource.AsyncNamespacedEditable[models.ServiceAccount, "apply.ServiceAccount"],
     async_resource.AsyncNamespacedPurgeable[models.ServiceAccount],
 ):
     """ServiceAccounts, awaited."""
@@ -429,9 +432,9 @@ class AsyncServiceClient(
     async_resource.AsyncNamespacedReadable[models.Service],
     async_resource.AsyncNamespacedWatchable[models.Service],
     async_resource.AsyncNamespacedCreatable[models.Service],
-    async_resource.AsyncNamespacedEditable[models.Service],
+    async_resource.AsyncNamespacedEditable[models.Service, "apply.Service"],
     async_resource.AsyncNamespacedPurgeable[models.Service],
-    async_resource.AsyncNamespacedStatusWritable[models.Service],
+    async_resource.AsyncNamespacedStatusWritable[models.Service, "apply.Service"],
 ):
     """Services, awaited."""
 

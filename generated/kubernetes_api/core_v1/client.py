@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apimachinery.client import resource
 from apimachinery.client.access import namespace_of
@@ -16,6 +16,9 @@ from kubernetes_api.authentication_v1 import models as authentication_v1
 from kubernetes_api.core_v1 import models
 from kubernetes_api.core_v1.resources import RESOURCES
 from kubernetes_api.policy_v1 import models as policy_v1
+
+if TYPE_CHECKING:
+    from kubernetes_api.core_v1 import apply as apply
 
 
 class CoreV1:
@@ -63,7 +66,7 @@ class ConfigMapClient(
     resource.NamespacedReadable[models.ConfigMap],
     resource.NamespacedWatchable[models.ConfigMap],
     resource.NamespacedCreatable[models.ConfigMap],
-    resource.NamespacedEditable[models.ConfigMap],
+    resource.NamespacedEditable[models.ConfigMap, "apply.ConfigMap"],
     resource.NamespacedPurgeable[models.ConfigMap],
 ):
     """ConfigMaps."""
@@ -76,7 +79,7 @@ class EndpointsClient(
     resource.NamespacedReadable[models.Endpoints],
     resource.NamespacedWatchable[models.Endpoints],
     resource.NamespacedCreatable[models.Endpoints],
-    resource.NamespacedEditable[models.Endpoints],
+    resource.NamespacedEditable[models.Endpoints, "apply.Endpoints"],
     resource.NamespacedPurgeable[models.Endpoints],
 ):
     """Endpointss."""
@@ -89,7 +92,7 @@ class EventClient(
     resource.NamespacedReadable[models.Event],
     resource.NamespacedWatchable[models.Event],
     resource.NamespacedCreatable[models.Event],
-    resource.NamespacedEditable[models.Event],
+    resource.NamespacedEditable[models.Event, "apply.Event"],
     resource.NamespacedPurgeable[models.Event],
 ):
     """Events."""
@@ -102,7 +105,7 @@ class LimitRangeClient(
     resource.NamespacedReadable[models.LimitRange],
     resource.NamespacedWatchable[models.LimitRange],
     resource.NamespacedCreatable[models.LimitRange],
-    resource.NamespacedEditable[models.LimitRange],
+    resource.NamespacedEditable[models.LimitRange, "apply.LimitRange"],
     resource.NamespacedPurgeable[models.LimitRange],
 ):
     """LimitRanges."""
@@ -115,8 +118,8 @@ class NamespaceClient(
     resource.ClusterReadable[models.Namespace],
     resource.ClusterWatchable[models.Namespace],
     resource.ClusterCreatable[models.Namespace],
-    resource.ClusterEditable[models.Namespace],
-    resource.ClusterStatusWritable[models.Namespace],
+    resource.ClusterEditable[models.Namespace, "apply.Namespace"],
+    resource.ClusterStatusWritable[models.Namespace, "apply.Namespace"],
 ):
     """Namespaces."""
 
@@ -144,9 +147,9 @@ class NodeClient(
     resource.ClusterReadable[models.Node],
     resource.ClusterWatchable[models.Node],
     resource.ClusterCreatable[models.Node],
-    resource.ClusterEditable[models.Node],
+    resource.ClusterEditable[models.Node, "apply.Node"],
     resource.ClusterPurgeable[models.Node],
-    resource.ClusterStatusWritable[models.Node],
+    resource.ClusterStatusWritable[models.Node, "apply.Node"],
 ):
     """Nodes."""
 
@@ -158,9 +161,9 @@ class PersistentVolumeClaimClient(
     resource.NamespacedReadable[models.PersistentVolumeClaim],
     resource.NamespacedWatchable[models.PersistentVolumeClaim],
     resource.NamespacedCreatable[models.PersistentVolumeClaim],
-    resource.NamespacedEditable[models.PersistentVolumeClaim],
+    resource.NamespacedEditable[models.PersistentVolumeClaim, "apply.PersistentVolumeClaim"],
     resource.NamespacedPurgeable[models.PersistentVolumeClaim],
-    resource.NamespacedStatusWritable[models.PersistentVolumeClaim],
+    resource.NamespacedStatusWritable[models.PersistentVolumeClaim, "apply.PersistentVolumeClaim"],
 ):
     """PersistentVolumeClaims."""
 
@@ -172,9 +175,9 @@ class PersistentVolumeClient(
     resource.ClusterReadable[models.PersistentVolume],
     resource.ClusterWatchable[models.PersistentVolume],
     resource.ClusterCreatable[models.PersistentVolume],
-    resource.ClusterEditable[models.PersistentVolume],
+    resource.ClusterEditable[models.PersistentVolume, "apply.PersistentVolume"],
     resource.ClusterPurgeable[models.PersistentVolume],
-    resource.ClusterStatusWritable[models.PersistentVolume],
+    resource.ClusterStatusWritable[models.PersistentVolume, "apply.PersistentVolume"],
 ):
     """PersistentVolumes."""
 
@@ -186,10 +189,10 @@ class PodClient(
     resource.NamespacedReadable[models.Pod],
     resource.NamespacedWatchable[models.Pod],
     resource.NamespacedCreatable[models.Pod],
-    resource.NamespacedEditable[models.Pod],
+    resource.NamespacedEditable[models.Pod, "apply.Pod"],
     resource.NamespacedPurgeable[models.Pod],
     resource.NamespacedLoggable[models.Pod],
-    resource.NamespacedStatusWritable[models.Pod],
+    resource.NamespacedStatusWritable[models.Pod, "apply.Pod"],
 ):
     """Pods."""
 
@@ -341,7 +344,7 @@ class PodTemplateClient(
     resource.NamespacedReadable[models.PodTemplate],
     resource.NamespacedWatchable[models.PodTemplate],
     resource.NamespacedCreatable[models.PodTemplate],
-    resource.NamespacedEditable[models.PodTemplate],
+    resource.NamespacedEditable[models.PodTemplate, "apply.PodTemplate"],
     resource.NamespacedPurgeable[models.PodTemplate],
 ):
     """PodTemplates."""
@@ -354,10 +357,10 @@ class ReplicationControllerClient(
     resource.NamespacedReadable[models.ReplicationController],
     resource.NamespacedWatchable[models.ReplicationController],
     resource.NamespacedCreatable[models.ReplicationController],
-    resource.NamespacedEditable[models.ReplicationController],
+    resource.NamespacedEditable[models.ReplicationController, "apply.ReplicationController"],
     resource.NamespacedPurgeable[models.ReplicationController],
     resource.NamespacedScalable[models.ReplicationController],
-    resource.NamespacedStatusWritable[models.ReplicationController],
+    resource.NamespacedStatusWritable[models.ReplicationController, "apply.ReplicationController"],
 ):
     """ReplicationControllers."""
 
@@ -369,9 +372,9 @@ class ResourceQuotaClient(
     resource.NamespacedReadable[models.ResourceQuota],
     resource.NamespacedWatchable[models.ResourceQuota],
     resource.NamespacedCreatable[models.ResourceQuota],
-    resource.NamespacedEditable[models.ResourceQuota],
+    resource.NamespacedEditable[models.ResourceQuota, "apply.ResourceQuota"],
     resource.NamespacedPurgeable[models.ResourceQuota],
-    resource.NamespacedStatusWritable[models.ResourceQuota],
+    resource.NamespacedStatusWritable[models.ResourceQuota, "apply.ResourceQuota"],
 ):
     """ResourceQuotas."""
 
@@ -383,7 +386,7 @@ class SecretClient(
     resource.NamespacedReadable[models.Secret],
     resource.NamespacedWatchable[models.Secret],
     resource.NamespacedCreatable[models.Secret],
-    resource.NamespacedEditable[models.Secret],
+    resource.NamespacedEditable[models.Secret, "apply.Secret"],
     resource.NamespacedPurgeable[models.Secret],
 ):
     """Secrets."""
@@ -396,7 +399,7 @@ class ServiceAccountClient(
     resource.NamespacedReadable[models.ServiceAccount],
     resource.NamespacedWatchable[models.ServiceAccount],
     resource.NamespacedCreatable[models.ServiceAccount],
-    resource.NamespacedEditable[models.ServiceAccount],
+    resource.NamespacedEditable[models.ServiceAccount, "apply.ServiceAccount"],
     resource.NamespacedPurgeable[models.ServiceAccount],
 ):
     """ServiceAccounts."""
@@ -429,9 +432,9 @@ class ServiceClient(
     resource.NamespacedReadable[models.Service],
     resource.NamespacedWatchable[models.Service],
     resource.NamespacedCreatable[models.Service],
-    resource.NamespacedEditable[models.Service],
+    resource.NamespacedEditable[models.Service, "apply.Service"],
     resource.NamespacedPurgeable[models.Service],
-    resource.NamespacedStatusWritable[models.Service],
+    resource.NamespacedStatusWritable[models.Service, "apply.Service"],
 ):
     """Services."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.discovery_v1 import models
 from kubernetes_api.discovery_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.discovery_v1 import apply as apply
 
 
 class AsyncDiscoveryV1:
@@ -22,7 +27,7 @@ class AsyncEndpointSliceClient(
     async_resource.AsyncNamespacedReadable[models.EndpointSlice],
     async_resource.AsyncNamespacedWatchable[models.EndpointSlice],
     async_resource.AsyncNamespacedCreatable[models.EndpointSlice],
-    async_resource.AsyncNamespacedEditable[models.EndpointSlice],
+    async_resource.AsyncNamespacedEditable[models.EndpointSlice, "apply.EndpointSlice"],
     async_resource.AsyncNamespacedPurgeable[models.EndpointSlice],
 ):
     """EndpointSlices, awaited."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.discovery_v1 import models
 from kubernetes_api.discovery_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.discovery_v1 import apply as apply
 
 
 class DiscoveryV1:
@@ -22,7 +27,7 @@ class EndpointSliceClient(
     resource.NamespacedReadable[models.EndpointSlice],
     resource.NamespacedWatchable[models.EndpointSlice],
     resource.NamespacedCreatable[models.EndpointSlice],
-    resource.NamespacedEditable[models.EndpointSlice],
+    resource.NamespacedEditable[models.EndpointSlice, "apply.EndpointSlice"],
     resource.NamespacedPurgeable[models.EndpointSlice],
 ):
     """EndpointSlices."""

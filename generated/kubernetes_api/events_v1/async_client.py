@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.events_v1 import models
 from kubernetes_api.events_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.events_v1 import apply as apply
 
 
 class AsyncEventsV1:
@@ -22,7 +27,7 @@ class AsyncEventClient(
     async_resource.AsyncNamespacedReadable[models.Event],
     async_resource.AsyncNamespacedWatchable[models.Event],
     async_resource.AsyncNamespacedCreatable[models.Event],
-    async_resource.AsyncNamespacedEditable[models.Event],
+    async_resource.AsyncNamespacedEditable[models.Event, "apply.Event"],
     async_resource.AsyncNamespacedPurgeable[models.Event],
 ):
     """Events, awaited."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.events_v1 import models
 from kubernetes_api.events_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.events_v1 import apply as apply
 
 
 class EventsV1:
@@ -22,7 +27,7 @@ class EventClient(
     resource.NamespacedReadable[models.Event],
     resource.NamespacedWatchable[models.Event],
     resource.NamespacedCreatable[models.Event],
-    resource.NamespacedEditable[models.Event],
+    resource.NamespacedEditable[models.Event, "apply.Event"],
     resource.NamespacedPurgeable[models.Event],
 ):
     """Events."""

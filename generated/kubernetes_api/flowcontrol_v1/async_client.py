@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.flowcontrol_v1 import models
 from kubernetes_api.flowcontrol_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.flowcontrol_v1 import apply as apply
 
 
 class AsyncFlowcontrolV1:
@@ -23,9 +28,9 @@ class AsyncFlowSchemaClient(
     async_resource.AsyncClusterReadable[models.FlowSchema],
     async_resource.AsyncClusterWatchable[models.FlowSchema],
     async_resource.AsyncClusterCreatable[models.FlowSchema],
-    async_resource.AsyncClusterEditable[models.FlowSchema],
+    async_resource.AsyncClusterEditable[models.FlowSchema, "apply.FlowSchema"],
     async_resource.AsyncClusterPurgeable[models.FlowSchema],
-    async_resource.AsyncClusterStatusWritable[models.FlowSchema],
+    async_resource.AsyncClusterStatusWritable[models.FlowSchema, "apply.FlowSchema"],
 ):
     """FlowSchemas, awaited."""
 
@@ -37,9 +42,13 @@ class AsyncPriorityLevelConfigurationClient(
     async_resource.AsyncClusterReadable[models.PriorityLevelConfiguration],
     async_resource.AsyncClusterWatchable[models.PriorityLevelConfiguration],
     async_resource.AsyncClusterCreatable[models.PriorityLevelConfiguration],
-    async_resource.AsyncClusterEditable[models.PriorityLevelConfiguration],
+    async_resource.AsyncClusterEditable[
+        models.PriorityLevelConfiguration, "apply.PriorityLevelConfiguration"
+    ],
     async_resource.AsyncClusterPurgeable[models.PriorityLevelConfiguration],
-    async_resource.AsyncClusterStatusWritable[models.PriorityLevelConfiguration],
+    async_resource.AsyncClusterStatusWritable[
+        models.PriorityLevelConfiguration, "apply.PriorityLevelConfiguration"
+    ],
 ):
     """PriorityLevelConfigurations, awaited."""
 

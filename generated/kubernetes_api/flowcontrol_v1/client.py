@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.flowcontrol_v1 import models
 from kubernetes_api.flowcontrol_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.flowcontrol_v1 import apply as apply
 
 
 class FlowcontrolV1:
@@ -23,9 +28,9 @@ class FlowSchemaClient(
     resource.ClusterReadable[models.FlowSchema],
     resource.ClusterWatchable[models.FlowSchema],
     resource.ClusterCreatable[models.FlowSchema],
-    resource.ClusterEditable[models.FlowSchema],
+    resource.ClusterEditable[models.FlowSchema, "apply.FlowSchema"],
     resource.ClusterPurgeable[models.FlowSchema],
-    resource.ClusterStatusWritable[models.FlowSchema],
+    resource.ClusterStatusWritable[models.FlowSchema, "apply.FlowSchema"],
 ):
     """FlowSchemas."""
 
@@ -37,9 +42,9 @@ class PriorityLevelConfigurationClient(
     resource.ClusterReadable[models.PriorityLevelConfiguration],
     resource.ClusterWatchable[models.PriorityLevelConfiguration],
     resource.ClusterCreatable[models.PriorityLevelConfiguration],
-    resource.ClusterEditable[models.PriorityLevelConfiguration],
+    resource.ClusterEditable[models.PriorityLevelConfiguration, "apply.PriorityLevelConfiguration"],
     resource.ClusterPurgeable[models.PriorityLevelConfiguration],
-    resource.ClusterStatusWritable[models.PriorityLevelConfiguration],
+    resource.ClusterStatusWritable[models.PriorityLevelConfiguration, "apply.PriorityLevelConfiguration"],
 ):
     """PriorityLevelConfigurations."""
 

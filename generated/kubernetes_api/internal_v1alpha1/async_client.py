@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.internal_v1alpha1 import models
 from kubernetes_api.internal_v1alpha1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.internal_v1alpha1 import apply as apply
 
 
 class AsyncInternalV1alpha1:
@@ -22,9 +27,9 @@ class AsyncStorageVersionClient(
     async_resource.AsyncClusterReadable[models.StorageVersion],
     async_resource.AsyncClusterWatchable[models.StorageVersion],
     async_resource.AsyncClusterCreatable[models.StorageVersion],
-    async_resource.AsyncClusterEditable[models.StorageVersion],
+    async_resource.AsyncClusterEditable[models.StorageVersion, "apply.StorageVersion"],
     async_resource.AsyncClusterPurgeable[models.StorageVersion],
-    async_resource.AsyncClusterStatusWritable[models.StorageVersion],
+    async_resource.AsyncClusterStatusWritable[models.StorageVersion, "apply.StorageVersion"],
 ):
     """StorageVersions, awaited."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.internal_v1alpha1 import models
 from kubernetes_api.internal_v1alpha1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.internal_v1alpha1 import apply as apply
 
 
 class InternalV1alpha1:
@@ -22,9 +27,9 @@ class StorageVersionClient(
     resource.ClusterReadable[models.StorageVersion],
     resource.ClusterWatchable[models.StorageVersion],
     resource.ClusterCreatable[models.StorageVersion],
-    resource.ClusterEditable[models.StorageVersion],
+    resource.ClusterEditable[models.StorageVersion, "apply.StorageVersion"],
     resource.ClusterPurgeable[models.StorageVersion],
-    resource.ClusterStatusWritable[models.StorageVersion],
+    resource.ClusterStatusWritable[models.StorageVersion, "apply.StorageVersion"],
 ):
     """StorageVersions."""
 

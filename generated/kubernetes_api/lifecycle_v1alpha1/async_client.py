@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.lifecycle_v1alpha1 import models
 from kubernetes_api.lifecycle_v1alpha1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.lifecycle_v1alpha1 import apply as apply
 
 
 class AsyncLifecycleV1alpha1:
@@ -23,9 +28,9 @@ class AsyncEvictionRequestClient(
     async_resource.AsyncNamespacedReadable[models.EvictionRequest],
     async_resource.AsyncNamespacedWatchable[models.EvictionRequest],
     async_resource.AsyncNamespacedCreatable[models.EvictionRequest],
-    async_resource.AsyncNamespacedEditable[models.EvictionRequest],
+    async_resource.AsyncNamespacedEditable[models.EvictionRequest, "apply.EvictionRequest"],
     async_resource.AsyncNamespacedPurgeable[models.EvictionRequest],
-    async_resource.AsyncNamespacedStatusWritable[models.EvictionRequest],
+    async_resource.AsyncNamespacedStatusWritable[models.EvictionRequest, "apply.EvictionRequest"],
 ):
     """EvictionRequests, awaited."""
 
@@ -37,9 +42,9 @@ class AsyncEvictionClient(
     async_resource.AsyncNamespacedReadable[models.Eviction],
     async_resource.AsyncNamespacedWatchable[models.Eviction],
     async_resource.AsyncNamespacedCreatable[models.Eviction],
-    async_resource.AsyncNamespacedEditable[models.Eviction],
+    async_resource.AsyncNamespacedEditable[models.Eviction, "apply.Eviction"],
     async_resource.AsyncNamespacedPurgeable[models.Eviction],
-    async_resource.AsyncNamespacedStatusWritable[models.Eviction],
+    async_resource.AsyncNamespacedStatusWritable[models.Eviction, "apply.Eviction"],
 ):
     """Evictions, awaited."""
 

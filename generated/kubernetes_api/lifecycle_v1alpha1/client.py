@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.lifecycle_v1alpha1 import models
 from kubernetes_api.lifecycle_v1alpha1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.lifecycle_v1alpha1 import apply as apply
 
 
 class LifecycleV1alpha1:
@@ -23,9 +28,9 @@ class EvictionRequestClient(
     resource.NamespacedReadable[models.EvictionRequest],
     resource.NamespacedWatchable[models.EvictionRequest],
     resource.NamespacedCreatable[models.EvictionRequest],
-    resource.NamespacedEditable[models.EvictionRequest],
+    resource.NamespacedEditable[models.EvictionRequest, "apply.EvictionRequest"],
     resource.NamespacedPurgeable[models.EvictionRequest],
-    resource.NamespacedStatusWritable[models.EvictionRequest],
+    resource.NamespacedStatusWritable[models.EvictionRequest, "apply.EvictionRequest"],
 ):
     """EvictionRequests."""
 
@@ -37,9 +42,9 @@ class EvictionClient(
     resource.NamespacedReadable[models.Eviction],
     resource.NamespacedWatchable[models.Eviction],
     resource.NamespacedCreatable[models.Eviction],
-    resource.NamespacedEditable[models.Eviction],
+    resource.NamespacedEditable[models.Eviction, "apply.Eviction"],
     resource.NamespacedPurgeable[models.Eviction],
-    resource.NamespacedStatusWritable[models.Eviction],
+    resource.NamespacedStatusWritable[models.Eviction, "apply.Eviction"],
 ):
     """Evictions."""
 

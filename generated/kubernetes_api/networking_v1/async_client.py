@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.networking_v1 import models
 from kubernetes_api.networking_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.networking_v1 import apply as apply
 
 
 class AsyncNetworkingV1:
@@ -26,7 +31,7 @@ class AsyncIngressClassClient(
     async_resource.AsyncClusterReadable[models.IngressClass],
     async_resource.AsyncClusterWatchable[models.IngressClass],
     async_resource.AsyncClusterCreatable[models.IngressClass],
-    async_resource.AsyncClusterEditable[models.IngressClass],
+    async_resource.AsyncClusterEditable[models.IngressClass, "apply.IngressClass"],
     async_resource.AsyncClusterPurgeable[models.IngressClass],
 ):
     """IngressClasss, awaited."""
@@ -39,9 +44,9 @@ class AsyncIngressClient(
     async_resource.AsyncNamespacedReadable[models.Ingress],
     async_resource.AsyncNamespacedWatchable[models.Ingress],
     async_resource.AsyncNamespacedCreatable[models.Ingress],
-    async_resource.AsyncNamespacedEditable[models.Ingress],
+    async_resource.AsyncNamespacedEditable[models.Ingress, "apply.Ingress"],
     async_resource.AsyncNamespacedPurgeable[models.Ingress],
-    async_resource.AsyncNamespacedStatusWritable[models.Ingress],
+    async_resource.AsyncNamespacedStatusWritable[models.Ingress, "apply.Ingress"],
 ):
     """Ingresss, awaited."""
 
@@ -53,7 +58,7 @@ class AsyncIPAddressClient(
     async_resource.AsyncClusterReadable[models.IPAddress],
     async_resource.AsyncClusterWatchable[models.IPAddress],
     async_resource.AsyncClusterCreatable[models.IPAddress],
-    async_resource.AsyncClusterEditable[models.IPAddress],
+    async_resource.AsyncClusterEditable[models.IPAddress, "apply.IPAddress"],
     async_resource.AsyncClusterPurgeable[models.IPAddress],
 ):
     """IPAddresss, awaited."""
@@ -66,7 +71,7 @@ class AsyncNetworkPolicyClient(
     async_resource.AsyncNamespacedReadable[models.NetworkPolicy],
     async_resource.AsyncNamespacedWatchable[models.NetworkPolicy],
     async_resource.AsyncNamespacedCreatable[models.NetworkPolicy],
-    async_resource.AsyncNamespacedEditable[models.NetworkPolicy],
+    async_resource.AsyncNamespacedEditable[models.NetworkPolicy, "apply.NetworkPolicy"],
     async_resource.AsyncNamespacedPurgeable[models.NetworkPolicy],
 ):
     """NetworkPolicys, awaited."""
@@ -79,9 +84,9 @@ class AsyncServiceCIDRClient(
     async_resource.AsyncClusterReadable[models.ServiceCIDR],
     async_resource.AsyncClusterWatchable[models.ServiceCIDR],
     async_resource.AsyncClusterCreatable[models.ServiceCIDR],
-    async_resource.AsyncClusterEditable[models.ServiceCIDR],
+    async_resource.AsyncClusterEditable[models.ServiceCIDR, "apply.ServiceCIDR"],
     async_resource.AsyncClusterPurgeable[models.ServiceCIDR],
-    async_resource.AsyncClusterStatusWritable[models.ServiceCIDR],
+    async_resource.AsyncClusterStatusWritable[models.ServiceCIDR, "apply.ServiceCIDR"],
 ):
     """ServiceCIDRs, awaited."""
 

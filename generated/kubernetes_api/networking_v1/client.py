@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.networking_v1 import models
 from kubernetes_api.networking_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.networking_v1 import apply as apply
 
 
 class NetworkingV1:
@@ -26,7 +31,7 @@ class IngressClassClient(
     resource.ClusterReadable[models.IngressClass],
     resource.ClusterWatchable[models.IngressClass],
     resource.ClusterCreatable[models.IngressClass],
-    resource.ClusterEditable[models.IngressClass],
+    resource.ClusterEditable[models.IngressClass, "apply.IngressClass"],
     resource.ClusterPurgeable[models.IngressClass],
 ):
     """IngressClasss."""
@@ -39,9 +44,9 @@ class IngressClient(
     resource.NamespacedReadable[models.Ingress],
     resource.NamespacedWatchable[models.Ingress],
     resource.NamespacedCreatable[models.Ingress],
-    resource.NamespacedEditable[models.Ingress],
+    resource.NamespacedEditable[models.Ingress, "apply.Ingress"],
     resource.NamespacedPurgeable[models.Ingress],
-    resource.NamespacedStatusWritable[models.Ingress],
+    resource.NamespacedStatusWritable[models.Ingress, "apply.Ingress"],
 ):
     """Ingresss."""
 
@@ -53,7 +58,7 @@ class IPAddressClient(
     resource.ClusterReadable[models.IPAddress],
     resource.ClusterWatchable[models.IPAddress],
     resource.ClusterCreatable[models.IPAddress],
-    resource.ClusterEditable[models.IPAddress],
+    resource.ClusterEditable[models.IPAddress, "apply.IPAddress"],
     resource.ClusterPurgeable[models.IPAddress],
 ):
     """IPAddresss."""
@@ -66,7 +71,7 @@ class NetworkPolicyClient(
     resource.NamespacedReadable[models.NetworkPolicy],
     resource.NamespacedWatchable[models.NetworkPolicy],
     resource.NamespacedCreatable[models.NetworkPolicy],
-    resource.NamespacedEditable[models.NetworkPolicy],
+    resource.NamespacedEditable[models.NetworkPolicy, "apply.NetworkPolicy"],
     resource.NamespacedPurgeable[models.NetworkPolicy],
 ):
     """NetworkPolicys."""
@@ -79,9 +84,9 @@ class ServiceCIDRClient(
     resource.ClusterReadable[models.ServiceCIDR],
     resource.ClusterWatchable[models.ServiceCIDR],
     resource.ClusterCreatable[models.ServiceCIDR],
-    resource.ClusterEditable[models.ServiceCIDR],
+    resource.ClusterEditable[models.ServiceCIDR, "apply.ServiceCIDR"],
     resource.ClusterPurgeable[models.ServiceCIDR],
-    resource.ClusterStatusWritable[models.ServiceCIDR],
+    resource.ClusterStatusWritable[models.ServiceCIDR, "apply.ServiceCIDR"],
 ):
     """ServiceCIDRs."""
 

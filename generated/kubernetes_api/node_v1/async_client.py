@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.node_v1 import models
 from kubernetes_api.node_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.node_v1 import apply as apply
 
 
 class AsyncNodeV1:
@@ -22,7 +27,7 @@ class AsyncRuntimeClassClient(
     async_resource.AsyncClusterReadable[models.RuntimeClass],
     async_resource.AsyncClusterWatchable[models.RuntimeClass],
     async_resource.AsyncClusterCreatable[models.RuntimeClass],
-    async_resource.AsyncClusterEditable[models.RuntimeClass],
+    async_resource.AsyncClusterEditable[models.RuntimeClass, "apply.RuntimeClass"],
     async_resource.AsyncClusterPurgeable[models.RuntimeClass],
 ):
     """RuntimeClasss, awaited."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.node_v1 import models
 from kubernetes_api.node_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.node_v1 import apply as apply
 
 
 class NodeV1:
@@ -22,7 +27,7 @@ class RuntimeClassClient(
     resource.ClusterReadable[models.RuntimeClass],
     resource.ClusterWatchable[models.RuntimeClass],
     resource.ClusterCreatable[models.RuntimeClass],
-    resource.ClusterEditable[models.RuntimeClass],
+    resource.ClusterEditable[models.RuntimeClass, "apply.RuntimeClass"],
     resource.ClusterPurgeable[models.RuntimeClass],
 ):
     """RuntimeClasss."""

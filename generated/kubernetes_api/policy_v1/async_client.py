@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.policy_v1 import models
 from kubernetes_api.policy_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.policy_v1 import apply as apply
 
 
 class AsyncPolicyV1:
@@ -22,9 +27,9 @@ class AsyncPodDisruptionBudgetClient(
     async_resource.AsyncNamespacedReadable[models.PodDisruptionBudget],
     async_resource.AsyncNamespacedWatchable[models.PodDisruptionBudget],
     async_resource.AsyncNamespacedCreatable[models.PodDisruptionBudget],
-    async_resource.AsyncNamespacedEditable[models.PodDisruptionBudget],
+    async_resource.AsyncNamespacedEditable[models.PodDisruptionBudget, "apply.PodDisruptionBudget"],
     async_resource.AsyncNamespacedPurgeable[models.PodDisruptionBudget],
-    async_resource.AsyncNamespacedStatusWritable[models.PodDisruptionBudget],
+    async_resource.AsyncNamespacedStatusWritable[models.PodDisruptionBudget, "apply.PodDisruptionBudget"],
 ):
     """PodDisruptionBudgets, awaited."""
 

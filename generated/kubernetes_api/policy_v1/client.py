@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.policy_v1 import models
 from kubernetes_api.policy_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.policy_v1 import apply as apply
 
 
 class PolicyV1:
@@ -22,9 +27,9 @@ class PodDisruptionBudgetClient(
     resource.NamespacedReadable[models.PodDisruptionBudget],
     resource.NamespacedWatchable[models.PodDisruptionBudget],
     resource.NamespacedCreatable[models.PodDisruptionBudget],
-    resource.NamespacedEditable[models.PodDisruptionBudget],
+    resource.NamespacedEditable[models.PodDisruptionBudget, "apply.PodDisruptionBudget"],
     resource.NamespacedPurgeable[models.PodDisruptionBudget],
-    resource.NamespacedStatusWritable[models.PodDisruptionBudget],
+    resource.NamespacedStatusWritable[models.PodDisruptionBudget, "apply.PodDisruptionBudget"],
 ):
     """PodDisruptionBudgets."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.rbac_v1 import models
 from kubernetes_api.rbac_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.rbac_v1 import apply as apply
 
 
 class AsyncRbacV1:
@@ -25,7 +30,7 @@ class AsyncClusterRoleBindingClient(
     async_resource.AsyncClusterReadable[models.ClusterRoleBinding],
     async_resource.AsyncClusterWatchable[models.ClusterRoleBinding],
     async_resource.AsyncClusterCreatable[models.ClusterRoleBinding],
-    async_resource.AsyncClusterEditable[models.ClusterRoleBinding],
+    async_resource.AsyncClusterEditable[models.ClusterRoleBinding, "apply.ClusterRoleBinding"],
     async_resource.AsyncClusterPurgeable[models.ClusterRoleBinding],
 ):
     """ClusterRoleBindings, awaited."""
@@ -38,7 +43,7 @@ class AsyncClusterRoleClient(
     async_resource.AsyncClusterReadable[models.ClusterRole],
     async_resource.AsyncClusterWatchable[models.ClusterRole],
     async_resource.AsyncClusterCreatable[models.ClusterRole],
-    async_resource.AsyncClusterEditable[models.ClusterRole],
+    async_resource.AsyncClusterEditable[models.ClusterRole, "apply.ClusterRole"],
     async_resource.AsyncClusterPurgeable[models.ClusterRole],
 ):
     """ClusterRoles, awaited."""
@@ -51,7 +56,7 @@ class AsyncRoleBindingClient(
     async_resource.AsyncNamespacedReadable[models.RoleBinding],
     async_resource.AsyncNamespacedWatchable[models.RoleBinding],
     async_resource.AsyncNamespacedCreatable[models.RoleBinding],
-    async_resource.AsyncNamespacedEditable[models.RoleBinding],
+    async_resource.AsyncNamespacedEditable[models.RoleBinding, "apply.RoleBinding"],
     async_resource.AsyncNamespacedPurgeable[models.RoleBinding],
 ):
     """RoleBindings, awaited."""
@@ -64,7 +69,7 @@ class AsyncRoleClient(
     async_resource.AsyncNamespacedReadable[models.Role],
     async_resource.AsyncNamespacedWatchable[models.Role],
     async_resource.AsyncNamespacedCreatable[models.Role],
-    async_resource.AsyncNamespacedEditable[models.Role],
+    async_resource.AsyncNamespacedEditable[models.Role, "apply.Role"],
     async_resource.AsyncNamespacedPurgeable[models.Role],
 ):
     """Roles, awaited."""

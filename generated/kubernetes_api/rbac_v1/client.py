@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.rbac_v1 import models
 from kubernetes_api.rbac_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.rbac_v1 import apply as apply
 
 
 class RbacV1:
@@ -25,7 +30,7 @@ class ClusterRoleBindingClient(
     resource.ClusterReadable[models.ClusterRoleBinding],
     resource.ClusterWatchable[models.ClusterRoleBinding],
     resource.ClusterCreatable[models.ClusterRoleBinding],
-    resource.ClusterEditable[models.ClusterRoleBinding],
+    resource.ClusterEditable[models.ClusterRoleBinding, "apply.ClusterRoleBinding"],
     resource.ClusterPurgeable[models.ClusterRoleBinding],
 ):
     """ClusterRoleBindings."""
@@ -38,7 +43,7 @@ class ClusterRoleClient(
     resource.ClusterReadable[models.ClusterRole],
     resource.ClusterWatchable[models.ClusterRole],
     resource.ClusterCreatable[models.ClusterRole],
-    resource.ClusterEditable[models.ClusterRole],
+    resource.ClusterEditable[models.ClusterRole, "apply.ClusterRole"],
     resource.ClusterPurgeable[models.ClusterRole],
 ):
     """ClusterRoles."""
@@ -51,7 +56,7 @@ class RoleBindingClient(
     resource.NamespacedReadable[models.RoleBinding],
     resource.NamespacedWatchable[models.RoleBinding],
     resource.NamespacedCreatable[models.RoleBinding],
-    resource.NamespacedEditable[models.RoleBinding],
+    resource.NamespacedEditable[models.RoleBinding, "apply.RoleBinding"],
     resource.NamespacedPurgeable[models.RoleBinding],
 ):
     """RoleBindings."""
@@ -64,7 +69,7 @@ class RoleClient(
     resource.NamespacedReadable[models.Role],
     resource.NamespacedWatchable[models.Role],
     resource.NamespacedCreatable[models.Role],
-    resource.NamespacedEditable[models.Role],
+    resource.NamespacedEditable[models.Role, "apply.Role"],
     resource.NamespacedPurgeable[models.Role],
 ):
     """Roles."""

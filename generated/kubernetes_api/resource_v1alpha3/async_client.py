@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.resource_v1alpha3 import models
 from kubernetes_api.resource_v1alpha3.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.resource_v1alpha3 import apply as apply
 
 
 class AsyncResourceV1alpha3:
@@ -23,9 +28,9 @@ class AsyncDeviceTaintRuleClient(
     async_resource.AsyncClusterReadable[models.DeviceTaintRule],
     async_resource.AsyncClusterWatchable[models.DeviceTaintRule],
     async_resource.AsyncClusterCreatable[models.DeviceTaintRule],
-    async_resource.AsyncClusterEditable[models.DeviceTaintRule],
+    async_resource.AsyncClusterEditable[models.DeviceTaintRule, "apply.DeviceTaintRule"],
     async_resource.AsyncClusterPurgeable[models.DeviceTaintRule],
-    async_resource.AsyncClusterStatusWritable[models.DeviceTaintRule],
+    async_resource.AsyncClusterStatusWritable[models.DeviceTaintRule, "apply.DeviceTaintRule"],
 ):
     """DeviceTaintRules, awaited."""
 
@@ -37,9 +42,11 @@ class AsyncResourcePoolStatusRequestClient(
     async_resource.AsyncClusterReadable[models.ResourcePoolStatusRequest],
     async_resource.AsyncClusterWatchable[models.ResourcePoolStatusRequest],
     async_resource.AsyncClusterCreatable[models.ResourcePoolStatusRequest],
-    async_resource.AsyncClusterEditable[models.ResourcePoolStatusRequest],
+    async_resource.AsyncClusterEditable[models.ResourcePoolStatusRequest, "apply.ResourcePoolStatusRequest"],
     async_resource.AsyncClusterPurgeable[models.ResourcePoolStatusRequest],
-    async_resource.AsyncClusterStatusWritable[models.ResourcePoolStatusRequest],
+    async_resource.AsyncClusterStatusWritable[
+        models.ResourcePoolStatusRequest, "apply.ResourcePoolStatusRequest"
+    ],
 ):
     """ResourcePoolStatusRequests, awaited."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.resource_v1alpha3 import models
 from kubernetes_api.resource_v1alpha3.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.resource_v1alpha3 import apply as apply
 
 
 class ResourceV1alpha3:
@@ -23,9 +28,9 @@ class DeviceTaintRuleClient(
     resource.ClusterReadable[models.DeviceTaintRule],
     resource.ClusterWatchable[models.DeviceTaintRule],
     resource.ClusterCreatable[models.DeviceTaintRule],
-    resource.ClusterEditable[models.DeviceTaintRule],
+    resource.ClusterEditable[models.DeviceTaintRule, "apply.DeviceTaintRule"],
     resource.ClusterPurgeable[models.DeviceTaintRule],
-    resource.ClusterStatusWritable[models.DeviceTaintRule],
+    resource.ClusterStatusWritable[models.DeviceTaintRule, "apply.DeviceTaintRule"],
 ):
     """DeviceTaintRules."""
 
@@ -37,9 +42,9 @@ class ResourcePoolStatusRequestClient(
     resource.ClusterReadable[models.ResourcePoolStatusRequest],
     resource.ClusterWatchable[models.ResourcePoolStatusRequest],
     resource.ClusterCreatable[models.ResourcePoolStatusRequest],
-    resource.ClusterEditable[models.ResourcePoolStatusRequest],
+    resource.ClusterEditable[models.ResourcePoolStatusRequest, "apply.ResourcePoolStatusRequest"],
     resource.ClusterPurgeable[models.ResourcePoolStatusRequest],
-    resource.ClusterStatusWritable[models.ResourcePoolStatusRequest],
+    resource.ClusterStatusWritable[models.ResourcePoolStatusRequest, "apply.ResourcePoolStatusRequest"],
 ):
     """ResourcePoolStatusRequests."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.resource_v1beta2 import models
 from kubernetes_api.resource_v1beta2.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.resource_v1beta2 import apply as apply
 
 
 class AsyncResourceV1beta2:
@@ -26,7 +31,7 @@ class AsyncDeviceClassClient(
     async_resource.AsyncClusterReadable[models.DeviceClass],
     async_resource.AsyncClusterWatchable[models.DeviceClass],
     async_resource.AsyncClusterCreatable[models.DeviceClass],
-    async_resource.AsyncClusterEditable[models.DeviceClass],
+    async_resource.AsyncClusterEditable[models.DeviceClass, "apply.DeviceClass"],
     async_resource.AsyncClusterPurgeable[models.DeviceClass],
 ):
     """DeviceClasss, awaited."""
@@ -39,9 +44,9 @@ class AsyncDeviceTaintRuleClient(
     async_resource.AsyncClusterReadable[models.DeviceTaintRule],
     async_resource.AsyncClusterWatchable[models.DeviceTaintRule],
     async_resource.AsyncClusterCreatable[models.DeviceTaintRule],
-    async_resource.AsyncClusterEditable[models.DeviceTaintRule],
+    async_resource.AsyncClusterEditable[models.DeviceTaintRule, "apply.DeviceTaintRule"],
     async_resource.AsyncClusterPurgeable[models.DeviceTaintRule],
-    async_resource.AsyncClusterStatusWritable[models.DeviceTaintRule],
+    async_resource.AsyncClusterStatusWritable[models.DeviceTaintRule, "apply.DeviceTaintRule"],
 ):
     """DeviceTaintRules, awaited."""
 
@@ -53,9 +58,9 @@ class AsyncResourceClaimClient(
     async_resource.AsyncNamespacedReadable[models.ResourceClaim],
     async_resource.AsyncNamespacedWatchable[models.ResourceClaim],
     async_resource.AsyncNamespacedCreatable[models.ResourceClaim],
-    async_resource.AsyncNamespacedEditable[models.ResourceClaim],
+    async_resource.AsyncNamespacedEditable[models.ResourceClaim, "apply.ResourceClaim"],
     async_resource.AsyncNamespacedPurgeable[models.ResourceClaim],
-    async_resource.AsyncNamespacedStatusWritable[models.ResourceClaim],
+    async_resource.AsyncNamespacedStatusWritable[models.ResourceClaim, "apply.ResourceClaim"],
 ):
     """ResourceClaims, awaited."""
 
@@ -67,7 +72,7 @@ class AsyncResourceClaimTemplateClient(
     async_resource.AsyncNamespacedReadable[models.ResourceClaimTemplate],
     async_resource.AsyncNamespacedWatchable[models.ResourceClaimTemplate],
     async_resource.AsyncNamespacedCreatable[models.ResourceClaimTemplate],
-    async_resource.AsyncNamespacedEditable[models.ResourceClaimTemplate],
+    async_resource.AsyncNamespacedEditable[models.ResourceClaimTemplate, "apply.ResourceClaimTemplate"],
     async_resource.AsyncNamespacedPurgeable[models.ResourceClaimTemplate],
 ):
     """ResourceClaimTemplates, awaited."""
@@ -80,7 +85,7 @@ class AsyncResourceSliceClient(
     async_resource.AsyncClusterReadable[models.ResourceSlice],
     async_resource.AsyncClusterWatchable[models.ResourceSlice],
     async_resource.AsyncClusterCreatable[models.ResourceSlice],
-    async_resource.AsyncClusterEditable[models.ResourceSlice],
+    async_resource.AsyncClusterEditable[models.ResourceSlice, "apply.ResourceSlice"],
     async_resource.AsyncClusterPurgeable[models.ResourceSlice],
 ):
     """ResourceSlices, awaited."""

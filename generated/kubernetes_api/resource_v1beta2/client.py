@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.resource_v1beta2 import models
 from kubernetes_api.resource_v1beta2.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.resource_v1beta2 import apply as apply
 
 
 class ResourceV1beta2:
@@ -26,7 +31,7 @@ class DeviceClassClient(
     resource.ClusterReadable[models.DeviceClass],
     resource.ClusterWatchable[models.DeviceClass],
     resource.ClusterCreatable[models.DeviceClass],
-    resource.ClusterEditable[models.DeviceClass],
+    resource.ClusterEditable[models.DeviceClass, "apply.DeviceClass"],
     resource.ClusterPurgeable[models.DeviceClass],
 ):
     """DeviceClasss."""
@@ -39,9 +44,9 @@ class DeviceTaintRuleClient(
     resource.ClusterReadable[models.DeviceTaintRule],
     resource.ClusterWatchable[models.DeviceTaintRule],
     resource.ClusterCreatable[models.DeviceTaintRule],
-    resource.ClusterEditable[models.DeviceTaintRule],
+    resource.ClusterEditable[models.DeviceTaintRule, "apply.DeviceTaintRule"],
     resource.ClusterPurgeable[models.DeviceTaintRule],
-    resource.ClusterStatusWritable[models.DeviceTaintRule],
+    resource.ClusterStatusWritable[models.DeviceTaintRule, "apply.DeviceTaintRule"],
 ):
     """DeviceTaintRules."""
 
@@ -53,9 +58,9 @@ class ResourceClaimClient(
     resource.NamespacedReadable[models.ResourceClaim],
     resource.NamespacedWatchable[models.ResourceClaim],
     resource.NamespacedCreatable[models.ResourceClaim],
-    resource.NamespacedEditable[models.ResourceClaim],
+    resource.NamespacedEditable[models.ResourceClaim, "apply.ResourceClaim"],
     resource.NamespacedPurgeable[models.ResourceClaim],
-    resource.NamespacedStatusWritable[models.ResourceClaim],
+    resource.NamespacedStatusWritable[models.ResourceClaim, "apply.ResourceClaim"],
 ):
     """ResourceClaims."""
 
@@ -67,7 +72,7 @@ class ResourceClaimTemplateClient(
     resource.NamespacedReadable[models.ResourceClaimTemplate],
     resource.NamespacedWatchable[models.ResourceClaimTemplate],
     resource.NamespacedCreatable[models.ResourceClaimTemplate],
-    resource.NamespacedEditable[models.ResourceClaimTemplate],
+    resource.NamespacedEditable[models.ResourceClaimTemplate, "apply.ResourceClaimTemplate"],
     resource.NamespacedPurgeable[models.ResourceClaimTemplate],
 ):
     """ResourceClaimTemplates."""
@@ -80,7 +85,7 @@ class ResourceSliceClient(
     resource.ClusterReadable[models.ResourceSlice],
     resource.ClusterWatchable[models.ResourceSlice],
     resource.ClusterCreatable[models.ResourceSlice],
-    resource.ClusterEditable[models.ResourceSlice],
+    resource.ClusterEditable[models.ResourceSlice, "apply.ResourceSlice"],
     resource.ClusterPurgeable[models.ResourceSlice],
 ):
     """ResourceSlices."""

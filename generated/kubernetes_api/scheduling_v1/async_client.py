@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.scheduling_v1 import models
 from kubernetes_api.scheduling_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.scheduling_v1 import apply as apply
 
 
 class AsyncSchedulingV1:
@@ -22,7 +27,7 @@ class AsyncPriorityClassClient(
     async_resource.AsyncClusterReadable[models.PriorityClass],
     async_resource.AsyncClusterWatchable[models.PriorityClass],
     async_resource.AsyncClusterCreatable[models.PriorityClass],
-    async_resource.AsyncClusterEditable[models.PriorityClass],
+    async_resource.AsyncClusterEditable[models.PriorityClass, "apply.PriorityClass"],
     async_resource.AsyncClusterPurgeable[models.PriorityClass],
 ):
     """PriorityClasss, awaited."""

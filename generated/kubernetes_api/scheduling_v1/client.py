@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.scheduling_v1 import models
 from kubernetes_api.scheduling_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.scheduling_v1 import apply as apply
 
 
 class SchedulingV1:
@@ -22,7 +27,7 @@ class PriorityClassClient(
     resource.ClusterReadable[models.PriorityClass],
     resource.ClusterWatchable[models.PriorityClass],
     resource.ClusterCreatable[models.PriorityClass],
-    resource.ClusterEditable[models.PriorityClass],
+    resource.ClusterEditable[models.PriorityClass, "apply.PriorityClass"],
     resource.ClusterPurgeable[models.PriorityClass],
 ):
     """PriorityClasss."""

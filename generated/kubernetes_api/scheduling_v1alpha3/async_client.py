@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.scheduling_v1alpha3 import models
 from kubernetes_api.scheduling_v1alpha3.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.scheduling_v1alpha3 import apply as apply
 
 
 class AsyncSchedulingV1alpha3:
@@ -24,9 +29,9 @@ class AsyncCompositePodGroupClient(
     async_resource.AsyncNamespacedReadable[models.CompositePodGroup],
     async_resource.AsyncNamespacedWatchable[models.CompositePodGroup],
     async_resource.AsyncNamespacedCreatable[models.CompositePodGroup],
-    async_resource.AsyncNamespacedEditable[models.CompositePodGroup],
+    async_resource.AsyncNamespacedEditable[models.CompositePodGroup, "apply.CompositePodGroup"],
     async_resource.AsyncNamespacedPurgeable[models.CompositePodGroup],
-    async_resource.AsyncNamespacedStatusWritable[models.CompositePodGroup],
+    async_resource.AsyncNamespacedStatusWritable[models.CompositePodGroup, "apply.CompositePodGroup"],
 ):
     """CompositePodGroups, awaited."""
 
@@ -38,9 +43,9 @@ class AsyncPodGroupClient(
     async_resource.AsyncNamespacedReadable[models.PodGroup],
     async_resource.AsyncNamespacedWatchable[models.PodGroup],
     async_resource.AsyncNamespacedCreatable[models.PodGroup],
-    async_resource.AsyncNamespacedEditable[models.PodGroup],
+    async_resource.AsyncNamespacedEditable[models.PodGroup, "apply.PodGroup"],
     async_resource.AsyncNamespacedPurgeable[models.PodGroup],
-    async_resource.AsyncNamespacedStatusWritable[models.PodGroup],
+    async_resource.AsyncNamespacedStatusWritable[models.PodGroup, "apply.PodGroup"],
 ):
     """PodGroups, awaited."""
 
@@ -52,7 +57,7 @@ class AsyncWorkloadClient(
     async_resource.AsyncNamespacedReadable[models.Workload],
     async_resource.AsyncNamespacedWatchable[models.Workload],
     async_resource.AsyncNamespacedCreatable[models.Workload],
-    async_resource.AsyncNamespacedEditable[models.Workload],
+    async_resource.AsyncNamespacedEditable[models.Workload, "apply.Workload"],
     async_resource.AsyncNamespacedPurgeable[models.Workload],
 ):
     """Workloads, awaited."""

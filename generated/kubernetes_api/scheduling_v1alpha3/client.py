@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.scheduling_v1alpha3 import models
 from kubernetes_api.scheduling_v1alpha3.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.scheduling_v1alpha3 import apply as apply
 
 
 class SchedulingV1alpha3:
@@ -24,9 +29,9 @@ class CompositePodGroupClient(
     resource.NamespacedReadable[models.CompositePodGroup],
     resource.NamespacedWatchable[models.CompositePodGroup],
     resource.NamespacedCreatable[models.CompositePodGroup],
-    resource.NamespacedEditable[models.CompositePodGroup],
+    resource.NamespacedEditable[models.CompositePodGroup, "apply.CompositePodGroup"],
     resource.NamespacedPurgeable[models.CompositePodGroup],
-    resource.NamespacedStatusWritable[models.CompositePodGroup],
+    resource.NamespacedStatusWritable[models.CompositePodGroup, "apply.CompositePodGroup"],
 ):
     """CompositePodGroups."""
 
@@ -38,9 +43,9 @@ class PodGroupClient(
     resource.NamespacedReadable[models.PodGroup],
     resource.NamespacedWatchable[models.PodGroup],
     resource.NamespacedCreatable[models.PodGroup],
-    resource.NamespacedEditable[models.PodGroup],
+    resource.NamespacedEditable[models.PodGroup, "apply.PodGroup"],
     resource.NamespacedPurgeable[models.PodGroup],
-    resource.NamespacedStatusWritable[models.PodGroup],
+    resource.NamespacedStatusWritable[models.PodGroup, "apply.PodGroup"],
 ):
     """PodGroups."""
 
@@ -52,7 +57,7 @@ class WorkloadClient(
     resource.NamespacedReadable[models.Workload],
     resource.NamespacedWatchable[models.Workload],
     resource.NamespacedCreatable[models.Workload],
-    resource.NamespacedEditable[models.Workload],
+    resource.NamespacedEditable[models.Workload, "apply.Workload"],
     resource.NamespacedPurgeable[models.Workload],
 ):
     """Workloads."""

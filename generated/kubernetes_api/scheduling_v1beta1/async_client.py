@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.scheduling_v1beta1 import models
 from kubernetes_api.scheduling_v1beta1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.scheduling_v1beta1 import apply as apply
 
 
 class AsyncSchedulingV1beta1:
@@ -23,9 +28,9 @@ class AsyncPodGroupClient(
     async_resource.AsyncNamespacedReadable[models.PodGroup],
     async_resource.AsyncNamespacedWatchable[models.PodGroup],
     async_resource.AsyncNamespacedCreatable[models.PodGroup],
-    async_resource.AsyncNamespacedEditable[models.PodGroup],
+    async_resource.AsyncNamespacedEditable[models.PodGroup, "apply.PodGroup"],
     async_resource.AsyncNamespacedPurgeable[models.PodGroup],
-    async_resource.AsyncNamespacedStatusWritable[models.PodGroup],
+    async_resource.AsyncNamespacedStatusWritable[models.PodGroup, "apply.PodGroup"],
 ):
     """PodGroups, awaited."""
 
@@ -37,7 +42,7 @@ class AsyncWorkloadClient(
     async_resource.AsyncNamespacedReadable[models.Workload],
     async_resource.AsyncNamespacedWatchable[models.Workload],
     async_resource.AsyncNamespacedCreatable[models.Workload],
-    async_resource.AsyncNamespacedEditable[models.Workload],
+    async_resource.AsyncNamespacedEditable[models.Workload, "apply.Workload"],
     async_resource.AsyncNamespacedPurgeable[models.Workload],
 ):
     """Workloads, awaited."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.scheduling_v1beta1 import models
 from kubernetes_api.scheduling_v1beta1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.scheduling_v1beta1 import apply as apply
 
 
 class SchedulingV1beta1:
@@ -23,9 +28,9 @@ class PodGroupClient(
     resource.NamespacedReadable[models.PodGroup],
     resource.NamespacedWatchable[models.PodGroup],
     resource.NamespacedCreatable[models.PodGroup],
-    resource.NamespacedEditable[models.PodGroup],
+    resource.NamespacedEditable[models.PodGroup, "apply.PodGroup"],
     resource.NamespacedPurgeable[models.PodGroup],
-    resource.NamespacedStatusWritable[models.PodGroup],
+    resource.NamespacedStatusWritable[models.PodGroup, "apply.PodGroup"],
 ):
     """PodGroups."""
 
@@ -37,7 +42,7 @@ class WorkloadClient(
     resource.NamespacedReadable[models.Workload],
     resource.NamespacedWatchable[models.Workload],
     resource.NamespacedCreatable[models.Workload],
-    resource.NamespacedEditable[models.Workload],
+    resource.NamespacedEditable[models.Workload, "apply.Workload"],
     resource.NamespacedPurgeable[models.Workload],
 ):
     """Workloads."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.storage_v1 import models
 from kubernetes_api.storage_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.storage_v1 import apply as apply
 
 
 class AsyncStorageV1:
@@ -27,7 +32,7 @@ class AsyncCSIDriverClient(
     async_resource.AsyncClusterReadable[models.CSIDriver],
     async_resource.AsyncClusterWatchable[models.CSIDriver],
     async_resource.AsyncClusterCreatable[models.CSIDriver],
-    async_resource.AsyncClusterEditable[models.CSIDriver],
+    async_resource.AsyncClusterEditable[models.CSIDriver, "apply.CSIDriver"],
     async_resource.AsyncClusterPurgeable[models.CSIDriver],
 ):
     """CSIDrivers, awaited."""
@@ -40,7 +45,7 @@ class AsyncCSINodeClient(
     async_resource.AsyncClusterReadable[models.CSINode],
     async_resource.AsyncClusterWatchable[models.CSINode],
     async_resource.AsyncClusterCreatable[models.CSINode],
-    async_resource.AsyncClusterEditable[models.CSINode],
+    async_resource.AsyncClusterEditable[models.CSINode, "apply.CSINode"],
     async_resource.AsyncClusterPurgeable[models.CSINode],
 ):
     """CSINodes, awaited."""
@@ -53,7 +58,7 @@ class AsyncCSIStorageCapacityClient(
     async_resource.AsyncNamespacedReadable[models.CSIStorageCapacity],
     async_resource.AsyncNamespacedWatchable[models.CSIStorageCapacity],
     async_resource.AsyncNamespacedCreatable[models.CSIStorageCapacity],
-    async_resource.AsyncNamespacedEditable[models.CSIStorageCapacity],
+    async_resource.AsyncNamespacedEditable[models.CSIStorageCapacity, "apply.CSIStorageCapacity"],
     async_resource.AsyncNamespacedPurgeable[models.CSIStorageCapacity],
 ):
     """CSIStorageCapacitys, awaited."""
@@ -66,7 +71,7 @@ class AsyncStorageClassClient(
     async_resource.AsyncClusterReadable[models.StorageClass],
     async_resource.AsyncClusterWatchable[models.StorageClass],
     async_resource.AsyncClusterCreatable[models.StorageClass],
-    async_resource.AsyncClusterEditable[models.StorageClass],
+    async_resource.AsyncClusterEditable[models.StorageClass, "apply.StorageClass"],
     async_resource.AsyncClusterPurgeable[models.StorageClass],
 ):
     """StorageClasss, awaited."""
@@ -79,9 +84,9 @@ class AsyncVolumeAttachmentClient(
     async_resource.AsyncClusterReadable[models.VolumeAttachment],
     async_resource.AsyncClusterWatchable[models.VolumeAttachment],
     async_resource.AsyncClusterCreatable[models.VolumeAttachment],
-    async_resource.AsyncClusterEditable[models.VolumeAttachment],
+    async_resource.AsyncClusterEditable[models.VolumeAttachment, "apply.VolumeAttachment"],
     async_resource.AsyncClusterPurgeable[models.VolumeAttachment],
-    async_resource.AsyncClusterStatusWritable[models.VolumeAttachment],
+    async_resource.AsyncClusterStatusWritable[models.VolumeAttachment, "apply.VolumeAttachment"],
 ):
     """VolumeAttachments, awaited."""
 
@@ -93,7 +98,7 @@ class AsyncVolumeAttributesClassClient(
     async_resource.AsyncClusterReadable[models.VolumeAttributesClass],
     async_resource.AsyncClusterWatchable[models.VolumeAttributesClass],
     async_resource.AsyncClusterCreatable[models.VolumeAttributesClass],
-    async_resource.AsyncClusterEditable[models.VolumeAttributesClass],
+    async_resource.AsyncClusterEditable[models.VolumeAttributesClass, "apply.VolumeAttributesClass"],
     async_resource.AsyncClusterPurgeable[models.VolumeAttributesClass],
 ):
     """VolumeAttributesClasss, awaited."""

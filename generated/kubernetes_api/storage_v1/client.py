@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.storage_v1 import models
 from kubernetes_api.storage_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.storage_v1 import apply as apply
 
 
 class StorageV1:
@@ -27,7 +32,7 @@ class CSIDriverClient(
     resource.ClusterReadable[models.CSIDriver],
     resource.ClusterWatchable[models.CSIDriver],
     resource.ClusterCreatable[models.CSIDriver],
-    resource.ClusterEditable[models.CSIDriver],
+    resource.ClusterEditable[models.CSIDriver, "apply.CSIDriver"],
     resource.ClusterPurgeable[models.CSIDriver],
 ):
     """CSIDrivers."""
@@ -40,7 +45,7 @@ class CSINodeClient(
     resource.ClusterReadable[models.CSINode],
     resource.ClusterWatchable[models.CSINode],
     resource.ClusterCreatable[models.CSINode],
-    resource.ClusterEditable[models.CSINode],
+    resource.ClusterEditable[models.CSINode, "apply.CSINode"],
     resource.ClusterPurgeable[models.CSINode],
 ):
     """CSINodes."""
@@ -53,7 +58,7 @@ class CSIStorageCapacityClient(
     resource.NamespacedReadable[models.CSIStorageCapacity],
     resource.NamespacedWatchable[models.CSIStorageCapacity],
     resource.NamespacedCreatable[models.CSIStorageCapacity],
-    resource.NamespacedEditable[models.CSIStorageCapacity],
+    resource.NamespacedEditable[models.CSIStorageCapacity, "apply.CSIStorageCapacity"],
     resource.NamespacedPurgeable[models.CSIStorageCapacity],
 ):
     """CSIStorageCapacitys."""
@@ -66,7 +71,7 @@ class StorageClassClient(
     resource.ClusterReadable[models.StorageClass],
     resource.ClusterWatchable[models.StorageClass],
     resource.ClusterCreatable[models.StorageClass],
-    resource.ClusterEditable[models.StorageClass],
+    resource.ClusterEditable[models.StorageClass, "apply.StorageClass"],
     resource.ClusterPurgeable[models.StorageClass],
 ):
     """StorageClasss."""
@@ -79,9 +84,9 @@ class VolumeAttachmentClient(
     resource.ClusterReadable[models.VolumeAttachment],
     resource.ClusterWatchable[models.VolumeAttachment],
     resource.ClusterCreatable[models.VolumeAttachment],
-    resource.ClusterEditable[models.VolumeAttachment],
+    resource.ClusterEditable[models.VolumeAttachment, "apply.VolumeAttachment"],
     resource.ClusterPurgeable[models.VolumeAttachment],
-    resource.ClusterStatusWritable[models.VolumeAttachment],
+    resource.ClusterStatusWritable[models.VolumeAttachment, "apply.VolumeAttachment"],
 ):
     """VolumeAttachments."""
 
@@ -93,7 +98,7 @@ class VolumeAttributesClassClient(
     resource.ClusterReadable[models.VolumeAttributesClass],
     resource.ClusterWatchable[models.VolumeAttributesClass],
     resource.ClusterCreatable[models.VolumeAttributesClass],
-    resource.ClusterEditable[models.VolumeAttributesClass],
+    resource.ClusterEditable[models.VolumeAttributesClass, "apply.VolumeAttributesClass"],
     resource.ClusterPurgeable[models.VolumeAttributesClass],
 ):
     """VolumeAttributesClasss."""

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.storagemigration_v1 import models
 from kubernetes_api.storagemigration_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.storagemigration_v1 import apply as apply
 
 
 class AsyncStoragemigrationV1:
@@ -22,9 +27,11 @@ class AsyncStorageVersionMigrationClient(
     async_resource.AsyncClusterReadable[models.StorageVersionMigration],
     async_resource.AsyncClusterWatchable[models.StorageVersionMigration],
     async_resource.AsyncClusterCreatable[models.StorageVersionMigration],
-    async_resource.AsyncClusterEditable[models.StorageVersionMigration],
+    async_resource.AsyncClusterEditable[models.StorageVersionMigration, "apply.StorageVersionMigration"],
     async_resource.AsyncClusterPurgeable[models.StorageVersionMigration],
-    async_resource.AsyncClusterStatusWritable[models.StorageVersionMigration],
+    async_resource.AsyncClusterStatusWritable[
+        models.StorageVersionMigration, "apply.StorageVersionMigration"
+    ],
 ):
     """StorageVersionMigrations, awaited."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from kubernetes_api.storagemigration_v1beta1 import models
 from kubernetes_api.storagemigration_v1beta1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from kubernetes_api.storagemigration_v1beta1 import apply as apply
 
 
 class StoragemigrationV1beta1:
@@ -22,9 +27,9 @@ class StorageVersionMigrationClient(
     resource.ClusterReadable[models.StorageVersionMigration],
     resource.ClusterWatchable[models.StorageVersionMigration],
     resource.ClusterCreatable[models.StorageVersionMigration],
-    resource.ClusterEditable[models.StorageVersionMigration],
+    resource.ClusterEditable[models.StorageVersionMigration, "apply.StorageVersionMigration"],
     resource.ClusterPurgeable[models.StorageVersionMigration],
-    resource.ClusterStatusWritable[models.StorageVersionMigration],
+    resource.ClusterStatusWritable[models.StorageVersionMigration, "apply.StorageVersionMigration"],
 ):
     """StorageVersionMigrations."""
 

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import async_resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.meta.resources import find_resource
 from messaging_api.messaging_v1 import models
 from messaging_api.messaging_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from messaging_api.messaging_v1 import apply as apply
 
 
 class AsyncMessagingV1:
@@ -24,7 +29,7 @@ class AsyncBrokerClient(
     async_resource.AsyncClusterReadable[models.Broker],
     async_resource.AsyncClusterWatchable[models.Broker],
     async_resource.AsyncClusterCreatable[models.Broker],
-    async_resource.AsyncClusterEditable[models.Broker],
+    async_resource.AsyncClusterEditable[models.Broker, "apply.Broker"],
     async_resource.AsyncClusterPurgeable[models.Broker],
 ):
     """Brokers, awaited."""
@@ -37,10 +42,10 @@ class AsyncQueueClient(
     async_resource.AsyncNamespacedReadable[models.Queue],
     async_resource.AsyncNamespacedWatchable[models.Queue],
     async_resource.AsyncNamespacedCreatable[models.Queue],
-    async_resource.AsyncNamespacedEditable[models.Queue],
+    async_resource.AsyncNamespacedEditable[models.Queue, "apply.Queue"],
     async_resource.AsyncNamespacedPurgeable[models.Queue],
     async_resource.AsyncNamespacedScalable[models.Queue],
-    async_resource.AsyncNamespacedStatusWritable[models.Queue],
+    async_resource.AsyncNamespacedStatusWritable[models.Queue, "apply.Queue"],
 ):
     """Queues, awaited."""
 
@@ -52,9 +57,9 @@ class AsyncSubscriptionClient(
     async_resource.AsyncNamespacedReadable[models.Subscription],
     async_resource.AsyncNamespacedWatchable[models.Subscription],
     async_resource.AsyncNamespacedCreatable[models.Subscription],
-    async_resource.AsyncNamespacedEditable[models.Subscription],
+    async_resource.AsyncNamespacedEditable[models.Subscription, "apply.Subscription"],
     async_resource.AsyncNamespacedPurgeable[models.Subscription],
-    async_resource.AsyncNamespacedStatusWritable[models.Subscription],
+    async_resource.AsyncNamespacedStatusWritable[models.Subscription, "apply.Subscription"],
 ):
     """Subscriptions, awaited."""
 

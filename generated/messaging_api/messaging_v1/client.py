@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.client import resource
 from apimachinery.client.connection import Client
 from apimachinery.meta.resources import find_resource
 from messaging_api.messaging_v1 import models
 from messaging_api.messaging_v1.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from messaging_api.messaging_v1 import apply as apply
 
 
 class MessagingV1:
@@ -24,7 +29,7 @@ class BrokerClient(
     resource.ClusterReadable[models.Broker],
     resource.ClusterWatchable[models.Broker],
     resource.ClusterCreatable[models.Broker],
-    resource.ClusterEditable[models.Broker],
+    resource.ClusterEditable[models.Broker, "apply.Broker"],
     resource.ClusterPurgeable[models.Broker],
 ):
     """Brokers."""
@@ -37,10 +42,10 @@ class QueueClient(
     resource.NamespacedReadable[models.Queue],
     resource.NamespacedWatchable[models.Queue],
     resource.NamespacedCreatable[models.Queue],
-    resource.NamespacedEditable[models.Queue],
+    resource.NamespacedEditable[models.Queue, "apply.Queue"],
     resource.NamespacedPurgeable[models.Queue],
     resource.NamespacedScalable[models.Queue],
-    resource.NamespacedStatusWritable[models.Queue],
+    resource.NamespacedStatusWritable[models.Queue, "apply.Queue"],
 ):
     """Queues."""
 
@@ -52,9 +57,9 @@ class SubscriptionClient(
     resource.NamespacedReadable[models.Subscription],
     resource.NamespacedWatchable[models.Subscription],
     resource.NamespacedCreatable[models.Subscription],
-    resource.NamespacedEditable[models.Subscription],
+    resource.NamespacedEditable[models.Subscription, "apply.Subscription"],
     resource.NamespacedPurgeable[models.Subscription],
-    resource.NamespacedStatusWritable[models.Subscription],
+    resource.NamespacedStatusWritable[models.Subscription, "apply.Subscription"],
 ):
     """Subscriptions."""
 

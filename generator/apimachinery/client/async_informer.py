@@ -100,12 +100,15 @@ class AsyncInformer(Generic[T]):
     async def _serve(
         self, handler: AsyncHandler[T], subscription: asyncio.Queue[Change[T]], resync_seconds: float
     ) -> None:
+        clock = asyncio.get_running_loop().time
+        due = clock() + resync_seconds
         while True:
             try:
-                async with asyncio.timeout(resync_seconds or None):
+                async with asyncio.timeout_at(due if resync_seconds else None):
                     changes = [await subscription.get()]
             except TimeoutError:
                 changes = [Change("MODIFIED", obj, obj) for obj in self.store.list()]
+                due = clock() + resync_seconds
             for change in changes:
                 try:
                     await handler(change)

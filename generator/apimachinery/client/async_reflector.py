@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Generic, TypeVar
 
@@ -45,11 +46,14 @@ class AsyncReflector(Generic[T]):
                 if not plan.listed:
                     async for batch in self._start():
                         yield batch
+                began, events = time.monotonic(), 0
                 async for event in self._events(plan.mirror.version, initial=False):
+                    events += 1
                     plan.pause.failures = 0
                     changes = plan.mirror.apply(event)
                     if changes:
                         yield changes
+                await asyncio.sleep(plan.ended(events, time.monotonic() - began))
             except (ApiError, TransportError) as error:
                 await asyncio.sleep(plan.failed(error))
 

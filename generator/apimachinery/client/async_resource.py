@@ -32,6 +32,7 @@ from apimachinery.client.calls import (
     WatchOptions,
     WriteOptions,
 )
+from apimachinery.client.discovery import find_kind, served
 from apimachinery.client.scale import Scale
 from apimachinery.client.transport import AsyncLineStream
 from apimachinery.meta.resources import Resource
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from apimachinery.client.reflector import ReflectorOptions
 
 T = TypeVar("T")
+A = TypeVar("A")
 B = TypeVar("B")
 
 
@@ -283,7 +285,7 @@ class AsyncNamespacedCreatable(AsyncResourceApi[T]):
         return created
 
 
-class AsyncNamespacedEditable(AsyncResourceApi[T]):
+class AsyncNamespacedEditable(AsyncResourceApi[T], Generic[T, A]):
     """replace, patch, apply and delete, of a namespaced resource."""
 
     async def replace(
@@ -322,7 +324,7 @@ class AsyncNamespacedEditable(AsyncResourceApi[T]):
 
     async def apply(
         self,
-        configuration: Any,
+        configuration: A | T | Mapping[str, Any],
         *,
         field_manager: str = "",
         force: bool = False,
@@ -396,7 +398,7 @@ class AsyncNamespacedPurgeable(AsyncResourceApi[T]):
         await self._client.run(calls.delete_collection(self._target(namespace), selection, options))
 
 
-class AsyncNamespacedStatusWritable(AsyncResourceApi[T]):
+class AsyncNamespacedStatusWritable(AsyncResourceApi[T], Generic[T, A]):
     """The status subresource, of a namespaced resource."""
 
     async def get_status(self, name: str, *, namespace: str | None = None) -> T:
@@ -440,7 +442,7 @@ class AsyncNamespacedStatusWritable(AsyncResourceApi[T]):
 
     async def apply_status(
         self,
-        configuration: Any,
+        configuration: A | T | Mapping[str, Any],
         *,
         field_manager: str = "",
         force: bool = False,
@@ -651,7 +653,7 @@ class AsyncClusterCreatable(AsyncResourceApi[T]):
         return created
 
 
-class AsyncClusterEditable(AsyncResourceApi[T]):
+class AsyncClusterEditable(AsyncResourceApi[T], Generic[T, A]):
     """replace, patch, apply and delete, of a cluster-scoped resource."""
 
     async def replace(
@@ -686,7 +688,7 @@ class AsyncClusterEditable(AsyncResourceApi[T]):
 
     async def apply(
         self,
-        configuration: Any,
+        configuration: A | T | Mapping[str, Any],
         *,
         field_manager: str = "",
         force: bool = False,
@@ -757,7 +759,7 @@ class AsyncClusterPurgeable(AsyncResourceApi[T]):
         await self._client.run(calls.delete_collection(self._target(), selection, options))
 
 
-class AsyncClusterStatusWritable(AsyncResourceApi[T]):
+class AsyncClusterStatusWritable(AsyncResourceApi[T], Generic[T, A]):
     """The status subresource, of a cluster-scoped resource."""
 
     async def get_status(self, name: str) -> T:
@@ -795,7 +797,7 @@ class AsyncClusterStatusWritable(AsyncResourceApi[T]):
 
     async def apply_status(
         self,
-        configuration: Any,
+        configuration: A | T | Mapping[str, Any],
         *,
         field_manager: str = "",
         force: bool = False,
@@ -910,12 +912,17 @@ class AsyncDynamicResource(
     AsyncNamespacedReadable[dict[str, Any]],
     AsyncNamespacedWatchable[dict[str, Any]],
     AsyncNamespacedCreatable[dict[str, Any]],
-    AsyncNamespacedEditable[dict[str, Any]],
+    AsyncNamespacedEditable[dict[str, Any], dict[str, Any]],
     AsyncNamespacedPurgeable[dict[str, Any]],
-    AsyncNamespacedStatusWritable[dict[str, Any]],
+    AsyncNamespacedStatusWritable[dict[str, Any], dict[str, Any]],
     AsyncNamespacedScalable[dict[str, Any]],
 ):
     """A resource known only at run time: objects are JSON, ``namespace`` is ignored where it has none."""
 
     def __init__(self, client: AsyncClient, resource: Resource) -> None:
         super().__init__(client, resource=resource, codec=calls.UNSTRUCTURED)
+
+    @classmethod
+    async def of(cls, client: AsyncClient, api_version: str, kind: str) -> Self:
+        """The resource of a kind, asked of the server. Raises ``NotFound`` where it serves no such kind."""
+        return cls(client, find_kind(await client.run(served(api_version)), api_version, kind))

@@ -170,17 +170,28 @@ class Target:
     resource: Resource
     namespace: str = ""
 
-    def path(self, name: str = "", subresource: str = "") -> str:
-        """The URL path of the collection, an object, or a subresource. Raises ``BadRequest`` for a name that
-        cannot stand in a path."""
+    def collection(self) -> str:
+        """The URL path of the collection. Raises ``BadRequest`` for a namespace that cannot stand in a path."""
         resource = self.resource
         root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
         if resource.namespaced and self.namespace:
             root = f"{root}/namespaces/{_segment(self.namespace)}"
-        path = f"{root}/{resource.plural}"
-        if name:
-            path = f"{path}/{_segment(name)}"
+        return f"{root}/{resource.plural}"
+
+    def path(self, name: str, subresource: str = "") -> str:
+        """The URL path of an object or its subresource. Raises ``BadRequest`` without a name (that path would be
+        the whole collection's), without the namespace it needs, and for a name that cannot stand in a path."""
+        if not name:
+            raise BadRequest(400, "BadRequest", "resource name may not be empty", has_details=False)
+        self.require_namespace()
+        path = f"{self.collection()}/{_segment(name)}"
         return f"{path}/{subresource}" if subresource else path
+
+    def require_namespace(self) -> None:
+        """Raises ``BadRequest`` where the resource is namespaced and no namespace is named."""
+        if self.resource.namespaced and not self.namespace:
+            text = f"{self.resource.plural} are namespaced: this call needs one namespace"
+            raise BadRequest(400, "BadRequest", text, has_details=False)
 
 
 def _segment(text: str) -> str:
@@ -270,8 +281,6 @@ def get(
     target: Target, codec: Codec[T], name: str, *, subresource: str = "", resource_version: str = ""
 ) -> Call[T]:
     """GET of one object."""
-    if not name:
-        raise BadRequest(400, "BadRequest", "resource name may not be empty", has_details=False)
     path = target.path(name, subresource) + _query(resourceVersion=resource_version)
     return Call(Request("GET", path), codec.decode, repeatable=True)
 
@@ -291,12 +300,14 @@ def list_page(target: Target, codec: Codec[T], options: ListOptions, token: str 
         items = [codec.decode(memoryview(raw)) for raw in envelope.items or ()]
         return Page(items, meta.resourceVersion, meta.continue_, meta.remainingItemCount)
 
-    return Call(Request("GET", target.path() + query), decode, repeatable=True)
+    return Call(Request("GET", target.collection() + query), decode, repeatable=True)
 
 
 def create(target: Target, codec: Codec[T], obj: Any, options: WriteOptions) -> Call[T]:
     """POST of an object."""
-    request = Request("POST", target.path() + options.query(), {"Content-Type": JSON}, codec.encode(obj))
+    target.require_namespace()
+    path = target.collection() + options.query()
+    request = Request("POST", path, {"Content-Type": JSON}, codec.encode(obj))
     return Call(request, codec.decode, repeatable=False)
 
 
@@ -355,7 +366,8 @@ def delete(target: Target, codec: Codec[T], name: str, options: DeleteOptions) -
 
 def delete_collection(target: Target, selection: ListOptions, options: DeleteOptions) -> Call[None]:
     """DELETE of all that a selection holds."""
-    path = target.path() + selection.query()
+    target.require_namespace()
+    path = target.collection() + selection.query()
     return Call(
         Request("DELETE", path, {"Content-Type": JSON}, options.body()), lambda _: None, repeatable=False
     )
@@ -416,7 +428,7 @@ def watch(target: Target, selection: ListOptions, options: WatchOptions) -> Requ
         sendInitialEvents=options.initial_events or None,
         timeoutSeconds=options.timeout_seconds,
     )
-    return Request("GET", target.path() + query, timeout=options.silence)
+    return Request("GET", target.collection() + query, timeout=options.silence)
 
 
 def event(line: bytes, codec: Codec[T]) -> Event[T]:

@@ -197,12 +197,14 @@ _BY_CODE: Final[Mapping[int, type[ApiError]]] = {
 
 def error_of_status(status: Mapping[str, Any], *, retry_after: int = 0) -> ApiError:
     """The exception a Status stands for, of the class of its reason, else of its code."""
-    details = status.get("details") or {}
-    code = int(status.get("code") or 0)
+    told = status.get("details")
+    details: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    code = _number(status.get("code"))
     reason = str(status.get("reason") or "")
     causes = tuple(
         Cause(str(c.get("reason") or ""), str(c.get("message") or ""), str(c.get("field") or ""))
-        for c in details.get("causes") or ()
+        for c in _list(details.get("causes"))
+        if isinstance(c, Mapping)
     )
     kind = _BY_REASON.get(reason) or _BY_CODE.get(code, ApiError)
     if kind is Conflict and any(c.reason == "FieldManagerConflict" for c in causes):
@@ -216,20 +218,31 @@ def error_of_status(status: Mapping[str, Any], *, retry_after: int = 0) -> ApiEr
         kind=str(details.get("kind") or ""),
         uid=str(details.get("uid") or ""),
         causes=causes,
-        retry_after=int(details.get("retryAfterSeconds") or 0) or retry_after,
+        retry_after=_number(details.get("retryAfterSeconds")) or retry_after,
     )
+
+
+def _number(value: object) -> int:
+    """A count that a server sent; 0 for anything else, since a Status may come from anybody on the way."""
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def error_of(response: Response) -> ApiError:
     """The exception of an answer with a code of 400 or more."""
     header = response.headers.get("retry-after", "")
-    retry_after = int(header) if header.isdigit() else 0
+    retry_after = int(header) if header.isascii() and header.isdigit() and len(header) < 10 else 0
     try:
         body = msgspec.json.decode(response.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         body = None
     if isinstance(body, dict) and body.get("kind") == "Status":
-        return error_of_status({**body, "code": body.get("code") or response.code}, retry_after=retry_after)
+        return error_of_status(
+            {**body, "code": _number(body.get("code")) or response.code}, retry_after=retry_after
+        )
     text = response.body[:1024].decode("utf-8", "replace").strip()
     kind = _BY_CODE.get(response.code, ApiError)
     return kind(

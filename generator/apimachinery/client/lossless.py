@@ -13,6 +13,9 @@ nulls and order of keys included:
   Pairs are found by equality first, then by the fields that commonly identify items (``name``, ``key``,
   ``type``, …), then, if as many items are left over on both sides and their names do not tell them apart, by
   position. An item without a pair is new and stands as it is.
+
+Copies made by ``copy.copy`` and ``copy.deepcopy`` remember too; an object made field by field from another one
+(``msgspec.structs.replace``) is a new object.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from typing import Any, Final
 
 import msgspec
 
-from apimachinery.meta.object import Object
+from apimachinery.meta.object import ON_COPY, Object
 
 _ORIGINS: Final[dict[int, tuple[weakref.ref[Object], bytes | memoryview]]] = {}
 _LIKELY_KEYS: Final = ("name", "uid", "key", "type", "containerPort", "port", "mountPath", "devicePath", "ip")
@@ -34,6 +37,15 @@ def remember(obj: Object, raw: bytes | memoryview) -> None:
     """Keeps ``raw``, the JSON that ``obj`` was decoded from, for as long as ``obj`` lives."""
     identity = id(obj)
     _ORIGINS[identity] = (weakref.ref(obj, lambda _: _ORIGINS.pop(identity, None)), raw)
+
+
+def _follow(source: Object, made: Object) -> None:
+    raw = origin_of(source)
+    if raw is not None:
+        remember(made, raw)
+
+
+ON_COPY.append(_follow)
 
 
 def origin_of(obj: Object) -> bytes | memoryview | None:

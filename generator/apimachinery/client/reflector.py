@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
@@ -35,6 +36,7 @@ T = TypeVar("T")
 
 ChangeKind: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 WATCH_SECONDS: Final = (300, 600)
+SHORT_WATCH_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +141,19 @@ class Plan(Generic[T]):
         )
         return calls.watch(self.target, replace(self.selection, resource_version=version), options)
 
+    def ended(self, events: int, seconds: float) -> float:
+        """Takes note of a watch that ended by itself after so many events: how long to wait before the next.
+
+        One that ends at once and brings nothing is a failure, else a server in trouble would be asked without pause.
+        """
+        return self.pause.next() if not events and seconds < SHORT_WATCH_SECONDS else 0.0
+
     def failed(self, error: Exception) -> float:
         """Takes note of a failure: how long to wait before going on. Raises it where going on is useless."""
         if isinstance(error, Gone):
             self.listed = False
-            return 0.0 if self.pause.failures == 0 else self.pause.next()
+            wait = self.pause.next()
+            return 0.0 if self.pause.failures == 1 else wait
         if self.streaming and not self.listed and isinstance(error, Invalid | BadRequest):
             self.streaming = False
             return 0.0
@@ -226,11 +236,14 @@ class Reflector(Generic[T]):
         return changes
 
     def _follow(self, version: str) -> Iterator[list[Change[T]]]:
+        began, events = time.monotonic(), 0
         for event in self._events(version, initial=False):
+            events += 1
             self._plan.pause.failures = 0
             changes = self._plan.mirror.apply(event)
             if changes:
                 yield changes
+        self._stopped.wait(self._plan.ended(events, time.monotonic() - began))
 
     def _events(self, version: str, *, initial: bool) -> Iterator[Event[T]]:
         stream = self._client.stream(self._plan.watch_request(version, initial=initial))

@@ -32,6 +32,7 @@ from apimachinery.client.calls import (
     WriteOptions,
 )
 from apimachinery.client.connection import Client
+from apimachinery.client.discovery import find_kind, served
 from apimachinery.client.scale import Scale
 from apimachinery.client.transport import LineStream
 from apimachinery.meta.resources import Resource
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from apimachinery.client.reflector import ReflectorOptions
 
 T = TypeVar("T")
+A = TypeVar("A")
 B = TypeVar("B")
 
 
@@ -282,7 +284,7 @@ class NamespacedCreatable(ResourceApi[T]):
         return created
 
 
-class NamespacedEditable(ResourceApi[T]):
+class NamespacedEditable(ResourceApi[T], Generic[T, A]):
     """replace, patch, apply and delete, of a namespaced resource."""
 
     def replace(
@@ -319,7 +321,7 @@ class NamespacedEditable(ResourceApi[T]):
 
     def apply(
         self,
-        configuration: Any,
+        configuration: A | T | Mapping[str, Any],
         *,
         field_manager: str = "",
         force: bool = False,
@@ -393,7 +395,7 @@ class NamespacedPurgeable(ResourceApi[T]):
         self._client.run(calls.delete_collection(self._target(namespace), selection, options))
 
 
-class NamespacedStatusWritable(ResourceApi[T]):
+class NamespacedStatusWritable(ResourceApi[T], Generic[T, A]):
     """The status subresource, of a namespaced resource."""
 
     def get_status(self, name: str, *, namespace: str | None = None) -> T:
@@ -435,7 +437,7 @@ class NamespacedStatusWritable(ResourceApi[T]):
 
     def apply_status(
         self,
-        configuration: Any,
+        configuration: A | T | Mapping[str, Any],
         *,
         field_manager: str = "",
         force: bool = False,
@@ -646,7 +648,7 @@ class ClusterCreatable(ResourceApi[T]):
         return created
 
 
-class ClusterEditable(ResourceApi[T]):
+class ClusterEditable(ResourceApi[T], Generic[T, A]):
     """replace, patch, apply and delete, of a cluster-scoped resource."""
 
     def replace(
@@ -681,7 +683,7 @@ class ClusterEditable(ResourceApi[T]):
 
     def apply(
         self,
-        configuration: Any,
+        configuration: A | T | Mapping[str, Any],
         *,
         field_manager: str = "",
         force: bool = False,
@@ -752,7 +754,7 @@ class ClusterPurgeable(ResourceApi[T]):
         self._client.run(calls.delete_collection(self._target(), selection, options))
 
 
-class ClusterStatusWritable(ResourceApi[T]):
+class ClusterStatusWritable(ResourceApi[T], Generic[T, A]):
     """The status subresource, of a cluster-scoped resource."""
 
     def get_status(self, name: str) -> T:
@@ -790,7 +792,7 @@ class ClusterStatusWritable(ResourceApi[T]):
 
     def apply_status(
         self,
-        configuration: Any,
+        configuration: A | T | Mapping[str, Any],
         *,
         field_manager: str = "",
         force: bool = False,
@@ -905,12 +907,17 @@ class DynamicResource(
     NamespacedReadable[dict[str, Any]],
     NamespacedWatchable[dict[str, Any]],
     NamespacedCreatable[dict[str, Any]],
-    NamespacedEditable[dict[str, Any]],
+    NamespacedEditable[dict[str, Any], dict[str, Any]],
     NamespacedPurgeable[dict[str, Any]],
-    NamespacedStatusWritable[dict[str, Any]],
+    NamespacedStatusWritable[dict[str, Any], dict[str, Any]],
     NamespacedScalable[dict[str, Any]],
 ):
     """A resource known only at run time: objects are JSON, ``namespace`` is ignored where it has none."""
 
     def __init__(self, client: Client, resource: Resource) -> None:
         super().__init__(client, resource=resource, codec=calls.UNSTRUCTURED)
+
+    @classmethod
+    def of(cls, client: Client, api_version: str, kind: str) -> Self:
+        """The resource of a kind, asked of the server. Raises ``NotFound`` where it serves no such kind."""
+        return cls(client, find_kind(client.run(served(api_version)), api_version, kind))

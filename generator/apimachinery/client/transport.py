@@ -19,6 +19,7 @@ import select
 import socket
 import ssl
 import threading
+import time
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from apimachinery.client.config import Config, ConfigError, Credential, Credenti
 CONNECT_SECONDS: Final = 10.0
 IDLE_CONNECTIONS: Final = 32
 CHUNK: Final = 1 << 16
+LARGE_CHUNK: Final = 1 << 20
 
 
 class TransportError(Exception):
@@ -204,17 +206,10 @@ class SyncTransport:
 
     def send(self, request: Request) -> Response:
         """Sends and reads the whole answer. Raises ``TransportError`` and ``ConfigError``."""
+        until = None if request.timeout is None else time.monotonic() + request.timeout
         connection, answer = self._exchange(request)
-        try:
-            body = answer.read()
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
-            raise _translate(error, request, sent=True) from None
+        body = self._finish(connection, answer, request, until)
         headers = _headers(answer.headers.items())
-        if answer.will_close:
-            connection.close()
-        else:
-            self._put_back(connection)
         return Response(answer.status, headers, _inflate(body, headers))
 
     def stream(self, request: Request) -> LineStream:
@@ -234,11 +229,41 @@ class SyncTransport:
         credential = credentials.current()
         connection, answer = self._once(request, credential)
         if answer.status == 401 and credentials.can_refresh:
-            answer.read()
-            self._put_back(connection)
+            self._finish(connection, answer, request, None)
             credentials.refresh()
             connection, answer = self._once(request, credentials.current())
         return connection, answer
+
+    def _finish(
+        self,
+        connection: _Connection,
+        answer: http.client.HTTPResponse,
+        request: Request,
+        until: float | None,
+    ) -> bytes:
+        """The rest of an answer; its connection is free again. ``until`` bounds the whole of it, for a server that
+        goes on sending a little must not hold a call for ever."""
+        try:
+            if until is None or (answer.length is not None and answer.length <= CHUNK):
+                body = answer.read()
+            else:
+                blocks: list[bytes] = []
+                while block := answer.read1(LARGE_CHUNK):
+                    blocks.append(block)
+                    if time.monotonic() > until:
+                        raise TimeoutError
+                body = b"".join(blocks)
+                if answer.length:
+                    raise http.client.IncompleteRead(b"", answer.length)
+                answer.close()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise _translate(error, request, sent=True) from None
+        if answer.will_close:
+            connection.close()
+        else:
+            self._put_back(connection)
+        return body
 
     def _once(self, request: Request, credential: Credential) -> tuple[_Connection, http.client.HTTPResponse]:
         endpoint = self._endpoint
@@ -345,7 +370,9 @@ class AsyncTransport:
 
     async def send(self, request: Request) -> Response:
         """Sends and reads the whole answer. Raises ``TransportError`` and ``ConfigError``."""
-        answer = await self._exchange(request, self._aiohttp.ClientTimeout(total=request.timeout))
+        answer = await self._exchange(
+            request, self._aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS)
+        )
         try:
             body = await answer.read()
         except (self._aiohttp.ClientError, OSError, TimeoutError) as error:
@@ -355,7 +382,9 @@ class AsyncTransport:
 
     async def stream(self, request: Request) -> AsyncLineStream:
         """Sends and gives the answer as it arrives; close it. ``request.timeout`` bounds each silence."""
-        timeout = self._aiohttp.ClientTimeout(total=None, sock_read=request.timeout)
+        timeout = self._aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_SECONDS, sock_read=request.timeout
+        )
         answer = await self._exchange(request, timeout)
         return _AsyncStream(answer, request, self._aiohttp.ClientError)
 

@@ -7,7 +7,9 @@ and write back what the model does not know (apimachinery.client.lossless).
 
 from __future__ import annotations
 
-from typing import ClassVar
+import copy
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -21,3 +23,20 @@ class Object(Part, kw_only=True, weakref=True):
 
     API_VERSION: ClassVar[str]
     KIND: ClassVar[str]
+
+    def __copy__(self) -> Self:
+        made: Self = super().__copy__()  # type: ignore[misc]
+        for follow in ON_COPY:
+            follow(self, made)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        made = copy.copy(self)
+        memo[id(self)] = made
+        for name in self.__struct_fields__:
+            setattr(made, name, copy.deepcopy(getattr(self, name), memo))
+        return made
+
+
+ON_COPY: list[Callable[[Object, Object], None]] = []
+"""Called with an object and its new copy by ``copy.copy`` and ``copy.deepcopy``: for what is kept beside objects."""

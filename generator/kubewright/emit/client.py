@@ -32,6 +32,7 @@ MIXED_IN = {
     "scale": Mixin("Scalable", frozenset({"get", "update", "patch"})),
     "log": Mixin("Loggable", frozenset({"get"})),
 }
+_APPLYING = ("Editable", "StatusWritable")
 ANSWERED_BY_STATUS = frozenset({"Binding", "Eviction"})
 """Kinds whose creation in a subresource the server answers with a Status, not with the object."""
 _PARTS = (
@@ -76,8 +77,20 @@ class ResourceClient:
     plural: str
     model: str
     mixins: tuple[str, ...]
+    configuration: str
     methods: tuple[Method, ...]
     deprecated: str
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The mixins with their types; those that apply take the apply configuration's too, as a forward
+        reference, so that it is imported by type checkers alone."""
+        return tuple(
+            f'{mixin}[{self.model}, "{self.configuration}"]'
+            if mixin.endswith(_APPLYING)
+            else f"{mixin}[{self.model}]"
+            for mixin in self.mixins
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +129,9 @@ class Clients:
             if not resources:
                 continue
             imports: set[str] = set()
-            clients = [_client(r, plan.name, layout, imports) for r in resources]
+            configurations: set[str] = set()
+            clients = [_client(r, plan.name, layout, imports, configurations) for r in resources]
+            applied = configurations if any('"' in p for c in clients for p in c.parents) else set()
             group = {
                 "module": plan.name,
                 "class": names.class_name(plan.name),
@@ -125,7 +140,7 @@ class Clients:
             }
             groups.append(group)
             for mode in MODES:
-                text = self._group(first_line, plan, group, clients, imports, mode)
+                text = self._group(first_line, plan, group, clients, imports, applied, mode)
                 yield File(f"{plan.name}/{mode.stem}.py", text)
         for mode in MODES if groups else ():
             text = render(
@@ -145,6 +160,7 @@ class Clients:
         group: dict[str, str],
         clients: list[ResourceClient],
         imports: set[str],
+        applied: set[str],
         mode: Mode,
     ) -> str:
         methods = [method for client in clients for method in client.methods]
@@ -155,6 +171,7 @@ class Clients:
                 docstring=docstring(f"Clients of {plan.api_version}, {mode.text}."),
                 group=group,
                 imports=_import_lines(self.options.package, plan.name, imports),
+                configurations=_configuration_lines(self.options.package, plan.name, applied),
                 clients=clients,
                 has_replace=any(m.form == "replace" and m.namespaced for m in methods),
                 has_patch=any(m.form == "patch" for m in methods),
@@ -171,7 +188,9 @@ def _import_lines(package: str, home: str, others: set[str]) -> list[str]:
     return [lines[name] for name in sorted(lines)]
 
 
-def _client(resource: Resource, home: str, layout: Layout, imports: set[str]) -> ResourceClient:
+def _client(
+    resource: Resource, home: str, layout: Layout, imports: set[str], configurations: set[str]
+) -> ResourceClient:
     scope = "Namespaced" if resource.namespaced else "Cluster"
     mixins = [f"{scope}{part}" for part, verbs in _PARTS if verbs <= set(resource.verbs)]
     for sub in resource.subresources:
@@ -184,9 +203,24 @@ def _client(resource: Resource, home: str, layout: Layout, imports: set[str]) ->
         plural=string_literal(resource.plural),
         model=_model(layout.place[resource.definition], home, imports),
         mixins=tuple(mixins) or ("ResourceApi",),
+        configuration=_configuration(layout.place[resource.definition], home, configurations),
         methods=tuple(_methods(resource, home, layout, imports)),
         deprecated=resource.deprecation_warning,
     )
+
+
+def _configuration(place: tuple[str, str], home: str, modules: set[str]) -> str:
+    module_name, class_name = place
+    modules.add(module_name)
+    return f"apply.{class_name}" if module_name == home else f"{module_name}_apply.{class_name}"
+
+
+def _configuration_lines(package: str, home: str, modules: set[str]) -> list[str]:
+    """The imports of apply configurations; named in quotes alone, so imported under their own name expressly."""
+    return [
+        f"from {package}.{name} import apply as {'apply' if name == home else f'{name}_apply'}"
+        for name in sorted(modules)
+    ]
 
 
 def _methods(resource: Resource, home: str, layout: Layout, imports: set[str]) -> Iterator[Method]:

@@ -70,7 +70,7 @@ def is_kubernetes_own(group: str) -> bool:
 def _crds(client: Client, groups: tuple[str, ...], folder: Path, progress: Callable[[str], None]) -> set[str]:
     progress("reading CustomResourceDefinitions")
     found: set[str] = set()
-    token = ""
+    token, number = "", 0
     while True:
         try:
             page = client.run(calls.list_page(_CRDS, UNSTRUCTURED, ListOptions(), token))
@@ -90,7 +90,9 @@ def _crds(client: Client, groups: tuple[str, ...], folder: Path, progress: Calla
                 ):
                     crd["metadata"].pop(server_owned, None)
                 crd.pop("status", None)
-                (folder / f"{crd['metadata']['name']}.json").write_text(json.dumps(crd), encoding="utf-8")
+                # A server's names are not to be trusted as file names.
+                (folder / f"crd{number:05}.json").write_text(json.dumps(crd), encoding="utf-8")
+                number += 1
         token = page.next_token
         if not token:
             return found
