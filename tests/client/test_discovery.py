@@ -28,7 +28,9 @@ def test_a_kind_is_found_by_its_name(config: Config) -> None:
 
 def test_an_unknown_kind_or_version_is_not_found(config: Config) -> None:
     with Client(config) as client:
-        with pytest.raises(NotFound, match=r"^policy/v1 has no kind Pod; the server serves PodDisruptionBudget$"):
+        with pytest.raises(
+            NotFound, match=r"^policy/v1 has no kind Pod; the server serves PodDisruptionBudget$"
+        ):
             DynamicResource.of(client, "policy/v1", "Pod")
         with pytest.raises(NotFound):
             DynamicResource.of(client, "nowhere.example/v1", "Pod")
