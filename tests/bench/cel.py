@@ -60,7 +60,7 @@ def ours_untyped(source: str, schema: dict[str, Any], value: Any) -> Pair:
 
 def google(source: str, schema: dict[str, Any], value: Any) -> Pair:
     """cel-expr-python: Google's C++."""
-    from cel_expr_python import cel
+    from cel_expr_python import cel  # type: ignore[import-untyped]
 
     env = cel.NewEnv(variables={"self": cel.Type.DYN})
     program = env.compile(source)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 
 from hypothesis import HealthCheck, Phase, given, settings
-
 from tests.cel import oracle
 from tests.cel.expressions import ANY
 

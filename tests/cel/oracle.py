@@ -24,7 +24,7 @@ FAILED = "failed"
 
 def theirs() -> Any:
     """An environment of cel_expr_python with the same variables."""
-    from cel_expr_python import cel
+    from cel_expr_python import cel  # type: ignore[import-untyped]
 
     kinds = {
         "i": cel.Type.INT,

@@ -65,7 +65,7 @@ def test_costs(source: str, spent: int, estimated: int) -> None:
 
 def test_an_evaluation_stops_at_its_limit() -> None:
     program = ENV.extend(limit=100).compile("l.all(x, l.all(y, l.all(z, x + y + z > 0)))")
-    with pytest.raises(CostLimitError, match="^operation cancelled: actual cost limit exceeded$"):
+    with pytest.raises(CostLimitError, match="operation cancelled: actual cost limit exceeded"):
         program.evaluate({"l": list(range(1, 1000))})
 
 

@@ -140,7 +140,7 @@ def test_declared_variables_of_admission_policies() -> None:
         return Decision(question.verb == "get", "because")
 
     env = Environment.kubernetes("1.36").extend(
-        variables={name: t.DYN for name in ("object", "oldObject", "request", "params")}
+        variables=dict.fromkeys(("object", "oldObject", "request", "params"), t.DYN)
         | {"authorizer": AUTHORIZER}
     )
     source = (

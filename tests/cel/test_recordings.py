@@ -53,9 +53,10 @@ def is_crd(body: Any) -> bool:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_recorded_conversation(path: Path) -> None:
     rules: CompiledRules | None = None
-    different = []
+    different: list[Any] = []
     for step in scenario(path):
-        body, expect = step.get("body"), step.get("expect")
+        body: Any = step.get("body")
+        expect = step.get("expect")
         if is_crd(body):
             schema = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
             faults = [(PREFIX + f.path, f.reason, f.message) for f in check_schema(schema, field=PREFIX)]
@@ -78,20 +79,19 @@ def test_transitions_follow_the_recorded_object() -> None:
     current: dict[str, dict[str, Any]] = {}
     compared = 0
     for step in scenario(SHARED / "parity/scenarios/policy/cel-transitions.yaml"):
-        body, expect = step.get("body"), step.get("expect")
+        body: Any = step.get("body")
+        expect = step.get("expect")
         if is_crd(body):
             rules = compile_rules(body["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
         if not expect or rules is None:
             continue
-        name = step["path"].removesuffix("/status").partition("?")[0]
         if (
             expect["status"] in (200, 201)
             and isinstance(expect["body"], dict)
             and "metadata" in expect["body"]
         ):
             answered = expect["body"]
-            name = step["path"].removesuffix("/status") if step["method"] != "POST" else None
-            key = (answered["metadata"] or {}).get("name")
+            key: str = (answered["metadata"] or {}).get("name", "")
             if step["method"] == "PATCH" and key in current and "apply" not in str(step.get("id")):
                 compared += 1
                 outcome = rules.validate(answered, current[key])

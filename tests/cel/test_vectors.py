@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.cel import conformance
 from tests.cel.recordings import SHARED, needs_shared
 

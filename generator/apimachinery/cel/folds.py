@@ -96,7 +96,7 @@ class _Loop:
 
     def turns(self) -> Callable[[Frame], Iterable[Any]]:
         """What yields once a turn, the variables being set."""
-        run, slot, slot2 = self.over.run, self.slot, self.slot2
+        run, slot2 = self.over.run, self.slot2
         if not slot2:
 
             def single(frame: Frame) -> Iterable[Any]:

@@ -23,6 +23,7 @@ EOF = "<EOF>"
 KEYWORDS = {"true": "'true'", "false": "'false'", "null": "'null'", "in": "'in'"}
 
 _DIGITS = r"[0-9]+"
+_EXPONENT = r"(?:[eE][+-]?[0-9]+)"
 _ESCAPE = r"\\(?:[bfnrtabv\"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"
 
 
@@ -44,7 +45,7 @@ _TOKEN = re.compile(
   | (?P<BYTES>[bB]{_STRING})
   | (?P<STRING>{_STRING})
   | (?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)
-  | (?P<NUM_FLOAT>{_DIGITS}\.{_DIGITS}(?:[eE][+-]?{_DIGITS})?|{_DIGITS}[eE][+-]?{_DIGITS}|\.{_DIGITS}(?:[eE][+-]?{_DIGITS})?)
+  | (?P<NUM_FLOAT>{_DIGITS}\.{_DIGITS}{_EXPONENT}?|{_DIGITS}{_EXPONENT}|\.{_DIGITS}{_EXPONENT}?)
   | (?P<NUM_UINT>(?:0x[0-9a-fA-F]+|{_DIGITS})[uU])
   | (?P<NUM_INT>0x[0-9a-fA-F]+|{_DIGITS})
   | (?P<ESC_IDENTIFIER>`[A-Za-z0-9_./\x20-]+`)

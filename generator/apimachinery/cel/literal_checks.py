@@ -148,7 +148,8 @@ _SHOWN = (
 _ALLOWED: dict[str, tuple[tuple[str, ...], str]] = {
     "s": (
         _SHOWN,
-        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps",
+        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
+        "durations, and timestamps",
     ),
     "d": (("int", "uint"), "decimal clause can only be used on integers"),
     "f": (("double",), "fixed-point clause can only be used on doubles"),

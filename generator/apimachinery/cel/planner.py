@@ -1,3 +1,4 @@
+# ruff: noqa: D102  (the methods of the one class here are the steps of what its docstring tells)
 """A checked tree to one Python closure, with the cost that Kubernetes would count.
 
 Theory. A node becomes a ``Step``: a function of the frame and a *fixed cost* that the function does not charge
@@ -134,7 +135,7 @@ class Planner:
             if name == node.ident:
                 if slot in self.lazy:
                     return Step(_lazy(slot, self.lazy[slot]), 1, attribute=True)
-                return Step(lambda frame: frame[slot], 1, attribute=True, path=(slot, ()))
+                return Step(_slot(slot), 1, attribute=True, path=(slot, ()))
         resolved = node.name or (self.resolve(node.ident) if self.resolve else None)
         return self.variable(resolved or node.ident.removeprefix("."))
 
@@ -639,6 +640,10 @@ def match_constant(text: Step, pattern: str, overloads: tuple[str, ...]) -> Step
         return search(value)
 
     return Step(test, text.cost)
+
+
+def _slot(slot: int) -> Run:
+    return lambda frame: frame[slot]
 
 
 def _lazy(slot: int, compute: Run) -> Run:

@@ -1,3 +1,4 @@
+# ruff: noqa: D102  (the methods of the one class here are the steps of what its docstring tells)
 """Running a schema's rules on an object.
 
 The walk is kube-apiserver's: the rules of a value first, in their order, then those of its items, map values and
@@ -23,6 +24,12 @@ from .values import ABSENT as NO_VALUE
 from .values import Optional
 
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+MESSAGE_OUT_OF_BUDGET = (
+    "messageExpression evaluation failed due to running out of cost budget, "
+    "no further validation rules will be run"
+)
+TOO_DEAR = "no further validation rules will be run due to call cost exceeds limit for"
+NO_MATCH = "call arguments did not match a supported operator, function or macro signature"
 MAX_MESSAGE = 5 * 1024
 _TRIM = " \t\n\v\f\r\x85\xa0"
 
@@ -225,11 +232,11 @@ class Run:
         error, name = outcome.error, rule.message.strip(_TRIM) or rule.rule.strip(_TRIM)
         add = self.outcome_violations.append
         if isinstance(error, CostLimitError):
-            detail = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {name}"
+            detail = f"'{error}': {TOO_DEAR} rule: {name}"
             add(self.fault(node, rule, field, pieces, detail))
             raise _Spent
         if str(error).startswith("no such overload"):
-            detail = f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: {name}"
+            detail = f"'{error}': {NO_MATCH} for rule: {name}"
         else:
             detail = f"{error} evaluating rule: {name}"
         add(self.fault(node, rule, field, pieces, detail))
@@ -257,10 +264,10 @@ class Run:
             outcome = compiled.message_program.run(variables)
             wrong = ""
             if outcome.cost > self.left:
-                wrong = "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+                wrong = MESSAGE_OUT_OF_BUDGET
             elif isinstance(outcome.error, CostLimitError):
                 quoted = go_quote(rule.message_expression)
-                wrong = f"no further validation rules will be run due to call cost exceeds limit for messageExpression: {quoted}"
+                wrong = f"{TOO_DEAR} messageExpression: {quoted}"
             if wrong:
                 add(RuleViolation("FieldValueInvalid", field, pieces, wrong, node.type, rule.rule))
                 raise _Spent

@@ -163,7 +163,7 @@ class Timestamp:
             local += timedelta(seconds=self.zone)
         except OverflowError:
             raise EvalError("timestamp overflow") from None
-        text = f"{local.year:04d}-{local.month:02d}-{local.day:02d}T{local.hour:02d}:{local.minute:02d}:{local.second:02d}"
+        text = local.isoformat()
         if self.nanos:
             text += f".{self.nanos:09d}".rstrip("0")
         if not self.zone:

@@ -253,13 +253,13 @@ def _check(options: argparse.Namespace) -> int:
     for name in options.files:
         for document in _documents(name):
             for version, schema in _schemas(document, name):
-                for cost in rule_costs(schema, Environment.kubernetes(options.kubernetes)):
-                    rows.append(_Row(name, version, cost.path, cost.rule, cost.type, cost.cost))
-                prefix = (
-                    f"spec.versions[name={version}].schema.openAPIV3Schema" if version else "openAPIV3Schema"
-                )
-                for fault in check_schema(schema, field=prefix, version=options.kubernetes):
-                    faults.append((name, prefix + fault.path, fault.message))
+                costs = rule_costs(schema, Environment.kubernetes(options.kubernetes))
+                rows += [_Row(name, version, c.path, c.rule, c.type, c.cost) for c in costs]
+                prefix = "openAPIV3Schema"
+                if version:
+                    prefix = f"spec.versions[name={version}].schema.{prefix}"
+                found = check_schema(schema, field=prefix, version=options.kubernetes)
+                faults += [(name, prefix + fault.path, fault.message) for fault in found]
     if options.format == "json":
         print(
             json.dumps(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any
 
 from .. import values as v
@@ -51,7 +52,7 @@ _ADD: dict[type, Callable[[Any, Any], Any]] = {
 
 
 def _is_sorted(items: list[Any]) -> bool:
-    return all(v.less_equal(a, b) for a, b in zip(items, items[1:], strict=False))
+    return all(v.less_equal(a, b) for a, b in pairwise(items))
 
 
 def _least(items: list[Any]) -> Any:

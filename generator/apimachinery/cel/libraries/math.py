@@ -50,6 +50,10 @@ def _sign(value: Any) -> Any:
     return type(value)(sign)
 
 
+def _root(value: float) -> float:
+    return math.sqrt(value) if value >= 0 else math.nan
+
+
 def _abs(value: int) -> int:
     if value == v.INT_MIN:
         raise EvalError("integer overflow")
@@ -106,8 +110,7 @@ def math_library() -> Library:
             f"({kind}) {kind}",
             _abs if kind == "int" else abs if kind == "double" else lambda x: x,
         )
-        root: Callable[[Any], float] = lambda x: math.sqrt(x) if x >= 0 else math.nan
-        lib.overload("math.sqrt", f"math_sqrt_{kind}", f"({kind}) double", root)
+        lib.overload("math.sqrt", f"math_sqrt_{kind}", f"({kind}) double", _root)
     for kind, wrap in (("int", _signed), ("uint", _uint)):
         lib.overload(
             "math.bitAnd", f"math_bitAnd_{kind}_{kind}", f"({kind}, {kind}) {kind}", _bits("and", wrap)

@@ -15,20 +15,10 @@ from .string_format import format_like_kubernetes, format_string
 MAX_RESULT = 64 * 1024 * 1024
 """No call may build a longer string: no cost is counted before the result of ``replace`` or ``join`` is there."""
 
-_SPACE = " \t\n\v\f\r\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACE = " \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
-_QUOTED = {
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-    "\\": "\\\\",
-    '"': '\\"',
-}
+_QUOTED = dict(zip('\a\b\f\n\r\t\v\\"', ("\\" + c for c in 'abfnrtv\\"'), strict=True))
 
 
 def _char_at(text: str, place: int) -> str:
