@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generate verify test golden lint type bench wheel clean
+.PHONY: help setup generate verify test golden lint type bench soak-cel wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -43,6 +43,9 @@ type: $(SETUP) ## mypy --strict, on hand-written and generated code
 
 bench: $(SETUP) ## measure; prints ratios, asserts nothing
 	$(RUN) tests/bench/run.py $(BENCH)
+
+soak-cel: $(SETUP) ## 20,000 random CEL expressions against Google's implementation
+	$(RUN) -m tests.bench.cel_soak
 
 wheel: $(SETUP) ## the wheel, in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
