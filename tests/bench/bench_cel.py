@@ -1,8 +1,8 @@
-"""Rows of CEL for the common table: evaluations and compilations against the other packages; see ``cel.py``."""
+"""Rows of CEL for the common table: evaluations and compilations against the other packages; see ``cel_packages.py``."""
 
 from __future__ import annotations
 
-from tests.bench.cel import CASES, PACKAGES, rate
+from tests.bench.cel_packages import CASES, PACKAGES, rate
 from tests.bench.measuring import Row
 
 EVALUATION_TARGET = 1.5

@@ -1,6 +1,6 @@
 """CEL here and in the other Python packages, in one run: compile and evaluate three expressions.
 
-    python -m tests.bench.cel
+    python -m tests.bench.cel_packages
 
 Prints medians of compilations and evaluations a second, and each package's ratio to the fastest. Packages that
 are not installed, or cannot run an expression, are left out of its table. The third case needs ../shared.
