@@ -451,6 +451,7 @@ ANY_JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(ANY_JSON, ANY_JSON)
 def test_lossless_makes_any_pair_of_functions_lossless(there: Any, back: Any) -> None:
     """Whatever two functions do to ``spec``, going there and back restores it."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rules.built_in import ROOT
@@ -117,6 +117,7 @@ ANY = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(MODULES)), st.sampled_from(["Queue", "Subscription", "FeatureFlag"]), ANY)
 def test_no_shape_of_an_object_makes_rules_fail(api_version: str, kind: str, spec: Any) -> None:
     """What clients send comes before any schema check: rules find nothing in what they do not expect."""

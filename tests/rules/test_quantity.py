@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apimachinery.meta.quantity import canonical, parse_quantity
@@ -38,6 +38,7 @@ def test_refused(text: str) -> None:
         parse_quantity(text)
 
 
+@settings(deadline=None)
 @given(st.integers(-(10**12), 10**12), st.sampled_from(["", "n", "u", "m", "k", "M", "Ki", "Mi", "Gi", "e2"]))
 def test_canonical_keeps_the_value_and_is_its_own_canonical_form(number: int, suffix: str) -> None:
     text = f"{number}{suffix}"

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apimachinery.typed_form import compile_typed_form
@@ -100,6 +100,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["spec", "status", "at", "limits", "exactly"]), JSON))
 def test_twice_is_once_and_nothing_fails(obj: dict[str, Any]) -> None:
     to_typed_form = compile_typed_form("Thing", DEFINITIONS, ZERO)
