@@ -1,0 +1,288 @@
+"""What the client does when a server is busy, slow, gone, or asks for proof: on real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.client.wires import Answer, ScriptedServer, answer
+
+from apimachinery.client.async_connection import AsyncClient
+from apimachinery.client.async_resource import AsyncDynamicResource
+from apimachinery.client.config import Config
+from apimachinery.client.connection import Client
+from apimachinery.client.errors import ConfigError, TooManyRequests, TransportError, Unauthorized
+from apimachinery.client.resource import DynamicResource
+from apimachinery.client.retry import RetryPolicy
+from apimachinery.meta.resources import Resource
+from kubewright.testing import ApiServer
+
+MAPS = Resource(
+    group="",
+    version="v1",
+    kind="ConfigMap",
+    plural="configmaps",
+    singular="configmap",
+    namespaced=True,
+    verbs=(),
+)
+QUICK = RetryPolicy(first_wait=0.001, longest_wait=0.002)
+OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+BODY = json.dumps(OBJECT).encode()
+BUSY = answer(429, b'{"kind":"Status","code":429,"reason":"TooManyRequests"}', Retry_After="1")
+
+
+def run(mode: str, config: Config, call: str, *arguments: Any, timeout: float = 5.0) -> Any:
+    """One call of one client, sync or async."""
+
+    async def awaited() -> Any:
+        async with AsyncClient(config, timeout=timeout, retry=QUICK) as client:
+            return await getattr(AsyncDynamicResource(client, MAPS), call)(*arguments)
+
+    if mode == "async":
+        return asyncio.run(awaited())
+    with Client(config, timeout=timeout, retry=QUICK) as client:
+        return getattr(DynamicResource(client, MAPS), call)(*arguments)
+
+
+def config_of(server: ScriptedServer) -> Config:
+    return Config(server=f"http://127.0.0.1:{server.port}")
+
+
+both = pytest.mark.parametrize("mode", ["sync", "async"])
+
+
+@both
+@pytest.mark.parametrize(("call", "argument"), [("get", "a"), ("create", OBJECT), ("delete", "a")])
+def test_a_busy_server_is_asked_again_when_it_said(mode: str, call: str, argument: Any) -> None:
+    with ScriptedServer([BUSY, answer(200, BODY)]) as server:
+        assert run(mode, config_of(server), call, argument) == OBJECT
+    assert len(server.requests) == 2
+    assert server.times[1] - server.times[0] >= 1.0
+
+
+@both
+def test_patience_ends(mode: str) -> None:
+    busy = answer(429, b"slow down", Retry_After="0")
+    with ScriptedServer([busy] * 9) as server, pytest.raises(TooManyRequests, match="slow down"):
+        run(mode, config_of(server), "get", "a")
+    assert len(server.requests) == QUICK.attempts
+
+
+@both
+@pytest.mark.parametrize("fault", [answer(503, b""), answer(502, b""), answer(504, b""), None])
+def test_reads_are_repeated_after_what_may_have_been_done_and_writes_are_not(
+    mode: str, fault: Answer
+) -> None:
+    with ScriptedServer([fault, answer(200, BODY)]) as server:
+        assert run(mode, config_of(server), "get", "a") == OBJECT
+    with ScriptedServer([fault, answer(200, BODY)]) as server:
+        with pytest.raises(Exception) as refused:
+            run(mode, config_of(server), "create", OBJECT)
+        assert getattr(refused.value, "code", 0) >= 500 or isinstance(refused.value, TransportError)
+    assert len(server.requests) == 1
+
+
+@both
+def test_a_server_that_is_not_there_is_not_a_request_sent(mode: str) -> None:
+    with ScriptedServer([]) as server:
+        config = config_of(server)
+    with pytest.raises(TransportError) as refused:
+        run(mode, config, "create", OBJECT)
+    assert not refused.value.sent
+
+
+@both
+def test_a_silent_server_times_out(mode: str) -> None:
+    with ScriptedServer([5.0]) as server:
+        began = time.monotonic()
+        with pytest.raises(
+            TransportError, match=r"GET /api/v1/namespaces/default/configmaps/a: no answer"
+        ) as late:
+            run(mode, config_of(server), "get", "a", timeout=0.2)
+        assert time.monotonic() - began < 2
+    assert late.value.timed_out
+
+
+@both
+def test_a_server_that_drips_times_out_too(mode: str) -> None:
+    class Dripping(ScriptedServer):
+        def _serve(self, connection: Any) -> None:
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+                try:
+                    while True:
+                        connection.sendall(b"1\r\n \r\n")
+                        time.sleep(0.02)
+                except OSError:
+                    return
+
+    with Dripping([]) as server, pytest.raises(TransportError) as late:
+        run(mode, config_of(server), "get", "a", timeout=0.3)
+    assert late.value.timed_out
+
+
+@both
+@pytest.mark.parametrize(
+    "cut",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{}",
+    ],
+)
+def test_half_an_answer_is_no_answer(mode: str, cut: bytes) -> None:
+    class Cutting(ScriptedServer):
+        def _serve(self, connection: Any) -> None:
+            with connection:
+                connection.recv(65536)
+                connection.sendall(cut)
+
+    with Cutting([]) as server, pytest.raises(TransportError) as half:
+        run(mode, config_of(server), "create", OBJECT)
+    assert half.value.sent
+
+
+def test_cancelling_a_task_ends_its_request() -> None:
+    async def story(server: ScriptedServer) -> None:
+        async with AsyncClient(config_of(server), retry=QUICK) as client:
+            task = asyncio.create_task(AsyncDynamicResource(client, MAPS).get("a"))
+            while not server.requests:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await asyncio.to_thread(server.broken.wait, 5)
+
+    with ScriptedServer([20.0]) as server:
+        asyncio.run(story(server))
+
+
+def test_closing_a_watch_from_another_thread_ends_it(server: ApiServer, config: Config) -> None:
+    with Client(config) as client:
+        watch = DynamicResource(client, MAPS).watch(bookmarks=False)
+        threading.Timer(0.2, watch.close).start()
+        assert list(watch) == []
+
+
+def test_a_silent_watch_is_broken_when_it_may_not_be_silent(config: Config) -> None:
+    with Client(config) as client, pytest.raises(TransportError) as late:
+        list(DynamicResource(client, MAPS).watch(silence=0.2, bookmarks=False))
+    assert late.value.timed_out
+
+
+# ------------------------------------------------------------------ proof of who asks
+
+
+@pytest.fixture(scope="module")
+def tls_server() -> Any:
+    with ApiServer(tls=True) as running:
+        yield running
+
+
+@both
+def test_tls_with_a_token(mode: str, tls_server: ApiServer) -> None:
+    config = Config.load(tls_server.kubeconfig)
+    assert config.is_tls
+    assert run(mode, config, "create", {"metadata": {"generateName": "a-"}})["metadata"]["uid"]
+    with pytest.raises(Unauthorized):
+        run(mode, replace(config, token="wrong"), "get", "a")
+
+
+@both
+def test_a_server_of_another_authority_or_name_is_not_trusted(mode: str, tls_server: ApiServer) -> None:
+    config = Config.load(tls_server.kubeconfig)
+    for bad in (
+        replace(config, certificate_authority=b""),
+        replace(config, tls_server_name="other.example"),
+    ):
+        with pytest.raises(TransportError, match="certificate") as refused:
+            run(mode, bad, "get", "a")
+        assert not refused.value.sent
+    blind = replace(config, certificate_authority=b"", insecure_skip_tls_verify=True)
+    assert run(mode, blind, "create", {"metadata": {"generateName": "a-"}})["metadata"]["uid"]
+
+
+@both
+def test_a_client_certificate_is_shown(mode: str, tmp_path: Path) -> None:
+    from apimachinery.server.tls import ensure_certificate
+
+    (tmp_path / "server").mkdir()
+    (tmp_path / "client").mkdir()
+    server_pair = ensure_certificate(tmp_path / "server", "127.0.0.1")
+    certificate, key = ensure_certificate(tmp_path / "client", "127.0.0.1")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*server_pair)
+    tls.load_verify_locations(certificate)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text("")
+    with ScriptedServer([answer(200, BODY)], tls=tls) as server:
+        document = {
+            "kind": "Config",
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "clusters": [
+                {
+                    "name": "k",
+                    "cluster": {
+                        "server": f"https://127.0.0.1:{server.port}",
+                        "certificate-authority": str(server_pair[0].relative_to(tmp_path)),
+                    },
+                }
+            ],
+            "users": [
+                {
+                    "name": "u",
+                    "user": {"client-certificate": "client/" + certificate.name, "client-key": str(key)},
+                }
+            ],
+        }
+        kubeconfig.write_text(json.dumps(document))
+        assert run(mode, Config.load(kubeconfig), "get", "a") == OBJECT
+        assert server.peers[0]
+
+
+@both
+def test_an_exec_plugin_of_a_kubeconfig_is_asked_again_after_a_401(
+    mode: str, tls_server: ApiServer, tmp_path: Path
+) -> None:
+    """Its first token is refused; the second is the right one."""
+    document = json.loads(tls_server.kubeconfig.read_text())
+    user = document["users"][0]["user"]
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text(
+        "import json, os, pathlib, sys\n"
+        "count = pathlib.Path(__file__).with_suffix('.count')\n"
+        "asked = int(count.read_text()) if count.exists() else 0\n"
+        "count.write_text(str(asked + 1))\n"
+        "info = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\n"
+        "print(json.dumps({'kind': 'ExecCredential', 'apiVersion': info['apiVersion'],\n"
+        "  'status': {'token': sys.argv[1] if asked else 'stale'}}))\n"
+    )
+    document["users"][0]["user"] = {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": sys.executable,
+            "args": [str(plugin), user["token"]],
+            "interactiveMode": "Never",
+        }
+    }
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(json.dumps(document))
+    assert run(mode, Config.load(kubeconfig), "create", {"metadata": {"generateName": "a-"}})
+    assert plugin.with_suffix(".count").read_text() == "2"
+
+
+def test_a_certificate_without_its_key_is_refused_in_words(tls_server: ApiServer, tmp_path: Path) -> None:
+    config = replace(Config.load(tls_server.kubeconfig), certificate=b"x", key=b"y")
+    with pytest.raises(ConfigError, match="client-certificate and client-key do not fit"):
+        run("sync", config, "get", "a")
