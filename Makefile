@@ -8,10 +8,10 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generate verify test golden lint type bench soak-cel wheel clean
+.PHONY: help setup generate verify test test-kill golden lint type bench bench-server soak-cel wheel clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: $(SETUP) ## an environment with all tools in .venv
 
@@ -46,6 +46,14 @@ bench: $(SETUP) ## measure; prints ratios, asserts nothing
 
 soak-cel: $(SETUP) ## 20,000 random CEL expressions against Google's implementation
 	$(RUN) -m tests.bench.cel_soak
+
+bench-server: $(SETUP) ## the server under load, plain and over TLS; needs wrk
+	$(RUN) tests/bench/server_load.py $(BENCH)
+	$(RUN) tests/bench/server_load.py --tls $(BENCH)
+	$(RUN) tests/bench/handler_costs.py
+
+test-kill: $(SETUP) ## the storage killed 20 times under load; nothing acknowledged may be lost
+	KUBEWRIGHT_KILLS=20 $(RUN) -m pytest -q tests/storage/test_sqlite.py -k kill_9
 
 wheel: $(SETUP) ## the wheel, in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
