@@ -134,6 +134,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): replace(
         BUILTIN,
         default=default_crd,
+        validates_metadata=True,
         prepare_create=prepare_crd_for_create,
         prepare_update=prepare_crd_for_update,
         terminate=_terminate_definition,

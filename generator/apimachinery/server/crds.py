@@ -22,14 +22,14 @@ from apimachinery.merge.typed import MergeType
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.resources import PrinterColumn, Resource, Subresource
 from apimachinery.meta.strategies import Strategy
-from apimachinery.schema import compile_custom
+from apimachinery.schema import CustomSchema, compile_custom
 from apimachinery.server.builtin_hooks import CLEANUP
 from apimachinery.server.catalog import Catalog, version_order
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.discovery import CUSTOM_VERBS
 from apimachinery.server.hooks import CUSTOM, Json
 from apimachinery.server.options import DeleteOptions, WriteOptions
-from apimachinery.server.served import Compiled, Served
+from apimachinery.server.served import Change, Compiled, Served
 from apimachinery.server.watch import Watches
 from apimachinery.server.writes import Place, Writer, now
 from apimachinery.storage.interface import Event, KeyNotFound, Record, RevisionConflict
@@ -118,8 +118,11 @@ class Definitions:
             _set_condition(conditions, wanted)
         if status.get("acceptedNames") == accepted.names and status.get("conditions") == conditions:
             return False
+        renamed = status.get("acceptedNames") != accepted.names
         crd["status"] = {**status, "conditions": conditions, "acceptedNames": accepted.names}
         await self._write(record, crd, "status")
+        if renamed:
+            self._recheck_conflicts(crd["metadata"]["name"])
         return True
 
     async def _write(self, record: Record, crd: Json, subresource: str) -> None:
@@ -132,7 +135,8 @@ class Definitions:
         """Names that a definition gave up may be what another one waits for."""
         group = gone.partition(".")[2]
         for record in self._objects.snapshot(DEFINITIONS).records:
-            if record.key.partition(".")[2] == group:
+            name = record.key.removeprefix(DEFINITIONS)
+            if name != gone and name.partition(".")[2] == group:
                 self._changed.put_nowait(record.key)
 
     def _offer(self, name: str, crd: Json) -> None:
@@ -208,6 +212,7 @@ class _Versions:
         self._group = group
         self._schemas = types
         self._types: dict[str, MergeType] = {}
+        self._compiled: dict[str, CustomSchema] = {}
 
     def type_of(self, api_version: str) -> MergeType:
         """The merge type at a version."""
@@ -217,6 +222,28 @@ class _Versions:
         if found is None:
             found = self._types[api_version] = custom_resource(self._schemas[api_version])
         return found
+
+    def into(self, api_version: str) -> Change:
+        """The change to a version: as it was read at its own version (pruned, defaulted), then without what the
+        new one does not know."""
+
+        def change(obj: Json) -> Json:
+            source = obj.get("apiVersion", "")
+            if source != api_version:
+                if (schema := self._schema(source)) is not None:
+                    schema.prune(obj)
+                    schema.default(obj)
+                obj["apiVersion"] = api_version
+            if (schema := self._schema(api_version)) is not None:
+                schema.prune(obj)
+            return obj
+
+        return change
+
+    def _schema(self, api_version: str) -> CustomSchema | None:
+        if api_version not in self._compiled and api_version in self._schemas:
+            self._compiled[api_version] = compile_custom(self._schemas[api_version] or {})
+        return self._compiled.get(api_version)
 
     def convert(self, value: Json, api_version: str) -> Json:
         """The object at a version."""
@@ -249,8 +276,8 @@ def served_versions(crd: Json, revision: int, terminating: bool) -> list[Served]
                 hooks=CUSTOM,
                 compile=_compiler(schemas[api_version] or {}, shared, resource, list(schemas)),
                 storage_version=stored_at,
-                to_storage=_renamed(stored_at) if api_version != stored_at else None,
-                from_storage=_renamed(api_version),
+                to_storage=shared.into(stored_at) if api_version != stored_at else None,
+                from_storage=shared.into(api_version),
                 fresh_since=revision,
                 warnings=_warnings(crd, version),
                 terminating=terminating,
@@ -258,14 +285,6 @@ def served_versions(crd: Json, revision: int, terminating: bool) -> list[Served]
             )
         )
     return found
-
-
-def _renamed(api_version: str) -> Any:
-    def rename(obj: Json) -> Json:
-        obj["apiVersion"] = api_version
-        return obj
-
-    return rename
 
 
 def _warnings(crd: Json, version: Json) -> tuple[str, ...]:

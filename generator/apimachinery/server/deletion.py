@@ -93,7 +93,7 @@ class Deleter:
             metadata.pop("finalizers", None)
         if hooks.terminate is not None and (first or metadata.get("finalizers") or held_by_spec(obj)):
             if first:
-                self._mark(obj, None)
+                self._mark(obj, None, first=False)
                 hooks.terminate(obj, now())
             if metadata.get("finalizers") or held_by_spec(obj):
                 return Deleted(await self._keep(place, record, obj, before), uid, True)

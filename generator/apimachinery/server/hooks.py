@@ -28,7 +28,8 @@ class Hooks:
     status update takes from the stored object although it is metadata. ``default`` stands in for generated
     defaults. ``terminate``: a first phase of deletion of the kind's own: it marks the object (and gets the time),
     which then stays until its content is gone.
-    ``answers_deleted``: DELETE answers the object instead of a Status.
+    ``answers_deleted``: DELETE answers the object instead of a Status. ``validates_metadata``: ``validate`` looks at
+    metadata itself on create.
     """
 
     name_rule: NameRule | None = None
@@ -39,6 +40,7 @@ class Hooks:
     status_keeps: tuple[str, ...] = ()
     terminate: Callable[[Json, str], None] | None = None
     answers_deleted: bool = False
+    validates_metadata: bool = False
     default: Callable[[Json], None] | None = None
     prepare_create: Callable[[Json], None] | None = None
     prepare_update: Callable[[Json, Json], None] | None = None

@@ -22,6 +22,7 @@ from apimachinery.server.http import Request
 from apimachinery.server.options import read_write_options
 from apimachinery.server.served import Served
 from apimachinery.server.writes import Place, Writer, Written, match_name, match_namespace, metadata_of, now
+from apimachinery.strict_fields import duplicate_fields, field_texts
 from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, type_name
 
@@ -77,6 +78,7 @@ Change = Callable[[Json], tuple[Any, Callable[[Any], str]]]
 def _reader(media_type: str, body: bytes, place: Place) -> Change:
     try:
         value = json.decode(body)
+        place.duplicates = duplicate_fields(body, value) if media_type != STRATEGIC_PATCH else []
     except DecodeFault as fault:
         prefix = "" if media_type == STRATEGIC_PATCH else "error decoding patch: "
         raise bad_request(f"{prefix}{fault}") from None
@@ -112,7 +114,9 @@ def _patched(place: Place, old: Json, change: Change) -> Json:
     schema = served.compiled.schema
     if fault := schema.decode_fault(new):
         raise _fault(show(new), _restored(fault) if show is not _encoded else fault)
-    if unknown := unknown_faults(new, served, place.options.validation, (), place.warnings):
+    if unknown := unknown_faults(
+        new, served, place.options.validation, field_texts(place.duplicates, ()), place.warnings
+    ):
         raise _fault(show(new), f"strict decoding error: {', '.join(unknown)}")
     finish_form(new, served)
     match_name(new, place.name)

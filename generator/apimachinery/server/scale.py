@@ -9,7 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.merge import json_patch, merge_patch
+from apimachinery.merge.apply import FieldOwnership
 from apimachinery.merge.errors import MergeError
+from apimachinery.merge.field_set import from_paths
+from apimachinery.merge.from_openapi import custom_resource
 from apimachinery.merge.scale import to_parent, to_scale
 from apimachinery.meta.errors import bad_request, internal, not_found, unsupported_media_type
 from apimachinery.meta.field_errors import invalid, invalid_value
@@ -22,11 +25,21 @@ from apimachinery.server.options import read_write_options
 from apimachinery.server.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, translated
 from apimachinery.server.routes import Route
 from apimachinery.server.served import Served
-from apimachinery.server.writes import Place, Writer, match_name, metadata_of
-from apimachinery.wire import json
+from apimachinery.server.writes import Place, Writer, match_name, metadata_of, now
+from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, decode
 
 SCALE_VERSION = "autoscaling/v1"
+_COUNT = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
+_STATE = {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}
+_OWNERSHIP = FieldOwnership(
+    api_version=SCALE_VERSION,
+    kind="Scale",
+    type=custom_resource({"type": "object", "properties": {"spec": _COUNT, "status": _STATE}}),
+    subresource="scale",
+    ignored={SCALE_VERSION: from_paths([("f:status",)])},
+    empty={"spec": {}, "status": {}},
+)
 _SPEC_PATH = ".spec.replicas"
 _STATUS_PATH = ".status.replicas"
 
@@ -55,17 +68,30 @@ class Scales:
         place = Place(served, route.namespace, route.name, options, "scale", list(served.warnings))
         change = _patch(request, media_type) if verb == "patch" else _replacement(request, served, is_kind)
 
+        paths = dict.fromkeys(served.every_version(), _paths(served)[0].strip(".").split("."))
+        applies = media_type == APPLY_PATCH and verb == "patch"
+
         def transform(obj: Json) -> Json:
-            scale = scale_of(served, obj, demands=False)
-            new = change(scale)
+            metadata = metadata_of(obj)
+            live = scale_of(served, obj, demands=False)
+            live["metadata"]["managedFields"] = to_scale(metadata.get("managedFields") or [], paths)
+            if applies:
+                new = _OWNERSHIP.apply(
+                    live, change(live), options.manager, force=bool(options.force), now=now()
+                )
+            else:
+                new = _OWNERSHIP.update(live, change(live), options.manager, now=now())
             match_name(new, route.name)
+            entries = new["metadata"].get("managedFields") or []
             _put(served, obj, new)
+            owners = to_parent(metadata.get("managedFields") or [], entries, served.api_version, paths)
+            metadata["managedFields"] = owners
             if version := metadata_of(new).get("resourceVersion"):
-                metadata_of(obj)["resourceVersion"] = version
+                metadata["resourceVersion"] = version
             return obj
 
         try:
-            written = await self._writer.update(place, transform)
+            written = await self._writer.update(place, transform, owned=True)
         except MergeError as error:
             raise translated(error) from None
         return scale_of(served, decode(served.shown(written.record))), place.warnings
@@ -74,7 +100,7 @@ class Scales:
         """A Scale as a Table."""
         metadata = scale["metadata"]
         columns = [
-            {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0},
+            {"name": "Name", "type": "string", "format": "", "description": "", "priority": 0},
             {"name": "Desired", "type": "integer", "format": "", "description": "", "priority": 0},
             {"name": "Available", "type": "integer", "format": "", "description": "", "priority": 0},
             {"name": "Age", "type": "string", "format": "", "description": "", "priority": 0},
@@ -205,12 +231,11 @@ def _patch(request: Request, media_type: str) -> Any:
     if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH):
         raise unsupported_media_type("415: Unsupported Media Type", has_details=True)
     try:
-        value = json.decode(request.body)
+        value = yaml.decode(request.body) if media_type == APPLY_PATCH else json.decode(request.body)
     except DecodeFault as fault:
         raise bad_request(f"error decoding patch: {fault}") from None
     if media_type == JSON_PATCH:
         return lambda scale: json_patch.apply(scale, value)
+    if media_type == APPLY_PATCH:
+        return lambda scale: value
     return lambda scale: merge_patch.apply(scale, value)
-
-
-__all__ = ["Scales", "scale_of", "to_parent", "to_scale"]

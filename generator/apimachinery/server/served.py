@@ -143,6 +143,10 @@ class Served:
             )
         return found
 
+    def every_version(self) -> set[str]:
+        """The apiVersions under which managedFields of the kind may stand."""
+        return {self.api_version, self.storage_version}
+
     def _empty(self) -> Json:
         """What an object of the kind has that nobody set."""
         empty: Json = {"metadata": {}}

@@ -145,6 +145,8 @@ def _go_text(value: Any) -> str | None:
 def _date(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
+    if not value:
+        return "<unknown>"
     try:
         timegm(time.strptime(value[:19], "%Y-%m-%dT%H:%M:%S"))
     except ValueError:

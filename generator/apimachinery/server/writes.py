@@ -71,6 +71,7 @@ class Place:
     subresource: str = ""
     warnings: list[str] = field(default_factory=list)
     user: User | None = None
+    duplicates: list[str] = field(default_factory=list)
 
     @property
     def key(self) -> str:
@@ -144,9 +145,11 @@ class Writer:
                 prepare(obj)
         if served.typed and served.compiled.to_form is not None:
             served.compiled.to_form(obj)
-        faults = validate_object_meta(
-            metadata, namespaced=served.namespaced, name_rule=hooks.name_rule, builtin=served.typed
-        )
+        faults: list[FieldError] = []
+        if not hooks.validates_metadata:
+            faults = validate_object_meta(
+                metadata, namespaced=served.namespaced, name_rule=hooks.name_rule, builtin=served.typed
+            )
         self._check(place, obj, None, faults, "" if generates else metadata.get("name") or "")
         if metadata.pop("resourceVersion", None) not in (None, "", "0"):
             raise plain_failure("resourceVersion should not be set on objects to be created")
@@ -271,13 +274,14 @@ class Writer:
         metadata = new["metadata"]
         self._keep_fixed(metadata, old["metadata"])
         faults = validate_object_meta_update(metadata, old["metadata"])
+        # The kind's own validation looks at metadata again, that of built-in kinds as on create too, each from
+        # two places: so what may not change is told twice, and what may not be written four times.
+        faults = [*faults, *faults]
         if served.typed:
-            # The kind's own validation looks at metadata again, as on update and as on create, so faults are
-            # told twice and those of what is written a third time.
             created = validate_object_meta(
                 metadata, namespaced=served.namespaced, name_rule=served.hooks.name_rule, builtin=True
             )
-            faults = [*faults, *faults, *created]
+            faults += [*created, *created]
         if served.typed and served.compiled.to_form is not None:
             served.compiled.to_form(new)
         self._check(place, new, old, faults, place.name)
