@@ -79,6 +79,7 @@ def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
         facts=reading.read_facts(package.facts, diagnostics),
     )
     check(api, diagnostics)
+    check_rules(api, diagnostics)
     judge(found.openapi, diagnostics, jobs)
     return api
 

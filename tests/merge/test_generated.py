@@ -79,6 +79,18 @@ def test_list_keys_have_the_defaults_of_defaulting_and_of_typed_structs() -> Non
     ) == {"f:ports": {'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}}}
 
 
+def test_a_key_that_is_left_out_when_empty_stands_for_the_empty_one() -> None:
+    pod = package_types("kubernetes_api").named("io.k8s.api.core.v1.PodSpec")
+    assert pod.owned({"imagePullSecrets": [{}]}) == {"f:imagePullSecrets": {'k:{"name":""}': {}}}
+
+
+@pytest.mark.parametrize("data", [{"a": {"b": 1}}, [1, {"a": 2}], "text", 7, True])
+def test_an_embedded_value_is_of_any_form_and_owned_as_a_whole(data: Any) -> None:
+    revision = package_types("kubernetes_api").named("io.k8s.api.apps.v1.ControllerRevision")
+    assert revision.owned({"data": data}) == {"f:data": {}}
+    assert revision.merge({"data": {"c": 3}}, {"data": data}) == {"data": data}
+
+
 def test_a_reference_to_nothing_is_an_error_that_names_it() -> None:
     types = MergeTypes({"A": Struct({"b": Ref("B")}), "C": Ref("C"), "D": STRING})
     with pytest.raises(SchemaError, match="no type 'B' in the merge schema"):

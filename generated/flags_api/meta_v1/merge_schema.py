@@ -10,6 +10,7 @@ from apimachinery.merge.schema import (
     NUMBER,
     SET,
     STRING,
+    UNTYPED,
     Field,
     ListOf,
     MapOf,
@@ -92,6 +93,6 @@ TYPES: dict[str, Type] = {
         },
     ),
     "io.k8s.apimachinery.pkg.apis.meta.v1.Time": ANY,
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": ANY,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": UNTYPED,
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ANY,
 }

@@ -623,7 +623,7 @@ TYPES: dict[str, Type] = {
     "io.k8s.api.core.v1.LoadBalancerStatus": Struct(
         {"ingress": ListOf(Ref("io.k8s.api.core.v1.LoadBalancerIngress"))},
     ),
-    "io.k8s.api.core.v1.LocalObjectReference": Struct({"name": STRING}, atomic=True),
+    "io.k8s.api.core.v1.LocalObjectReference": Struct({"name": Field(STRING, default="")}, atomic=True),
     "io.k8s.api.core.v1.LocalVolumeSource": Struct({"fsType": STRING, "path": STRING}),
     "io.k8s.api.core.v1.ModifyVolumeStatus": Struct(
         {"status": STRING, "targetVolumeAttributesClassName": STRING},

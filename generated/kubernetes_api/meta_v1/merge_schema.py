@@ -10,6 +10,7 @@ from apimachinery.merge.schema import (
     NUMBER,
     SET,
     STRING,
+    UNTYPED,
     Field,
     ListOf,
     MapOf,
@@ -201,7 +202,7 @@ TYPES: dict[str, Type] = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent": Struct(
         {"object": Ref("io.k8s.apimachinery.pkg.runtime.RawExtension"), "type": STRING},
     ),
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": ANY,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": UNTYPED,
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ANY,
     "io.k8s.apimachinery.pkg.version.Info": Struct(
         {

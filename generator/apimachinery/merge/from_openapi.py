@@ -38,12 +38,11 @@ from apimachinery.merge.schema import (
 from apimachinery.merge.typed import MergeType
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-_ANY_SCALAR: Final = frozenset(
-    (
-        "io.k8s.apimachinery.pkg.api.resource.Quantity",
-        "io.k8s.apimachinery.pkg.runtime.RawExtension",
-    )
-)
+_NAMED: Final[Mapping[str, Type]] = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": ANY,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": UNTYPED,
+}
+"""Definitions whose schema does not say what they are."""
 _META_PREFIX: Final = OBJECT_META.removesuffix("ObjectMeta")
 
 METADATA_TYPES: Final[Mapping[str, Type]] = {
@@ -134,7 +133,7 @@ class _Reader:
         self.preserve_unknown = preserve_unknown
 
     def top(self, name: str, schema: Mapping[str, Any]) -> Type:
-        return ANY if name in _ANY_SCALAR else self.type(schema, self.preserve_unknown)
+        return _NAMED.get(name) or self.type(schema, self.preserve_unknown)
 
     def type(self, schema: Any, preserve: bool) -> Type:
         """The type of a schema; ``preserve`` says that something above preserves unknown fields."""

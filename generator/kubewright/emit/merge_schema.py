@@ -3,7 +3,7 @@
 The table is what ``apimachinery.merge.schema`` describes; a reviewer can hold it against the markers of the spec.
 The rules are those of kube-apiserver's type converter (``apimachinery.merge.from_openapi`` has them in words).
 Beyond the markers one thing is said here: the default of a list key that an item may omit. It is what defaulting
-sets there without condition, else the zero a typed struct always writes, else the schema's own default.
+sets there without condition, else the zero of the typed struct, else the schema's own default.
 """
 
 from __future__ import annotations
@@ -83,7 +83,10 @@ class MergeSchema:
 def key_defaults(api: Api) -> dict[str, dict[str, Any]]:
     """Definition → field → default, for the scalar fields by which lists of the definition are keyed."""
     definitions = {definition.name: definition for definition in api.definitions}
-    zero = {entry.definition: dict(entry.written) for entry in api.fact("zero_values") or ()}
+    zero = {
+        entry.definition: {**dict(entry.keyed), **dict(entry.written)}
+        for entry in api.fact("zero_values") or ()
+    }
     declared: dict[tuple[str, str, str], dict[str, Any]] = {}
     for rules in api.fact("defaults") or ():
         for rule in rules.rules:
@@ -154,7 +157,7 @@ class _Writer:
 
     def definition(self, definition: Definition) -> Any:
         if definition.name == RAW_EXTENSION:
-            return Raw("ANY")
+            return Raw("UNTYPED")
         value = definition.value
         if isinstance(value.type, Struct):
             fields = {f.wire_name: self._field(f, False, self.defaults) for f in value.type.fields}

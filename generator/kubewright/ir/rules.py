@@ -89,11 +89,13 @@ class StrategyRules:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZeroValues:
     """How a typed struct of a built-in kind is written: ``written`` fields are there always, with this value
-    where nothing else was said; ``kept`` scalars are written although they are zero."""
+    where nothing else was said; ``kept`` scalars are written although they are zero. ``keyed`` fields are left
+    out when zero, yet a list keyed by one takes this value for an item that says nothing."""
 
     definition: str
     written: tuple[tuple[str, Json], ...]
     kept: tuple[str, ...]
+    keyed: tuple[tuple[str, Json], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from kubewright.diagnostics import Diagnostics
@@ -51,16 +52,25 @@ def read_kubernetes(document: Document, catalog: Path, release: str, diagnostics
 
 def read_library(diagnostics: Diagnostics) -> Fragment | None:
     """What sources may refer to without bringing it: apimachinery's types of the newest release."""
+    fragment, found = _library()
+    for item in found:
+        diagnostics.add(item)
+    return fragment
+
+
+@cache
+def _library() -> tuple[Fragment | None, Diagnostics]:
+    diagnostics = Diagnostics()
     document = load_kubernetes(kubernetes_validate.NEWEST, diagnostics)
     if document is None:
-        return None
+        return None, diagnostics
+    members = {
+        name: schema for name, schema in document.value["$defs"].items() if name.startswith(APIMACHINERY)
+    }
+    document = replace(document, value={"$defs": members})
     fragment = kubernetes_validate.KubernetesValidate().read(document, diagnostics)
-    members = tuple(
-        replace(d, kinds=()) if len(d.kinds) > 1 else d
-        for d in fragment.definitions
-        if d.name.startswith(APIMACHINERY)
-    )
-    return Fragment(origin=fragment.origin, definitions=members)
+    definitions = tuple(replace(d, kinds=()) if len(d.kinds) > 1 else d for d in fragment.definitions)
+    return Fragment(origin=fragment.origin, definitions=definitions), diagnostics
 
 
 def read_facts(folder: Path | None, diagnostics: Diagnostics) -> tuple[tuple[str, Json], ...]:

@@ -222,12 +222,16 @@ def read_zero_values(document: Document, diagnostics: Diagnostics) -> tuple[Zero
     for definition, entry in reader.mapping(document.value, "").items():
         pointer = f"/{escape_pointer(definition)}"
         fields = reader.mapping(entry, pointer)
-        reader.only(fields, {"written", "kept"}, pointer)
+        reader.only(fields, {"written", "kept", "keyed"}, pointer)
         written = reader.mapping(fields.get("written", {}), f"{pointer}/written")
         kept = reader.list_of(fields.get("kept", []), f"{pointer}/kept")
+        keyed = reader.mapping(fields.get("keyed", {}), f"{pointer}/keyed")
         found.append(
             ZeroValues(
-                definition=definition, written=tuple(sorted(written.items())), kept=tuple(sorted(kept))
+                definition=definition,
+                written=tuple(sorted(written.items())),
+                kept=tuple(sorted(kept)),
+                keyed=tuple(sorted(keyed.items())),
             )
         )
     return tuple(found)
