@@ -28,7 +28,10 @@ from apimachinery.client.errors import (
 SPECS = Path(__file__).parents[2] / "specs"
 HELD_BACK = {"core_v1.namespaces", "core_v1.persistentvolumeclaims"}
 """Kinds whose objects finalizers hold until the server's controllers let them go."""
-TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+TEMPLATE: dict[str, Any] = {
+    "metadata": {"labels": {"a": "b"}},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
 BUILT_IN: dict[str, dict[str, Any]] = {
     "core_v1.configmaps": {"data": {"a": "1"}},
     "core_v1.secrets": {"stringData": {"a": "1"}},
@@ -62,7 +65,9 @@ BUILT_IN: dict[str, dict[str, Any]] = {
 
 def samples() -> dict[str, tuple[str, dict[str, Any]]]:
     """Of every kind one object: what package serves it, and what to send."""
-    found = {path: ("kubernetes_api", body) for path, body in BUILT_IN.items()}
+    found: dict[str, tuple[str, dict[str, Any]]] = {
+        path: ("kubernetes_api", body) for path, body in BUILT_IN.items()
+    }
     for group in ("backup", "flags", "messaging"):
         for file in sorted((SPECS / group / "samples").glob("*.yaml")):
             for document in yaml.safe_load_all(file.read_text()):

@@ -131,6 +131,11 @@ def _make_codec(model: type[T]) -> Codec[T]:
     def decode(raw: bytes | memoryview) -> T:
         try:
             obj = decoder.decode(raw)
+        except msgspec.ValidationError as refusal:
+            try:
+                obj = lossless.read_as(model, raw, refusal)
+            except msgspec.ValidationError as error:
+                raise _unreadable(model.__name__, error) from None
         except msgspec.DecodeError as error:
             raise _unreadable(model.__name__, error) from None
         if isinstance(obj, Object):

@@ -23,12 +23,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from apimachinery.meta.object import ON_COPY, Object
 
+T = TypeVar("T")
 _ORIGINS: Final[dict[int, tuple[weakref.ref[Object], bytes | memoryview]]] = {}
 _LIKELY_KEYS: Final = ("name", "uid", "key", "type", "containerPort", "port", "mountPath", "devicePath", "ip")
 
@@ -54,12 +55,23 @@ def origin_of(obj: Object) -> bytes | memoryview | None:
     return entry[1] if entry is not None and entry[0]() is obj else None
 
 
+def read_as(model: type[T], raw: bytes | memoryview, refusal: msgspec.ValidationError) -> T:
+    """Reads JSON that a strict reading refused, nulls as zero values as Go reads them. Raises the refusal."""
+    from apimachinery.meta.scheme import convert_with_zeros  # rarely needed
+
+    return convert_with_zeros(msgspec.json.decode(raw), model, refusal)
+
+
 def encode(obj: Object) -> bytes:
     """``obj`` as JSON, with everything kept that the bytes it came from hold and its class does not know."""
     raw = origin_of(obj)
     if raw is None:
         return msgspec.json.encode(obj)
-    old_bytes = msgspec.json.encode(msgspec.json.decode(raw, type=type(obj)))
+    try:
+        old = msgspec.json.decode(raw, type=type(obj))
+    except msgspec.ValidationError as refusal:
+        old = read_as(type(obj), raw, refusal)
+    old_bytes = msgspec.json.encode(old)
     new_bytes = msgspec.json.encode(obj)
     if old_bytes == new_bytes:
         return bytes(raw)

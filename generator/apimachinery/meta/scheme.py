@@ -10,7 +10,7 @@ import copy
 import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -31,30 +31,54 @@ class _TypeMeta(msgspec.Struct, rename="camel"):
     kind: str = ""
 
 
+T = TypeVar("T")
 _TYPE_META = msgspec.json.Decoder(_TypeMeta)
 
 
 _NULL = re.compile(r"^Expected `([a-z |]+)`, got `null` - at `\$(.*)`$")
+_MISSING = re.compile(r"^Object missing required field `([^`]*)`(?: - at `\$(.*)`)?$")
 _STEPS = re.compile(r"\[[^\]]*\]|\.([^.\[]+)")
 _ZEROS: dict[str, Any] = {"array": [], "object": {}, "str": "", "int": 0, "float": 0.0, "bool": False}
 
 
-def _convert_with_zeros(value: dict[str, Any], cls: type[Object], refusal: msgspec.ValidationError) -> Object:
+def convert_with_zeros(value: Any, cls: type[T], refusal: msgspec.ValidationError) -> T:
     """``value`` as ``cls``, reading null as the zero value where a field must be there, as Go does.
 
-    Servers written in Go send ``"endpoints": null`` for an empty list that is required. Raises the refusal
+    Servers written in Go send ``"endpoints": null`` for an empty list that is required, and give back objects
+    that were stored before a field became required; a field that is not there has its zero value too. Raises the refusal
     where something else is wrong.
     """
     for _ in range(len(_ZEROS) * 16):
-        match = _NULL.match(str(refusal))
-        zero = _ZEROS.get(match.group(1).partition(" ")[0]) if match else None
-        if match is None or zero is None or not _fill(value, _STEPS.findall(match.group(2)), zero):
+        if not _mend(value, str(refusal)):
             raise refusal
         try:
             return msgspec.convert(value, cls)
         except msgspec.ValidationError as again:
             refusal = again
     raise refusal
+
+
+def _mend(value: Any, refusal: str) -> bool:
+    """Writes the zero value where ``refusal`` finds null, or null where it finds nothing; whether it did."""
+    if match := _MISSING.match(refusal):
+        return _add(value, _STEPS.findall(match.group(2) or ""), match.group(1))
+    match = _NULL.match(refusal)
+    zero = _ZEROS.get(match.group(1).partition(" ")[0]) if match else None
+    return match is not None and zero is not None and _fill(value, _STEPS.findall(match.group(2)), zero)
+
+
+def _add(value: Any, steps: list[str], key: str) -> bool:
+    """Gives every object that ``steps`` lead to a null ``key`` where it lacks one."""
+    if not steps:
+        if not isinstance(value, dict) or key in value:
+            return False
+        value[key] = None
+        return True
+    step, *rest = steps
+    if step:
+        return isinstance(value, dict) and step in value and _add(value[step], rest, key)
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any([_add(item, rest, key) for item in below])
 
 
 def _fill(value: Any, steps: list[str], zero: Any) -> bool:
@@ -122,7 +146,7 @@ class Scheme:
         try:
             return decoder.decode(content)
         except msgspec.ValidationError as refusal:
-            return _convert_with_zeros(msgspec.json.decode(content), cls, refusal)
+            return convert_with_zeros(msgspec.json.decode(content), cls, refusal)
 
     def from_dict(self, value: Mapping[str, Any]) -> Object:
         """The typed object of plain JSON ``value``. Raises as ``decode`` does."""
@@ -130,7 +154,7 @@ class Scheme:
         try:
             return msgspec.convert(value, cls)
         except msgspec.ValidationError as refusal:
-            return _convert_with_zeros(copy.deepcopy(dict(value)), cls, refusal)
+            return convert_with_zeros(copy.deepcopy(dict(value)), cls, refusal)
 
     def encode(self, item: Object) -> bytes:
         """``item`` as JSON. apiVersion and kind are always written."""
