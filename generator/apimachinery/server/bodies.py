@@ -18,7 +18,7 @@ from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request
 from apimachinery.server.served import Served
 from apimachinery.strict_fields import duplicate_fields, field_texts
-from apimachinery.wire.json import DecodeFault, type_name
+from apimachinery.wire.json import DecodeFault, decode_merging, type_name
 
 SHOWN_BYTES = 30
 _TYPE_META = (
@@ -53,6 +53,8 @@ def read_body(request: Request, codecs: Codecs, served: Served, is_kind: IsKind)
     _name_kind(value, codec, data, served, is_kind)
     if codec.checks_duplicates and not duplicates:
         duplicates = field_texts(duplicate_fields(data, value), [])
+        if duplicates and served.typed:
+            value = {**decode_merging(data), "kind": value["kind"], "apiVersion": value["apiVersion"]}
     return value, duplicates
 
 

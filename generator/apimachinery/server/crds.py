@@ -181,6 +181,8 @@ class Definitions:
             with contextlib.suppress(ApiError):
                 await self._deleter.delete(place, DeleteOptions())
         if len(objects) and served:
+            if _tell_progress(crd):
+                await self._writer.replace(Place(self._served, "", name, WriteOptions()), record, crd)
             asyncio.get_running_loop().call_later(0.2, self._changed.put_nowait, record.key)
             return
         crd["metadata"]["finalizers"] = [f for f in finalizers if f != CLEANUP]
@@ -190,6 +192,16 @@ class Definitions:
         else:
             del crd["metadata"]["finalizers"]
             await self._writer.remove(place, record, crd)
+
+
+def _tell_progress(crd: Json) -> bool:
+    """Says in the Terminating condition that objects are being deleted; whether that is new."""
+    for condition in (crd.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "Terminating" and condition.get("reason") != "InstanceDeletionInProgress":
+            condition["reason"] = "InstanceDeletionInProgress"
+            condition["message"] = "CustomResource deletion is in progress"
+            return True
+    return False
 
 
 def _set_condition(conditions: list[Json], wanted: dict[str, str]) -> None:
@@ -236,6 +248,7 @@ class _Versions:
                 obj["apiVersion"] = api_version
             if (schema := self._schema(api_version)) is not None:
                 schema.prune(obj)
+                schema.default(obj)
             return obj
 
         return change

@@ -41,7 +41,7 @@ async def patch(
     """Patches an object. Raises ApiError 400, 404, 409, 413, 415, 422, 500."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip()
     if media_type not in (_BUILTIN_TYPES if served.typed else _CUSTOM_TYPES):
-        raise _unsupported(served)
+        raise unsupported(served)
     applies = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = read_write_options(request, "PatchOptions", apply=applies)
     place = Place(served, namespace, name, options, subresource)
@@ -55,7 +55,8 @@ async def patch(
         raise translated(error) from None
 
 
-def _unsupported(served: Served) -> ApiError:
+def unsupported(served: Served) -> ApiError:
+    """415 for a patch of a type that the resource does not take."""
     if served.typed:
         return unsupported_media_type("415: Unsupported Media Type", has_details=True)
     return unsupported_media_type(

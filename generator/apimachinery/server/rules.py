@@ -9,6 +9,11 @@ from apimachinery.meta.field_errors import NO_VALUE, ROOT, FieldError, Reason
 from apimachinery.server.hooks import Json
 from apimachinery.server.served import Served
 
+_BLOCKING = frozenset(
+    (Reason.NOT_SUPPORTED, Reason.REQUIRED, Reason.TOO_LONG, Reason.TOO_MANY, Reason.TYPE_INVALID)
+)
+"""Faults that leave an object in no state for its rules to be run."""
+
 
 def check_object(
     served: Served,
@@ -35,7 +40,7 @@ def check_object(
     rules = compiled.rules
     if rules is None or not rules.has_rules:
         return faults
-    if schema_faults:
+    if any(fault.reason in _BLOCKING for fault in schema_faults):
         return [*faults, FieldError(Reason.INVALID, ROOT, NOT_CHECKED, None)]
     outcome = rules.validate(obj, ABSENT if old is None else old)
     warnings.extend(str(_fault(violation)) for violation in outcome.warnings)

@@ -14,7 +14,7 @@ from apimachinery.merge.errors import MergeError
 from apimachinery.merge.field_set import from_paths
 from apimachinery.merge.from_openapi import custom_resource
 from apimachinery.merge.scale import to_parent, to_scale
-from apimachinery.meta.errors import bad_request, internal, not_found, unsupported_media_type
+from apimachinery.meta.errors import bad_request, internal, not_found, plain_failure, unsupported_media_type
 from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.server.bodies import IsKind, cannot_handle, codec_of, internal_package
 from apimachinery.server.codecs import CODECS
@@ -22,7 +22,14 @@ from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request
 from apimachinery.server.negotiation import Form
 from apimachinery.server.options import read_write_options
-from apimachinery.server.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, translated
+from apimachinery.server.patch import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+    translated,
+    unsupported,
+)
 from apimachinery.server.routes import Route
 from apimachinery.server.served import Served
 from apimachinery.server.writes import Place, Writer, match_name, metadata_of, now
@@ -30,6 +37,10 @@ from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, decode
 
 SCALE_VERSION = "autoscaling/v1"
+_NO_CONVERTER = (
+    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) "
+    "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+)
 _COUNT = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
 _STATE = {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}
 _OWNERSHIP = FieldOwnership(
@@ -66,6 +77,12 @@ class Scales:
         kind = "PatchOptions" if verb == "patch" else "UpdateOptions"
         options = read_write_options(request, kind, apply=media_type == APPLY_PATCH)
         place = Place(served, route.namespace, route.name, options, "scale", list(served.warnings))
+        if verb == "patch" and not served.typed:
+            if media_type == STRATEGIC_PATCH:
+                raise unsupported(served)
+            if media_type == APPLY_PATCH:
+                # Its handler has no converter for Scales, which only an apply asks for.
+                raise plain_failure(_NO_CONVERTER)
         change = _patch(request, media_type) if verb == "patch" else _replacement(request, served, is_kind)
 
         paths = dict.fromkeys(served.every_version(), _paths(served)[0].strip(".").split("."))

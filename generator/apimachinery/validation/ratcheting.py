@@ -61,7 +61,9 @@ class Correlation:
             if not isinstance(self.node.additional, Node):
                 return None
             node = self.node.additional
-        return Correlation(node, self.new.get(name), self.old.get(name))
+        if name not in self.old:
+            return None
+        return Correlation(node, self.new.get(name), self.old[name])
 
     def item(self, index: int) -> Correlation | None:
         """The correlation of an item of a keyed list, None where no old item has its keys."""
