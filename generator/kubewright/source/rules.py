@@ -264,9 +264,9 @@ def _field_numbers(reader: RuleReader, entries: Mapping[str, Any], pointer: str)
                 reader, reader.mapping(entry.get("inline"), f"{place}/inline"), f"{place}/inline"
             )
         if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 2**29:
-            reader.error("K168", f"{name} needs a field number", place, "a whole number from 1 to 536870911")
+            reader.error("K178", f"{name} needs a field number", place, "a whole number from 1 to 536870911")
         elif number in taken:
-            reader.error("K169", f"{name} has the number of {taken[number]}", place)
+            reader.error("K179", f"{name} has the number of {taken[number]}", place)
         else:
             taken[number] = name
             found.append(FieldNumber(name=name, number=number, inline=inline))
