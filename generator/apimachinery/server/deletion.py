@@ -45,7 +45,7 @@ class Deleter:
         for _ in range(TRIES):
             record = self._writer.current(place)
             if record is None:
-                raise not_found(served.plural, served.group, place.name)
+                raise not_found(served.plural, served.said_group, place.name)
             obj = served.read(record)
             self._check(place, obj, options)
             self._admission.admit(Operation("DELETE", place, None, obj, place.name))
@@ -54,18 +54,18 @@ class Deleter:
             except RevisionConflict:
                 continue
             except KeyNotFound:
-                raise not_found(served.plural, served.group, place.name) from None
-        raise conflict(served.plural, served.group, place.name)
+                raise not_found(served.plural, served.said_group, place.name) from None
+        raise conflict(served.plural, served.said_group, place.name)
 
     def _check(self, place: Place, obj: Json, options: DeleteOptions) -> None:
         served, metadata = place.served, obj["metadata"]
         if options.uid is not None and options.uid != metadata["uid"]:
             if served.hooks.terminate is not None:
                 why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
-                raise conflict(served.plural, served.group, place.name, why)
+                raise conflict(served.plural, served.said_group, place.name, why)
             raise conflict(
                 served.kind,
-                served.group,
+                served.said_group,
                 place.name,
                 f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
                 "The object might have been deleted and then recreated",
@@ -74,7 +74,7 @@ class Deleter:
         if wanted is not None and wanted != metadata["resourceVersion"]:
             raise conflict(
                 served.kind,
-                served.group,
+                served.said_group,
                 place.name,
                 f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record "
                 f"({metadata['resourceVersion']}). The object might have been modified",

@@ -153,7 +153,7 @@ class Handlers:
         resource_version = request.first("resourceVersion") if request.query_string else ""
         record = read_record(self._cache.resource(served.prefix), key, resource_version)
         if record is None:
-            raise not_found(served.plural, served.group, route.name)
+            raise not_found(served.plural, served.said_group, route.name)
         return Response(200, view.object(record), view.content_type, headers=warned(served.warnings))
 
     async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
@@ -352,9 +352,9 @@ def _custom_verb(request: Request, route: Route, served: Served) -> str:
         raise method_not_allowed()
     if route.subresource:
         if route.subresource not in served.subresources or route.rest:
-            raise not_found(served.plural, served.group, route.name)
+            raise not_found(served.plural, served.said_group, route.name)
         if verb not in ("get", "update", "patch"):
-            raise verb_not_supported(verb, served.plural, served.group)
+            raise verb_not_supported(verb, served.plural, served.said_group)
         return verb
     if not route.name:
         if verb == "get":

@@ -47,6 +47,7 @@ class Package:
             raise OptionError(f"--packages: there is no generated package {name!r} ({fault})") from None
         self.name = name
         self.groups: tuple[Group, ...] = registry.GROUPS
+        self._forms: dict[str, Callable[[Json], None]] = {}
         self._modules: dict[str, str] = registry.GROUP_VERSIONS
 
     @cached_property
@@ -87,6 +88,16 @@ class Package:
         from apimachinery.wire.protobuf import Messages
 
         return Messages(self.definitions, module.FIELD_NUMBERS)
+
+    def to_form(self, definition: str, obj: Json) -> None:
+        """Brings an object into the typed form of a definition, where the package's kinds are typed."""
+        if self.zero_values is None:
+            return
+        form = self._forms.get(definition)
+        if form is None:
+            form = compile_typed_form(definition, self.definitions, self.zero_values)
+            self._forms[definition] = form
+        form(obj)
 
     @cached_property
     def kinds(self) -> frozenset[tuple[str, str]]:
@@ -219,7 +230,14 @@ def _warnings(resource: Resource) -> tuple[str, ...]:
 def _conversion(package: Package, kind: str, source: str, target: str) -> Change | None:
     if source == target:
         return None
-    return lambda obj: convert(package, kind, source, target, obj)
+    definitions = {other.api_version: other.definition for other in package.resources() if other.kind == kind}
+
+    def change(obj: Json) -> Json:
+        converted = convert(package, kind, source, target, obj)
+        package.to_form(definitions[target], converted)
+        return converted
+
+    return change
 
 
 def convert(package: Package, kind: str, source: str, target: str, obj: Json) -> Json:
@@ -233,7 +251,7 @@ def convert(package: Package, kind: str, source: str, target: str, obj: Json) ->
 
 
 class _Versions:
-    """The versions of a built-in kind, for managedFields written through others of them."""
+    """The versions of a built-in kind in its group, for managedFields written through others of them."""
 
     def __init__(self, package: Package, resource: Resource) -> None:
         self._package = package
@@ -241,7 +259,7 @@ class _Versions:
         self._definitions = {
             other.api_version: other.definition
             for other in package.resources()
-            if other.kind == resource.kind and (other.group == resource.group or resource.kind == "Event")
+            if (other.group, other.kind) == (resource.group, resource.kind)
         }
 
     def type_of(self, api_version: str) -> MergeType:

@@ -206,7 +206,7 @@ async def _apply(request: Request, place: Place, writer: Writer, *, binary: bool
         new = made(None)
         if uid := metadata_of(new).get("uid"):
             fault = invalid_value("metadata.uid", uid, "field is immutable")
-            raise invalid(served.kind, served.group, place.name, [fault])
+            raise invalid(served.kind, served.said_group, place.name, [fault])
         return new
 
     creates = None if place.subresource else create

@@ -66,7 +66,7 @@ class Scales:
         place = Place(served, namespace, name, read_write_options(Request("", ""), "UpdateOptions"))
         record = self._writer.current(place)
         if record is None:
-            raise not_found(served.plural, served.group, name)
+            raise not_found(served.plural, served.said_group, name)
         return scale_of(served, decode(served.shown(record)))
 
     async def write(
@@ -205,7 +205,7 @@ def _put(served: Served, obj: Json, scale: Json) -> None:
             fault = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
             raise invalid("Scale", "autoscaling", obj["metadata"]["name"], [fault])
         fault = invalid_value(path, replicas, "should be a non-negative integer")
-        raise invalid(served.kind, served.group, obj["metadata"]["name"], [fault])
+        raise invalid(served.kind, served.said_group, obj["metadata"]["name"], [fault])
     *parents, last = path.strip(".").split(".")
     value = obj
     for key in parents:

@@ -100,6 +100,8 @@ class Served:
         names = {"kind": self.kind, "apiVersion": self.api_version}
         if not typed:
             names = {"apiVersion": self.api_version, "kind": self.kind}
+        # Kinds that two groups share are spoken of as of the group that stores them.
+        self.said_group = "" if typed and prefix.startswith("/core/") else resource.group
         self.opening = encode(names)[:-1]
         self.views: dict[str, Any] = {}
         self._compile = compile

@@ -177,7 +177,7 @@ class Writer:
         served = place.served
         record = self.current(place)
         deleting = record is not None and is_deleting(record)
-        error = already_exists(served.plural, served.group, place.name, deleting=deleting)
+        error = already_exists(served.plural, served.said_group, place.name, deleting=deleting)
         if prefix:
             error.message += ", the server was not able to generate a unique name for the object"
             error.retry_after = 1
@@ -205,7 +205,7 @@ class Writer:
                 if uid and creates is not None:
                     raise self._wrong_uid(place, uid, "")
                 if creates is None:
-                    raise not_found(served.plural, served.group, place.name)
+                    raise not_found(served.plural, served.said_group, place.name)
                 written = await self._create_absent(place, creates, created_owned)
                 if written is None:
                     continue
@@ -219,7 +219,7 @@ class Writer:
                 return Written(await self._update(place, record, old, new, owned))
             except (RevisionConflict, KeyNotFound):
                 continue
-        raise conflict(served.plural, served.group, place.name)
+        raise conflict(served.plural, served.said_group, place.name)
 
     async def _create_absent(self, place: Place, creates: Callable[[], Json], owned: bool) -> Written | None:
         obj = creates()
@@ -236,7 +236,7 @@ class Writer:
         key = served.registry_key(place.namespace, place.name)
         return conflict(
             served.plural,
-            served.group,
+            served.said_group,
             place.name,
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
             f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
@@ -255,10 +255,10 @@ class Writer:
         if not wanted or int(wanted) == 0:
             if not served.strategy.unconditional_update and place.subresource != "scale":
                 fault = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
-                raise invalid(served.plural, served.group, place.name, [fault])
+                raise invalid(served.plural, served.said_group, place.name, [fault])
             metadata["resourceVersion"] = current
             return
-        raise conflict(served.plural, served.group, place.name)
+        raise conflict(served.plural, served.said_group, place.name)
 
     async def _update(self, place: Place, record: Record, old: Json, new: Json, owned: bool) -> Record:
         served = place.served
@@ -323,7 +323,7 @@ class Writer:
         served = place.served
         faults = check_object(served, obj, old, faults, place.warnings, status=place.subresource == "status")
         if faults:
-            raise invalid(served.kind, served.group, name, faults)
+            raise invalid(served.kind, served.said_group, name, faults)
         if served.hooks.warnings is not None:
             place.warnings.extend(served.hooks.warnings(obj, old))
         self._admission.validate(Operation("UPDATE" if old else "CREATE", place, obj, old, name))
