@@ -77,7 +77,7 @@ def test_conflicts_of_apply_are_data() -> None:
     assert isinstance(error, ApplyConflict)
     assert error.conflicts == (
         FieldConflict("m1", ".data.a", "Apply"),
-        FieldConflict("kubectl", ".spec.replicas", "Apply", "apps/v1"),
+        FieldConflict("kubectl", ".spec.replicas", "Update", "apps/v1"),
         FieldConflict("hpa", ".spec.x", "Update", "apps/v1", "scale"),
     )
 

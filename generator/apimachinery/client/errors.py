@@ -142,7 +142,7 @@ class ApplyConflict(Conflict):
                     FieldConflict(
                         manager=match["manager"],
                         field=cause.field,
-                        operation="Apply" if match["time"] is None else "Update",
+                        operation="Update" if match["version"] else "Apply",
                         api_version=match["version"] or "",
                         subresource=match["subresource"] or "",
                     )
@@ -150,7 +150,7 @@ class ApplyConflict(Conflict):
         return tuple(found)
 
 
-# conflict with "NAME" [with subresource "X"] [using VERSION] [at TIME]: only Update entries carry a time.
+# conflict with "NAME" [with subresource "X"] [using VERSION] [at TIME]: only Update entries name a version.
 _CONFLICT: Final = re.compile(
     r'conflict with "(?P<manager>.*?)"(?: with subresource "(?P<subresource>[^"]*)")?'
     r"(?: using (?P<version>[^ ]+?))?(?: at (?P<time>[^ ]+))?$"
