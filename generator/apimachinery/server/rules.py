@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from apimachinery.cel.crd import ABSENT, NOT_CHECKED
-from apimachinery.cel.findings import NO_VALUE as NO_CEL_VALUE
-from apimachinery.cel.findings import RuleViolation
-from apimachinery.meta.field_errors import NO_VALUE, ROOT, FieldError, Reason
+from apimachinery.crd.rules import rule_error
+from apimachinery.meta.field_errors import ROOT, FieldError, Reason
 from apimachinery.server.hooks import Json
 from apimachinery.server.served import Served
 
@@ -43,13 +42,6 @@ def check_object(
     if any(fault.reason in _BLOCKING for fault in schema_faults):
         return [*faults, FieldError(Reason.INVALID, ROOT, NOT_CHECKED, None)]
     outcome = rules.validate(obj, ABSENT if old is None else old)
-    warnings.extend(str(_fault(violation)) for violation in outcome.warnings)
-    return faults + [_fault(violation) for violation in outcome.violations]
+    warnings.extend(str(rule_error(violation)) for violation in outcome.warnings)
+    return faults + [rule_error(violation) for violation in outcome.violations]
 
-
-def _fault(violation: RuleViolation) -> FieldError:
-    value = violation.value
-    shown = NO_VALUE if value is NO_CEL_VALUE else value
-    if isinstance(shown, (dict, list)):
-        shown = "object" if isinstance(shown, dict) else "array"
-    return FieldError(Reason(violation.reason), violation.field or ROOT, violation.detail, shown)
