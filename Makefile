@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generate verify test test-kill golden lint type bench bench-server soak-cel wheel clean
+.PHONY: help setup generate verify test test-real test-kill golden lint type bench bench-server soak-cel wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -30,6 +30,10 @@ verify: $(SETUP) ## regenerate and compare: fails when generated/ is not what th
 test: $(SETUP) ## lint, types, generated files, all tests
 	@$(MAKE) --no-print-directory lint type verify
 	$(RUN) -m pytest -q -n $(JOBS) --dist loadfile
+
+test-real: $(SETUP) ## every real input through every check; many more examples of every law
+	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile -m "thorough or shared" tests/real
+	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile tests/merge tests/wire
 
 golden: $(SETUP) ## write tests/golden anew, to be read in the diff
 	$(RUN) -m pytest -q tests/golden --rewrite-golden

@@ -1,8 +1,20 @@
-"""Options of the whole suite."""
+"""Options of the whole suite, and its Hypothesis profiles.
+
+``HYPOTHESIS_PROFILE=thorough`` looks at many more examples. Nothing is measured here, so no example has a deadline,
+and drawing one may take as long as a busy machine makes it take.
+"""
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from hypothesis import HealthCheck, settings
+
+_BUSY_MACHINES = [HealthCheck.too_slow]
+settings.register_profile("usual", max_examples=80, deadline=None, suppress_health_check=_BUSY_MACHINES)
+settings.register_profile("thorough", max_examples=2000, deadline=None, suppress_health_check=_BUSY_MACHINES)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,6 +15,7 @@ from apimachinery.decoding import Decoder
 from apimachinery.meta.field_errors import FieldError, invalid_value
 from apimachinery.meta.object_meta_schema import DEFINITIONS, OBJECT_META
 from apimachinery.schema_node import Node, SchemaReader
+from apimachinery.validation.embedded import embedded_resources
 
 _DECODER = Decoder(SchemaReader(DEFINITIONS).definition(OBJECT_META))
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")
@@ -76,21 +77,6 @@ def prune_embedded(node: Node, value: Any) -> list[str]:
     for resource, at in embedded_resources(node, value, ""):
         dropped += prune_metadata(resource, at)
     return dropped
-
-
-def embedded_resources(node: Node, value: Any, field: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every embedded resource of a value with its path, outer ones first, siblings by name."""
-    if isinstance(value, dict):
-        if node.embedded:
-            yield value, field
-        for name in sorted(value):
-            if (child := node.properties.get(name)) is not None:
-                yield from embedded_resources(child, value[name], f"{field}.{name}" if field else name)
-            elif isinstance(node.additional, Node):
-                yield from embedded_resources(node.additional, value[name], f"{field}[{name}]")
-    elif isinstance(value, list) and node.items is not None:
-        for index, item in enumerate(value):
-            yield from embedded_resources(node.items, item, f"{field}[{index}]")
 
 
 def _sorted(value: Any) -> Any:

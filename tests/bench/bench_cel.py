@@ -1,4 +1,4 @@
-"""Rows of CEL for the common table: evaluations and compilations against the other packages; see ``cel_packages.py``."""
+"""Rows of CEL for the common table: evaluations and compilations against the other packages (``cel_packages.py``)."""
 
 from __future__ import annotations
 

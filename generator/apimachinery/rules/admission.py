@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from apimachinery.cel.parser import RESERVED
 from apimachinery.meta import names
 from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
@@ -16,31 +17,6 @@ Errors = Iterator[FieldError]
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
-_CEL_RESERVED = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "null",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    ]
-)
 
 
 def rule(value: Any, path: str) -> Errors:
@@ -234,7 +210,7 @@ def variables(value: Any, path: str) -> Errors:
 
 def is_cel_identifier(text: str) -> bool:
     """Whether ``text`` names something in CEL."""
-    return text.isascii() and text.isidentifier() and text not in _CEL_RESERVED
+    return text.isascii() and text.isidentifier() and text not in RESERVED
 
 
 def validations(value: Any, path: str) -> Errors:

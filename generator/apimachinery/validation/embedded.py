@@ -26,24 +26,25 @@ def has_embedded(node: Node) -> bool:
     return any(map(has_embedded, inner))
 
 
-def embedded_faults(
-    node: Node, value: Any, field: str = "", *, is_resource: bool = False
-) -> Iterator[FieldError]:
-    """The faults of every embedded resource in ``value``.
-
-    ``is_resource`` says that the value itself is one.
-    """
+def embedded_resources(node: Node, value: Any, field: str = "") -> Iterator[tuple[dict[str, Any], str]]:
+    """Every embedded resource of a value with its path, outer ones first, siblings by name."""
     if isinstance(value, dict):
-        if node.embedded or is_resource:
-            yield from _resource_faults(value, field)
+        if node.embedded:
+            yield value, field
         for name in sorted(value):
             if (child := node.properties.get(name)) is not None:
-                yield from embedded_faults(child, value[name], f"{field}.{name}" if field else name)
+                yield from embedded_resources(child, value[name], f"{field}.{name}" if field else name)
             elif isinstance(node.additional, Node):
-                yield from embedded_faults(node.additional, value[name], f"{field}[{name}]")
+                yield from embedded_resources(node.additional, value[name], f"{field}[{name}]")
     elif isinstance(value, list) and node.items is not None:
         for index, item in enumerate(value):
-            yield from embedded_faults(node.items, item, f"{field}[{index}]")
+            yield from embedded_resources(node.items, item, f"{field}[{index}]")
+
+
+def embedded_faults(node: Node, value: Any, field: str = "") -> Iterator[FieldError]:
+    """The faults of every embedded resource in ``value``."""
+    for resource, at in embedded_resources(node, value, field):
+        yield from _resource_faults(resource, at)
 
 
 def _resource_faults(value: dict[str, Any], base: str) -> Iterator[FieldError]:

@@ -135,8 +135,8 @@ class ApiServer:
 
     def async_client(self) -> AsyncClient:
         """An asynchronous client of the SDK, to close when done."""
-        from apimachinery.client.config import Config
         from apimachinery.client.async_connection import AsyncClient
+        from apimachinery.client.config import Config
 
         return AsyncClient(Config.load(self.kubeconfig))
 
