@@ -1,0 +1,238 @@
+"""The API without a socket: conversations as data, each a list of requests and what their answers hold."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from apimachinery.server.api import Api, build_api
+from apimachinery.server.api_options import ApiOptions
+from apimachinery.server.health import Health
+from apimachinery.server.http import Request, Response
+from apimachinery.server.listing import JoinedBodies
+from apimachinery.server.metrics import Metrics
+from apimachinery.server.process import Backend
+from apimachinery.server.watch import Watches
+from apimachinery.storage.memory import MemoryStorage
+from apimachinery.storage.watch_cache import WatchCache
+
+CM = "/api/v1/namespaces/default/configmaps"
+NS = "/api/v1/namespaces"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MERGE = {"content-type": "application/merge-patch+json"}
+
+
+async def serve(options: ApiOptions | None = None) -> Api:
+    storage = MemoryStorage()
+    cache = await WatchCache.open(storage)
+    backend = Backend(storage, cache, Watches(), JoinedBodies(), Health(), Metrics())
+    api = build_api(backend, options or ApiOptions(controllers=frozenset()))
+    await api.start()
+    return api
+
+
+async def ask(
+    api: Api, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+) -> Any:
+    where, _, query = path.partition("?")
+    data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    answer = await api.handle(Request(method, where, query, headers or {}, data))
+    assert isinstance(answer, Response)
+    raw = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+    return (
+        answer.status,
+        json.loads(raw) if "json" in answer.content_type and raw else raw,
+        dict(answer.headers),
+    )
+
+
+def run(story: Callable[[Api], Awaitable[None]], options: ApiOptions | None = None) -> None:
+    async def play() -> None:
+        api = await serve(options)
+        try:
+            await story(api)
+        finally:
+            await api.stop()
+
+    asyncio.run(play())
+
+
+def holds(found: Any, wanted: Any) -> bool:
+    """Whether everything wanted stands in what was found."""
+    if isinstance(wanted, dict):
+        return isinstance(found, dict) and all(holds(found.get(key), value) for key, value in wanted.items())
+    return bool(found == wanted)
+
+
+STORIES: dict[str, list[tuple[Any, ...]]] = {
+    "life of a config map": [
+        ("POST", CM, {"metadata": {"name": "a"}, "data": {"k": "1"}}, 201, {"kind": "ConfigMap", "data": {"k": "1"}}),
+        ("POST", CM, {"metadata": {"name": "a"}}, 409, {"reason": "AlreadyExists"}),
+        ("GET", f"{CM}/a", None, 200, {"metadata": {"name": "a", "namespace": "default"}}),
+        ("PATCH", f"{CM}/a", {"data": {"k": "2"}}, 200, {"data": {"k": "2"}}),
+        ("PUT", f"{CM}/a", {"metadata": {"name": "a", "resourceVersion": "1"}}, 409, {"reason": "Conflict"}),
+        ("PUT", f"{CM}/b", {"metadata": {"name": "b"}}, 404, {"reason": "NotFound"}),
+        ("DELETE", f"{CM}/a", None, 200, {"status": "Success", "details": {"name": "a", "kind": "configmaps"}}),
+        ("GET", f"{CM}/a", None, 404, {"message": 'configmaps "a" not found'}),
+    ],
+    "finalizers hold": [
+        ("POST", CM, {"metadata": {"name": "f", "finalizers": ["x.io/f"]}}, 201, {}),
+        ("DELETE", f"{CM}/f", None, 200, {"kind": "ConfigMap", "metadata": {"deletionGracePeriodSeconds": 0}}),
+        ("GET", f"{CM}/f", None, 200, {"metadata": {"finalizers": ["x.io/f"]}}),
+        ("PATCH", f"{CM}/f", {"metadata": {"finalizers": None}}, 200, {"kind": "ConfigMap"}),
+        ("GET", f"{CM}/f", None, 404, {}),
+    ],
+    "paths that are none": [
+        ("GET", "/api/v1/nosuch", None, 404, {"reason": "NotFound", "details": {}}),
+        ("GET", "/apis/nosuch.io/v1/things", None, 404, None),
+        ("POST", f"{CM}/a", {}, 405, {"reason": "MethodNotAllowed"}),
+        ("PROPFIND", CM, None, 405, {"reason": "MethodNotAllowed"}),
+        ("GET", f"{CM}/a/status", None, 404, {"reason": "NotFound"}),
+        ("POST", "/api/v1/configmaps", {}, 405, {}),
+    ],
+    "bodies that are none": [
+        ("POST", CM, b"", 400, {"reason": "BadRequest"}),
+        ("POST", CM, b"[]", 400, {"reason": "BadRequest"}),
+        ("POST", CM, b"{" * 5000, 400, {"reason": "BadRequest"}),
+        ("POST", CM, {"kind": "Secret", "apiVersion": "v1"}, 400, {"reason": "BadRequest"}),
+        ("POST", CM, {"metadata": {"name": "x", "namespace": "other"}}, 400, {"reason": "BadRequest"}),
+        ("POST", CM, {"metadata": {}}, 422, {"reason": "Invalid"}),
+        ("POST", CM, {"metadata": {"name": "x", "labels": {"a": 1}}}, 400, {"reason": "BadRequest"}),
+    ],
+    "namespaces": [
+        ("POST", f"{NS}/nope/configmaps", {"metadata": {"name": "x"}}, 404, {"details": {"kind": "namespaces"}}),
+        ("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}}, 201, {"spec": {"finalizers": ["kubernetes"]}}),
+        ("DELETE", "/api/v1/namespaces/n", None, 200, {"status": {"phase": "Terminating"}}),
+        ("POST", f"{NS}/n/configmaps", {"metadata": {"name": "x"}}, 403, {"reason": "Forbidden"}),
+        ("DELETE", "/api/v1/namespaces/default", None, 403, {"reason": "Forbidden"}),
+    ],
+    "dry run": [
+        ("POST", f"{CM}?dryRun=All", {"metadata": {"name": "d"}}, 201, {"metadata": {"name": "d"}}),
+        ("GET", f"{CM}/d", None, 404, {}),
+        ("POST", f"{CM}?dryRun=Some", {"metadata": {"name": "d"}}, 422, {"reason": "Invalid"}),
+    ],
+    "generation": [
+        ("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": {
+            "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]}}}},
+            201, {"metadata": {"generation": 1}, "spec": {"replicas": 1}}),
+        ("PATCH", f"{DEPLOYMENTS}/d", {"spec": {"replicas": 3}}, 200, {"metadata": {"generation": 2}}),
+        ("PATCH", f"{DEPLOYMENTS}/d", {"metadata": {"labels": {"x": "y"}}}, 200,
+            {"metadata": {"generation": 2}}),
+        ("PATCH", f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 5}}, 200, {"kind": "Scale", "spec": {"replicas": 5}}),
+        ("GET", f"{DEPLOYMENTS}/d", None, 200, {"spec": {"replicas": 5}, "metadata": {"generation": 3}}),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_story(name: str) -> None:
+    async def story(api: Api) -> None:
+        for method, path, body, code, wanted in STORIES[name]:
+            status, found, _ = await ask(api, method, path, body, MERGE if method == "PATCH" else None)
+            assert status == code, (method, path, found)
+            assert wanted is None or holds(found, wanted), (method, path, found)
+
+    run(story)
+
+
+def definition(*, columns: bool = False) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {
+                    "size": {"type": "integer", "default": 1},
+                    "color": {"enum": ["red"], "type": "string"},
+                },
+            }
+        },
+    }
+    version: dict[str, Any] = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    if columns:
+        version["additionalPrinterColumns"] = [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "cups.x.io"},
+        "spec": {
+            "group": "x.io",
+            "scope": "Namespaced",
+            "names": {"kind": "Cup", "plural": "cups"},
+            "versions": [version],
+        },
+    }
+
+
+CUPS = "/apis/x.io/v1/namespaces/default/cups"
+
+
+def cup(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "x.io/v1", "kind": "Cup", "metadata": {"name": "c"}, "spec": spec}
+
+
+def test_a_definition_is_served_and_taken_away() -> None:
+    async def story(api: Api) -> None:
+        assert (await ask(api, "POST", CRDS, definition(columns=True)))[0] == 201
+        await asyncio.sleep(0.05)
+        status, made, headers = await ask(api, "POST", CUPS, cup(color="red", odd=1))
+        assert (status, made["spec"]) == (201, {"color": "red", "size": 1})
+        assert headers["Warning"] == '299 - "unknown field \\"spec.odd\\""'
+        assert (await ask(api, "POST", CUPS, cup(color="blue")))[0] == 422
+        table = {"accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+        _, shown, _ = await ask(api, "GET", CUPS, None, table)
+        assert shown["rows"][0]["cells"] == ["c", 1]
+        _, index, _ = await ask(api, "GET", "/openapi/v3")
+        assert "apis/x.io/v1" in index["paths"]
+        assert (await ask(api, "DELETE", f"{CRDS}/cups.x.io"))[0] == 200
+        await asyncio.sleep(0.5)
+        assert (await ask(api, "GET", CUPS))[1] == b"404 page not found\n"
+
+    run(story)
+
+
+def test_emulated_version_hides_what_came_later() -> None:
+    async def story(api: Api) -> None:
+        assert (await ask(api, "GET", "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"))[
+            0
+        ] == 404
+
+    run(story, ApiOptions(controllers=frozenset(), emulated_version="1.30"))
+
+
+def test_controllers_empty_a_namespace_and_collect_garbage() -> None:
+    async def story(api: Api) -> None:
+        await ask(api, "POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+        _, owner, _ = await ask(api, "POST", CM, {"metadata": {"name": "owner"}})
+        reference = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": "owner",
+            "uid": owner["metadata"]["uid"],
+        }
+        await ask(api, "POST", CM, {"metadata": {"name": "owned", "ownerReferences": [reference]}})
+        await ask(api, "POST", "/api/v1/namespaces/n/configmaps", {"metadata": {"name": "x"}})
+        await ask(api, "DELETE", "/api/v1/namespaces/n")
+        await ask(api, "DELETE", f"{CM}/owner")
+        for _ in range(60):
+            await asyncio.sleep(0.1)
+            gone = (
+                (await ask(api, "GET", f"{CM}/owned"))[0],
+                (await ask(api, "GET", "/api/v1/namespaces/n"))[0],
+            )
+            if gone == (404, 404):
+                return
+        raise AssertionError(gone)
+
+    run(story, ApiOptions())
