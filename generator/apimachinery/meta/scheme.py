@@ -45,8 +45,8 @@ def convert_with_zeros(value: Any, cls: type[T], refusal: msgspec.ValidationErro
     """``value`` as ``cls``, reading null as the zero value where a field must be there, as Go does.
 
     Servers written in Go send ``"endpoints": null`` for an empty list that is required, and give back objects
-    that were stored before a field became required; a field that is not there has its zero value too. Raises the refusal
-    where something else is wrong.
+    that were stored before a field became required; a field that is not there has its zero value too. Raises
+    the refusal where something else is wrong.
     """
     for _ in range(len(_ZEROS) * 16):
         if not _mend(value, str(refusal)):
@@ -78,7 +78,8 @@ def _add(value: Any, steps: list[str], key: str) -> bool:
     if step:
         return isinstance(value, dict) and step in value and _add(value[step], rest, key)
     below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any([_add(item, rest, key) for item in below])
+    added = [_add(item, rest, key) for item in below]  # in all of them, not only up to the first
+    return any(added)
 
 
 def _fill(value: Any, steps: list[str], zero: Any) -> bool:

@@ -24,7 +24,8 @@ from apimachinery.server.process import BuildApi, Server, ServerOptions
 from .thread import ServerThread
 
 if TYPE_CHECKING:
-    from apimachinery.client.connection import AsyncClient, Client
+    from apimachinery.client.async_connection import AsyncClient
+    from apimachinery.client.connection import Client
 
 PATIENCE_SECONDS = 10.0
 _ADMIN_TOKEN = "test-admin"
