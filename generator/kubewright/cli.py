@@ -28,6 +28,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "kubewright.tools.lint",
         "check API descriptions against conventions and the deprecation policy",
     ),
+    "validate": (
+        "kubewright.tools.validate",
+        "judge manifests and CRDs offline, as a kube-apiserver of a release would",
+    ),
     "serve": ("kubewright.tools.serve", "run an API server for generated packages and CRDs"),
     "patch": (
         "kubewright.tools.patch",

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.tools.test_lint import CLEAN, merge
 
 from kubewright import cli
 from kubewright.config import Package, PathSource
@@ -22,6 +21,7 @@ from kubewright.pipeline import read_api
 from kubewright.tools.differing.change import KINDS
 from kubewright.tools.differing.policy import weigh
 from kubewright.tools.differing.resources import compare
+from tests.tools.test_lint import CLEAN, merge
 
 CASES = yaml.safe_load((Path(__file__).parent / "diff_cases.yaml").read_text())
 

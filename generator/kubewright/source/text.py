@@ -69,6 +69,27 @@ def parse_documents(content: bytes, name: str, diagnostics: Diagnostics) -> list
     return _parse_yaml(text, name, diagnostics)
 
 
+def positions_of(content: bytes) -> Positions:
+    """Pointer → line and column of the values of the one document in ``content``; what is broken ends the table.
+
+    Of a key that stands twice, the later place counts.
+    """
+    text = content.decode("utf-8-sig", "replace")
+    if text.lstrip()[:1] in ("{", "[") and not _may_be_yaml(text):
+        return _json_positions(text)
+    loader = yaml.CSafeLoader(text)
+    try:
+        if not loader.check_node():
+            return {}
+        builder = _Builder("", Diagnostics())
+        builder.build(loader.get_node(), "", 1)
+        return builder.positions
+    except (yaml.YAMLError, RecursionError):
+        return {}
+    finally:
+        loader.dispose()
+
+
 def _read(path: Path, name: str, diagnostics: Diagnostics) -> bytes | None:
     try:
         size = path.stat().st_size

@@ -1,0 +1,136 @@
+"""``kubewright validate``: manifests judged offline, as a kube-apiserver would judge them.
+
+Exit codes: 0 every document is valid, 1 at least one is not, 2 the command line, the input set or the schemas cannot
+be used (no documents at all among them, unless ``--allow-empty``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.source.kubernetes_validate import NEWEST, releases
+from kubewright.source.text import read_documents
+from kubewright.tools import reporting
+from kubewright.tools.validating.check import CODES, Options
+from kubewright.tools.validating.inputs import SUFFIXES, read_chunks
+from kubewright.tools.validating.kinds import Kinds
+from kubewright.tools.validating.run import judge_all
+
+VALID, INVALID, MISUSED = 0, 1, 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument("paths", nargs="+", metavar="FILE|DIR|-", help="manifests: YAML or JSON, many or one")
+    parser.add_argument(
+        "--kubernetes", metavar="RELEASE", default=NEWEST, help=f"whose built-in kinds (default {NEWEST})"
+    )
+    parser.add_argument(
+        "--crds",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="PATH",
+        help="CRDs of custom kinds, a file or folder; may be repeated. CRDs among the manifests count anyway",
+    )
+    parser.add_argument("--strict", action="store_true", help="unknown and duplicate fields are errors")
+    parser.add_argument(
+        "--ignore-missing-schemas", action="store_true", help="pass over kinds that nobody describes"
+    )
+    parser.add_argument("--allow-empty", action="store_true", help="an input without documents is valid")
+    parser.add_argument(
+        "--format", choices=[*reporting.FORMATS], default="text", help="how to print findings"
+    )
+    parser.add_argument(
+        "-j", "--jobs", type=int, default=0, metavar="N", help="processes (default: as many as pay off)"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
+    parser.add_argument(
+        "--package", default="kubernetes_api", metavar="NAME", help="the generated package of built-in rules"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Judges all documents named; prints findings to standard output, the summary to standard error."""
+    kinds = Kinds(options.kubernetes, options.package)
+    try:
+        kinds.load()
+    except LookupError:
+        known = ", ".join(releases()) or "none; pip install 'kubewright[generate]'"
+        return _misused(f"no schemas of Kubernetes {options.kubernetes}; there are: {known}")
+    if options.jobs < 0:
+        return _misused("--jobs must not be negative")
+    diagnostics = Diagnostics()
+    for path in options.crds:
+        if not _read_crds(path, kinds, diagnostics):
+            _print(diagnostics)
+            return _misused(f"{path} holds no CustomResourceDefinition")
+    if diagnostics.has_errors:
+        _print(diagnostics)
+        return MISUSED
+    chunks = read_chunks(options.paths, diagnostics)
+    if not chunks and not diagnostics.has_errors and not options.allow_empty:
+        return _misused("the input has no documents; --allow-empty accepts that")
+    unreadable = diagnostics.has_errors
+    progress = _Progress(len(chunks)) if sys.stderr.isatty() and not options.quiet else None
+    judged = judge_all(
+        chunks,
+        kinds,
+        Options(options.strict, options.ignore_missing_schemas),
+        jobs=options.jobs,
+        progress=progress,
+    )
+    if progress is not None:
+        progress.clear()
+    findings = [*diagnostics, *(finding for each in judged for finding in each.findings)]
+    sys.stdout.write(reporting.FORMATS[options.format](findings, CODES))
+    if not options.quiet:
+        objects = sum(each.objects for each in judged)
+        print(f"{objects} object{'s' * (objects != 1)}: {reporting.count(findings)}", file=sys.stderr)
+    if unreadable:
+        return MISUSED
+    return INVALID if any(f.severity is Severity.ERROR for f in findings) else VALID
+
+
+def _read_crds(path: Path, kinds: Kinds, diagnostics: Diagnostics) -> bool:
+    files = [path]
+    if path.is_dir():
+        files = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
+    found = False
+    for file in files:
+        for document in read_documents(file, diagnostics):
+            value = document.value
+            items = value.get("items") if isinstance(value, dict) and value.get("kind") == "List" else [value]
+            for item in items if isinstance(items, list) else ():
+                found |= kinds.add_crd(item)
+    return found or diagnostics.has_errors
+
+
+def _misused(text: str) -> int:
+    print(f"kubewright validate: {text}", file=sys.stderr)
+    return MISUSED
+
+
+def _print(diagnostics: Diagnostics) -> None:
+    for item in diagnostics:
+        print(item, file=sys.stderr)
+
+
+class _Progress:
+    """A line on a terminal that is written over."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._shown = -1
+
+    def __call__(self, done: int) -> None:
+        percent = done * 100 // max(1, self._total)
+        if percent != self._shown:
+            self._shown = percent
+            print(f"\r{done}/{self._total} documents ({percent} %)", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)

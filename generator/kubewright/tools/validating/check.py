@@ -1,0 +1,331 @@
+"""One document judged: every fault of every object in it, with its place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
+from apimachinery.custom_resource import validate_custom_resource
+from apimachinery.meta.field_errors import ROOT, FieldError, Reason
+from apimachinery.meta.names import dns_label_name
+from apimachinery.meta.object_meta import NameRule, validate_object_meta
+from apimachinery.meta.strategies import Strategy
+from apimachinery.rules.fields import copied
+from apimachinery.strict_fields import duplicate_fields
+from apimachinery.wire import json as wire_json
+from apimachinery.wire import yaml as wire_yaml
+from apimachinery.wire.json import DecodeFault
+from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
+from kubewright.location import Location
+from kubewright.source.text import parse_documents
+from kubewright.tools.validating.inputs import Chunk
+from kubewright.tools.validating.kinds import BuiltinKind, CustomKind, Kinds, UnusableSchema
+from kubewright.tools.validating.places import Places, pointer_of
+from kubewright.tools.validating.typed import type_faults, without
+
+Json = dict[str, Any]
+CODES = {
+    "V001": "the document cannot be read as an object",
+    "V002": "no schema for the kind",
+    "V003": "the kind's own CRD is refused",
+    "V010": "a value of a wrong type",
+    "V011": "an unknown field",
+    "V012": "a key twice in one object",
+    "V020": "a value that the API server refuses",
+    "V021": "a warning of the API server",
+    "V030": "a CustomResourceDefinition that the API server refuses",
+}
+"""Code → what it says, for reports."""
+
+_UID = "00000000-0000-0000-0000-000000000000"
+_LINE = re.compile(r"line (\d+): ")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How strict the judgement is."""
+
+    strict: bool = False
+    ignore_missing_schemas: bool = False
+
+
+@dataclass(slots=True)
+class Judgement:
+    """What one document gave: its findings, how many objects it held, and the kinds nobody describes."""
+
+    findings: list[Diagnostic] = field(default_factory=list)
+    objects: int = 0
+    missing: set[tuple[str, str]] = field(default_factory=set)
+
+
+def judge(chunk: Chunk, kinds: Kinds, options: Options) -> Judgement:
+    """All findings of one document. Raises nothing for any input."""
+    found = Judgement()
+    value, duplicates = _decode(chunk, found)
+    if found.findings or value is None:
+        return found
+    places = Places(chunk, value)
+    level = Severity.ERROR if options.strict else Severity.WARNING
+    for message, place in duplicates:
+        at = places.at(place) if isinstance(place, str) else _at_line(chunk, place)
+        found.findings.append(Diagnostic("V012", level, message, at, "keep one; the last one counts"))
+    _Judge(kinds, options, places, found).document(value, "", {})
+    found.findings.sort(key=lambda f: (f.location.line, f.location.column))
+    return found
+
+
+def _at_line(chunk: Chunk, line: int) -> Location:
+    text = chunk.content.split(b"\n")[line - 1]
+    return Location(chunk.file, "", chunk.line + line, len(text) - len(text.lstrip(b" -")) + 1)
+
+
+def _decode(chunk: Chunk, found: Judgement) -> tuple[Any, list[tuple[str, str | int]]]:
+    """The value and its duplicate keys; findings where it cannot be read."""
+    content = chunk.content
+    try:
+        if content.lstrip()[:1] == b"{":
+            try:
+                value = wire_json.decode(content)
+                names = duplicate_fields(content, value)
+                return value, [(f'duplicate field "{name}"', name) for name in names]
+            except DecodeFault:
+                if chunk.file.endswith(".json"):
+                    raise
+        texts: list[str] = []
+        value = wire_yaml.decode(content, texts)
+        said: list[tuple[str, str | int]] = []
+        for text in texts:
+            line = _LINE.match(text)
+            said.append((text[line.end() :], int(line.group(1))) if line else (text, 1))
+        return value, said
+    except (DecodeFault, RecursionError, ValueError) as fault:
+        diagnostics = Diagnostics()
+        parse_documents(content, chunk.file, diagnostics)
+        for item in diagnostics:
+            place = item.location
+            if place.line:
+                place = replace(place, line=place.line + chunk.line)
+            found.findings.append(replace(item, location=place))
+        if not diagnostics.has_errors:
+            said_so = str(fault) or "nested too deep"
+            place = Location(chunk.file, "", chunk.line + 1, 1)
+            found.findings.append(Diagnostic("V001", Severity.ERROR, said_so, place))
+        return None, []
+
+
+@dataclass(slots=True)
+class _Judge:
+    kinds: Kinds
+    options: Options
+    places: Places
+    found: Judgement
+
+    def document(self, value: Any, below: str, outer: Json) -> None:
+        """Judges an object at the pointer ``below``; those within it where it is a list of objects."""
+        if not isinstance(value, dict):
+            self.add("V001", Severity.ERROR, "an object is wanted, with apiVersion and kind", "", below)
+            return
+        given = {**outer, **value} if outer else value
+        api_version, kind = given.get("apiVersion"), given.get("kind")
+        lacking = [
+            name for name in ("apiVersion", "kind") if not isinstance(given.get(name), str) or not given[name]
+        ]
+        if lacking or not isinstance(api_version, str) or not isinstance(kind, str):
+            names = " and ".join(lacking)
+            self.add("V001", Severity.ERROR, f"{names} must be set to a string", lacking[0], below)
+            return
+        items = value.get("items")
+        if (
+            kind.endswith("List")
+            and isinstance(items, list)
+            and (
+                (api_version == "v1" and kind == "List") or self.kinds.versions_of(kind.removesuffix("List"))
+            )
+        ):
+            inner = {} if kind == "List" else {"apiVersion": api_version, "kind": kind.removesuffix("List")}
+            for index, item in enumerate(items):
+                self.document(item, f"{below}/items/{index}", inner)
+            return
+        self.found.objects += 1
+        try:
+            known = self.kinds.find(api_version, kind)
+        except UnusableSchema as unusable:
+            said = f"{api_version} {kind} cannot be judged: {unusable}"
+            self.add("V003", Severity.ERROR, said, "kind", below, "mend the CRD first")
+            return
+        if known is None:
+            self.missing(api_version, kind, below)
+        elif isinstance(known, BuiltinKind):
+            self.builtin(known, copied(given) if outer else given, below, kind, api_version)
+        else:
+            self.custom(known, given, below)
+
+    def add(self, code: str, severity: Severity, message: str, path: str, below: str, hint: str = "") -> None:
+        place = self.places.at("" if path == ROOT else path, below)
+        said = f"{path}: {message}" if path and path != ROOT else message
+        self.found.findings.append(Diagnostic(code, severity, said, place, hint))
+
+    def missing(self, api_version: str, kind: str, below: str) -> None:
+        self.found.missing.add((api_version, kind))
+        versions = self.kinds.versions_of(kind)
+        hint = "give its CRD by --crds, or pass over such objects by --ignore-missing-schemas"
+        if versions:
+            hint = f"Kubernetes {self.kinds.release} has it as {', '.join(versions)}"
+        severity = Severity.NOTE if self.options.ignore_missing_schemas else Severity.ERROR
+        said = f"no schema for {kind} in {api_version}"
+        self.add("V002", severity, said, "kind" if versions == [] else "apiVersion", below, hint)
+
+    def unknown(self, paths: list[str], original: Json, below: str) -> None:
+        severity = Severity.ERROR if self.options.strict else Severity.WARNING
+        for path in paths:
+            place = self.places.at(path, below)
+            hint = "" if self.options.strict else "a server drops it; --strict makes this an error"
+            self.found.findings.append(Diagnostic("V011", severity, f'unknown field "{path}"', place, hint))
+
+    def faults(self, faults: list[FieldError], below: str, code: str = "V020") -> None:
+        told: set[tuple[str, str]] = set()
+        for fault in faults:
+            if (fault.field, fault.body) not in told:
+                told.add((fault.field, fault.body))
+                self.add(code, Severity.ERROR, fault.body, fault.field, below)
+
+    def custom(self, known: CustomKind, obj: Json, below: str) -> None:
+        work = copied(obj)
+        broken = known.schema.decode_fault(work)
+        if broken is not None:
+            self.add("V010", Severity.ERROR, broken, "metadata", below)
+            return
+        self.unknown(known.schema.prune(work), obj, below)
+        known.schema.default(work)
+        _settle_metadata(work, known.namespaced)
+        judged = validate_custom_resource(
+            work, None, known.schema, rules=known.rules, namespaced=known.namespaced, scale=known.scale
+        )
+        self.faults(judged.faults, below)
+        for warning in judged.warnings:
+            self.add("V021", Severity.WARNING, warning, "", below)
+
+    def builtin(self, known: BuiltinKind, obj: Json, below: str, kind: str, api_version: str) -> None:
+        work = copied(obj)
+        broken, unknown = known.schema.read(work)
+        taken: list[str] = []
+        if broken is not None:
+            work = copied(obj)
+            for fault in type_faults(known.schema.node, work, known.inner_schema):
+                self.add("V010", Severity.ERROR, fault.message, fault.path, below)
+                taken.append(fault.path)
+                if fault.steps:
+                    without(work, fault.steps)
+            if not taken:
+                self.add("V010", Severity.ERROR, broken, "", below)
+            if not taken or "" in taken:
+                return
+            unknown = known.schema.prune(work)
+        if unknown:
+            self.unknown(unknown, obj, below)
+        if kind == "CustomResourceDefinition" and api_version == "apiextensions.k8s.io/v1":
+            if not taken:
+                default_crd(work)
+                prepare_crd_for_create(work)
+                self.crd(check_crd(work), obj, below)
+            return
+        if not known.is_resource:
+            return
+        _drop_empty(work)
+        faults = [] if known.namespaced is None else self._metadata(known, work, kind)
+        faults += self._rules(known, work, kind)
+        if taken:
+            faults = [f for f in faults if not _concerns(f.field, taken) and not _defaulted(f, obj, taken)]
+        self.faults(faults, below)
+
+    def _metadata(self, known: BuiltinKind, work: Json, kind: str) -> list[FieldError]:
+        _settle_metadata(work, bool(known.namespaced))
+        rule: NameRule | None = dns_label_name if kind == "Namespace" else None
+        return validate_object_meta(
+            work["metadata"], namespaced=bool(known.namespaced), name_rule=rule, builtin=True
+        )
+
+    def _rules(self, known: BuiltinKind, work: Json, kind: str) -> list[FieldError]:
+        if known.typed_form is not None:
+            known.typed_form(work)
+        if known.default is not None:
+            known.default(work)
+        _prepare(known.strategy, work)
+        return known.validate(work, None) if known.validate is not None else []
+
+    def crd(self, faults: list[FieldError], obj: Json, below: str) -> None:
+        """Faults of a CRD. A server tells them of a form where what all versions share stands once: the place
+        looked for is that of the first version then."""
+        for fault in faults:
+            place = self.places.at(_crd_path(fault.field, obj), below)
+            self.found.findings.append(
+                Diagnostic("V030", Severity.ERROR, f"{fault.field}: {fault.body}", place)
+            )
+
+
+def _settle_metadata(work: Json, namespaced: bool) -> None:
+    """What a server writes into metadata before it judges it."""
+    metadata = work.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = work["metadata"] = {}
+    if metadata.get("generateName") and not metadata.get("name"):
+        metadata["name"] = f"{metadata['generateName']}xxxxx"
+    if namespaced:
+        metadata.setdefault("namespace", "default")
+    else:
+        metadata.pop("namespace", None)
+
+
+def _prepare(strategy: Strategy | None, work: Json) -> None:
+    """What a server does between defaults and rules: built-in admission, an empty status, the kind's own step."""
+    if strategy is None:
+        return
+    if strategy.admit is not None:
+        strategy.admit(work)
+    if strategy.status is not None and not strategy.keeps_status_on_create:
+        work["status"] = copied(strategy.status)
+    if strategy.prepare_create is not None:
+        work["metadata"]["uid"] = _UID
+        strategy.prepare_create(work)
+
+
+def _drop_empty(work: Json) -> None:
+    for name in ("metadata", "spec", "status"):
+        if name in work and work[name] is None:
+            del work[name]
+
+
+def _concerns(path: str, taken: list[str]) -> bool:
+    """Whether a fault at ``path`` may be the consequence of a value taken out there, within it, or around it."""
+    return any(_within(path, place) or _within(place, path) for place in taken)
+
+
+def _defaulted(fault: FieldError, obj: Json, taken: list[str]) -> bool:
+    """Whether a fault is of a default that was drawn from a value taken out beside it."""
+    parent = fault.field.rpartition(".")[0]
+    return (
+        fault.reason is not Reason.REQUIRED
+        and pointer_of(obj, fault.field) == pointer_of(obj, parent)
+        and any(place.rpartition(".")[0] == parent for place in taken)
+    )
+
+
+def _within(inner: str, outer: str) -> bool:
+    return inner == outer or (inner.startswith(outer) and inner[len(outer)] in ".[")
+
+
+_SHARED = {
+    "spec.validation": ".schema",
+    "spec.subresources": ".subresources",
+    "spec.additionalPrinterColumns": ".additionalPrinterColumns",
+    "spec.selectableFields": ".selectableFields",
+}
+
+
+def _crd_path(path: str, crd: Json) -> str:
+    for shared, inner in _SHARED.items():
+        if _within(path, shared):
+            return f"spec.versions[0]{inner}{path.removeprefix(shared)}"
+    return path

@@ -1,0 +1,94 @@
+"""From files, folders and standard input to documents, each with the line it begins at."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.location import Location
+from kubewright.source.text import MAX_BYTES
+
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+STDIN = "<stdin>"
+
+_MARKER = re.compile(rb"^---(?=[ \t\r\n]|\Z)[^\n]*(?:\n|\Z)", re.MULTILINE)
+_BLANK = re.compile(rb"(?:\s|#[^\n]*(?:\n|\Z))*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One document as it stands. ``line`` is the number of lines of the file before it."""
+
+    file: str
+    line: int
+    content: bytes
+
+
+def read_chunks(paths: Sequence[str], diagnostics: Diagnostics) -> list[Chunk]:
+    """The documents of all files named, of all manifests in folders named, and of ``-``, in that order.
+
+    Empty documents are none. What cannot be read is a diagnostic.
+    """
+    found: list[Chunk] = []
+    for name in paths:
+        if name == "-":
+            found += split(sys.stdin.buffer.read(MAX_BYTES + 1), STDIN, diagnostics)
+            continue
+        for path in _files(Path(name), diagnostics):
+            try:
+                content = path.read_bytes()
+            except OSError as error:
+                diagnostics.error("K001", f"cannot read: {error.strerror}", Location(str(path)))
+                continue
+            found += split(content, str(path), diagnostics)
+    return found
+
+
+def _files(path: Path, diagnostics: Diagnostics) -> Iterator[Path]:
+    if not path.exists():
+        diagnostics.error("K001", "cannot read: no such file or folder", Location(str(path)))
+    elif not path.is_dir():
+        yield path
+    else:
+        for inner in sorted(path.rglob("*")):
+            hidden = any(part.startswith(".") for part in inner.relative_to(path).parts)
+            if not hidden and inner.suffix in SUFFIXES and inner.is_file():
+                yield inner
+
+
+def split(content: bytes, file: str, diagnostics: Diagnostics) -> list[Chunk]:
+    """The documents of one file. ``---`` at the beginning of a line parts documents wherever it stands (YAML 1.2,
+    9.1.2); in JSON it cannot stand there."""
+    if len(content) > MAX_BYTES:
+        said = f"the input has more than {MAX_BYTES:,} bytes"
+        diagnostics.error("K006", said, Location(file), "split it")
+        return []
+    if content.lstrip()[:1] == b"{" and b"\n---" not in content:
+        return [Chunk(file, 0, content)]
+    found: list[Chunk] = []
+    start, line = 0, 0
+    for marker in _MARKER.finditer(content):
+        _take(found, file, line, content[start : marker.start()])
+        line += content.count(b"\n", start, marker.end())
+        start = marker.end()
+        rest = marker.group()[3:].strip()
+        if rest and not rest.startswith(b"#"):
+            # A document may begin beside its marker: `--- {a: 1}`. The marker becomes blanks, columns stay.
+            start, line = marker.start() + 3, line - marker.group().count(b"\n")
+    _take(found, file, line, content[start:])
+    return found
+
+
+def _take(found: list[Chunk], file: str, line: int, content: bytes) -> None:
+    if not _BLANK.match(content) and not _only_directives(content):
+        found.append(Chunk(file, line, content))
+
+
+def _only_directives(content: bytes) -> bool:
+    return content.startswith(b"%") and all(
+        line.startswith((b"%", b"#")) or not line.strip() for line in content.splitlines()
+    )

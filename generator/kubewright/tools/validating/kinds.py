@@ -1,0 +1,209 @@
+"""Which kinds are known, and what judges an object of each: a release's definitions, generated rules, CRDs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from apimachinery.cel.crd import CompiledRules, compile_rules
+from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
+from apimachinery.meta.field_errors import FieldError
+from apimachinery.meta.strategies import Strategy
+from apimachinery.schema import BuiltinSchema, CustomSchema, compile_builtin, compile_custom
+from apimachinery.schema_node import Node
+from kubewright.source.kubernetes_validate import definitions_file
+
+Json = dict[str, Any]
+GVK = "x-kubernetes-group-version-kind"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinKind:
+    """A kind of the release: its schema, and what the generated package knows beside it."""
+
+    schema: BuiltinSchema
+    inner_schema: Node | None
+    namespaced: bool | None
+    typed_form: Callable[[Json], None] | None
+    default: Callable[[Json], None] | None
+    strategy: Strategy | None
+    validate: Callable[[Json, Json | None], list[FieldError]] | None
+    is_resource: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CustomKind:
+    """A kind of a CRD."""
+
+    schema: CustomSchema
+    rules: CompiledRules
+    namespaced: bool
+    scale: Json | None
+
+
+class UnusableSchema(Exception):
+    """The CRD of a kind is itself refused; the text says why."""
+
+
+@dataclass(slots=True)
+class Kinds:
+    """Every known kind by (apiVersion, kind); compiled when first asked for."""
+
+    release: str
+    package: str = "kubernetes_api"
+    _crds: dict[tuple[str, str], Json] = field(default_factory=dict)
+    _made: dict[tuple[str, str], BuiltinKind | CustomKind | UnusableSchema | None] = field(
+        default_factory=dict
+    )
+    _definitions: Mapping[str, Json] = field(default_factory=dict)
+    _names: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def load(self) -> None:
+        """Reads the release's definitions. Raises ``LookupError`` where there are none."""
+        path = definitions_file(self.release)
+        if path is None:
+            raise LookupError(self.release)
+        definitions = msgspec.json.decode(path.read_bytes())["$defs"]
+        self._definitions = definitions
+        for name, schema in definitions.items():
+            for gvk in schema.get(GVK, ()):
+                api_version = f"{gvk['group']}/{gvk['version']}" if gvk["group"] else gvk["version"]
+                known = self._names.get((api_version, gvk["kind"]))
+                # Types of the apimachinery are registered for every group; the group's own type is meant.
+                if known is None or known.startswith("io.k8s.apimachinery"):
+                    self._names[api_version, gvk["kind"]] = name
+
+    def add_crd(self, crd: Any) -> bool:
+        """Makes the kinds of a CRD known; False for what is no CRD with group, kind and versions."""
+        spec = crd.get("spec") if isinstance(crd, dict) else None
+        if not isinstance(spec, dict) or crd.get("kind") != "CustomResourceDefinition":
+            return False
+        names, versions = spec.get("names"), spec.get("versions")
+        if not isinstance(names, dict) or not isinstance(versions, list):
+            return False
+        for version in versions:
+            if isinstance(version, dict):
+                self._crds[f"{spec.get('group')}/{version.get('name')}", str(names.get("kind"))] = crd
+        return True
+
+    def find(self, api_version: str, kind: str) -> BuiltinKind | CustomKind | None:
+        """The kind; ``None`` where nobody describes it. Raises ``UnusableSchema``."""
+        key = (api_version, kind)
+        if key not in self._made:
+            self._made[key] = self._make(api_version, kind)
+        found = self._made[key]
+        if isinstance(found, UnusableSchema):
+            raise found
+        return found
+
+    def forget_missing(self) -> None:
+        """Looks up again, when asked, what nobody described so far."""
+        self._made = {key: known for key, known in self._made.items() if known is not None}
+
+    def versions_of(self, kind: str) -> list[str]:
+        """The apiVersions that have a kind of that name."""
+        return sorted({version for version, name in (*self._names, *self._crds) if name == kind})
+
+    def _make(self, api_version: str, kind: str) -> BuiltinKind | CustomKind | UnusableSchema | None:
+        crd = self._crds.get((api_version, kind))
+        if crd is not None:
+            return _custom(crd, api_version)
+        name = self._names.get((api_version, kind))
+        if name is None:
+            return None
+        return self._builtin(api_version, kind, name)
+
+    def _builtin(self, api_version: str, kind: str, name: str) -> BuiltinKind:
+        schema = compile_builtin(name, self._definitions)
+        inner = f"{name.rpartition('.')[0]}.JSONSchemaProps"
+        inner_node = (
+            compile_builtin(inner, self._definitions).node
+            if kind == "CustomResourceDefinition" and inner in self._definitions
+            else None
+        )
+        generated = _Generated(self.package)
+        resource = generated.resource(api_version, kind)
+        return BuiltinKind(
+            schema=schema,
+            inner_schema=inner_node,
+            namespaced=None if resource is None else resource.namespaced,
+            typed_form=generated.typed_form(name) if resource is not None else None,
+            default=generated.entry(api_version, "defaults", "DEFAULTERS", kind),
+            strategy=generated.entry(api_version, "strategies", "STRATEGIES", kind),
+            validate=generated.entry(api_version, "validation", "VALIDATORS", kind),
+            is_resource="metadata" in schema.node.properties and "items" not in schema.node.properties,
+        )
+
+
+def _custom(crd: Json, api_version: str) -> CustomKind | UnusableSchema:
+    crd = json.loads(json.dumps(crd))
+    spec = crd["spec"]
+    try:
+        default_crd(crd)
+        prepare_crd_for_create(crd)
+        faults = check_crd(crd)
+    except (AttributeError, TypeError, ValueError, KeyError) as error:
+        return UnusableSchema(f"the CRD has values of a wrong type ({error})")
+    if faults:
+        return UnusableSchema(f"its CRD is refused: {faults[0]}")
+    version = next(v for v in spec["versions"] if f"{spec['group']}/{v['name']}" == api_version)
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    if spec.get("preserveUnknownFields") is True:
+        schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
+    return CustomKind(
+        schema=compile_custom(schema),
+        rules=compile_rules(schema),
+        namespaced=spec.get("scope") == "Namespaced",
+        scale=(version.get("subresources") or {}).get("scale"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Generated:
+    """What the generated package says; everything is absent where it is not installed."""
+
+    package: str
+
+    def _modules(self) -> Mapping[str, str]:
+        if find_spec(self.package) is None:
+            return {}
+        modules: Mapping[str, str] = import_module(f"{self.package}.registry").GROUP_VERSIONS
+        return modules
+
+    def entry(self, api_version: str, module: str, table: str, kind: str) -> Any:
+        folder = self._modules().get(api_version)
+        name = f"{self.package}.{folder}.{module}"
+        if folder is None or find_spec(name) is None:
+            return None
+        return getattr(import_module(name), table, {}).get(kind)
+
+    def resource(self, api_version: str, kind: str) -> Any:
+        folder = self._modules().get(api_version)
+        name = f"{self.package}.{folder}.resources"
+        if folder is None or find_spec(name) is None:
+            return None
+        return next((r for r in import_module(name).RESOURCES if r.kind == kind), None)
+
+    def typed_form(self, definition: str) -> Callable[[Json], None] | None:
+        definitions = _package_definitions(self.package)
+        if definition not in definitions or find_spec(f"{self.package}.zero_values") is None:
+            return None
+        from apimachinery.typed_form import compile_typed_form
+
+        zero_values = import_module(f"{self.package}.zero_values").ZERO_VALUES
+        return compile_typed_form(definition, definitions, zero_values)
+
+
+@cache
+def _package_definitions(package: str) -> Mapping[str, Json]:
+    path = Path(str(import_module(package).__file__)).parent / "definitions.json"
+    found: Mapping[str, Json] = msgspec.json.decode(path.read_bytes())
+    return found

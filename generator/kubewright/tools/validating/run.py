@@ -1,0 +1,110 @@
+"""Documents judged in several processes, their findings in the order of the input."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+from collections.abc import Callable, Sequence
+
+from kubewright.tools.validating.check import Judgement, Options, judge
+from kubewright.tools.validating.inputs import Chunk
+from kubewright.tools.validating.kinds import Kinds
+
+BATCH_BYTES = 64 * 1024
+WORTH_A_PROCESS = 256 * 1024
+"""Below so many bytes a second process costs more than it saves."""
+
+Progress = Callable[[int], None]
+
+_state: tuple[Kinds, Options] | None = None
+
+
+def judge_all(
+    chunks: Sequence[Chunk],
+    kinds: Kinds,
+    options: Options,
+    *,
+    jobs: int = 0,
+    progress: Progress | None = None,
+) -> list[Judgement]:
+    """The judgement of each document, in order. CRDs among the documents count for the others.
+
+    ``jobs`` 0 takes as many processes as there are processors, as far as there is work for them.
+    """
+    judged = _judge(chunks, kinds, options, jobs, progress)
+    missing = {key for each in judged for key in each.missing}
+    if missing and _learn(chunks, kinds, {kind for _, kind in missing}):
+        again = [index for index, each in enumerate(judged) if each.missing]
+        for index, each in zip(
+            again, _judge([chunks[i] for i in again], kinds, options, jobs, None), strict=True
+        ):
+            judged[index] = each
+    return judged
+
+
+def _learn(chunks: Sequence[Chunk], kinds: Kinds, wanted: set[str]) -> bool:
+    """Makes those CRDs among the documents known that may describe a kind wanted."""
+    from apimachinery.wire import yaml
+    from apimachinery.wire.json import DecodeFault
+
+    names = re.compile(b"|".join(re.escape(name.encode()) for name in sorted(wanted)))
+    learnt = False
+    for chunk in chunks:
+        if b"CustomResourceDefinition" in chunk.content and names.search(chunk.content):
+            try:
+                value = yaml.decode(chunk.content)
+            except DecodeFault:
+                continue
+            items = value.get("items") if isinstance(value, dict) and value.get("kind") == "List" else [value]
+            for item in items if isinstance(items, list) else ():
+                learnt |= kinds.add_crd(item)
+    if learnt:
+        kinds.forget_missing()
+    return learnt
+
+
+def _judge(
+    chunks: Sequence[Chunk], kinds: Kinds, options: Options, jobs: int, progress: Progress | None
+) -> list[Judgement]:
+    size = sum(len(chunk.content) for chunk in chunks)
+    workers = min(
+        jobs or os.cpu_count() or 1, max(1, size // WORTH_A_PROCESS) if jobs == 0 else jobs, len(chunks)
+    )
+    if workers < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        found: list[Judgement] = []
+        for chunk in chunks:
+            found.append(judge(chunk, kinds, options))
+            if progress is not None:
+                progress(len(found))
+        return found
+    global _state
+    _state = (kinds, options)
+    try:
+        with multiprocessing.get_context("fork").Pool(workers) as pool:
+            found = []
+            for batch in pool.imap(_judge_batch, _batches(chunks)):
+                found += batch
+                if progress is not None:
+                    progress(len(found))
+            return found
+    finally:
+        _state = None
+
+
+def _batches(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
+    batches: list[list[Chunk]] = []
+    size = BATCH_BYTES
+    for chunk in chunks:
+        if size >= BATCH_BYTES:
+            batches.append([])
+            size = 0
+        batches[-1].append(chunk)
+        size += len(chunk.content)
+    return batches
+
+
+def _judge_batch(batch: list[Chunk]) -> list[Judgement]:
+    assert _state is not None
+    kinds, options = _state
+    return [judge(chunk, kinds, options) for chunk in batch]

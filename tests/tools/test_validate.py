@@ -1,0 +1,236 @@
+"""``kubewright validate``: what it finds, where, and how it answers."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from apimachinery.merge import json_patch
+from kubewright import cli
+
+ROOT = Path(__file__).parents[2]
+SHARED = ROOT / "../shared"
+CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "validate_cases.yaml").read_text())
+WIDGET = (Path(__file__).parent / "validate_widget_crd.yaml").read_text()
+
+
+def kubewright(*arguments: str | Path, stdin: str = "") -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    given = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            code = cli.main(["validate", *map(str, arguments)])
+    finally:
+        sys.stdin = given
+    return code, out.getvalue(), err.getvalue()
+
+
+def findings(*arguments: str | Path, stdin: str = "") -> list[dict[str, Any]]:
+    _, out, err = kubewright(*arguments, "--format", "json", stdin=stdin)
+    assert out, err
+    found: list[dict[str, Any]] = json.loads(out)["findings"]
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_each_fault_is_told_at_its_place(case: dict[str, Any], tmp_path: Path) -> None:
+    crd = tmp_path / "crd.yaml"
+    crd.write_text(WIDGET)
+    found = findings("-", "--crds", crd, *case.get("options", []), stdin=case["input"])
+    said = [f"{f['line']}:{f['column']} {f['severity']} {f['code']} {f['message']}" for f in found]
+    assert said == case["findings"]
+    code, _, err = kubewright("-", "--crds", crd, *case.get("options", []), stdin=case["input"])
+    assert code == case.get("exit", 1 if any(f["severity"] == "error" for f in found) else 0), err
+
+
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i, port: 1}]}\n"
+
+
+def test_an_input_without_documents_is_refused_unless_allowed(tmp_path: Path) -> None:
+    assert kubewright(tmp_path)[0] == 2
+    assert kubewright(tmp_path, "--allow-empty")[0] == 0
+    assert kubewright("-", stdin="---\n# nothing\n---\n")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-", "--kubernetes", "1.2"], "no schemas of Kubernetes 1.2; there are: 1."),
+        (["-", "-j", "-1"], "--jobs must not be negative"),
+        (["no-such-file.yaml"], "no such file or folder"),
+    ],
+)
+def test_what_cannot_be_used_is_exit_code_2(arguments: list[str], said: str) -> None:
+    code, out, err = kubewright(*arguments)
+    assert code == 2
+    assert said in out + err
+
+
+def test_crds_that_hold_none_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(POD)
+    code, _, err = kubewright("-", "--crds", tmp_path, stdin=POD)
+    assert code == 2
+    assert "holds no CustomResourceDefinition" in err
+
+
+def test_folders_are_walked_hidden_files_and_other_suffixes_are_not(tmp_path: Path) -> None:
+    for name in ("b/x.yaml", "a.json", ".git/y.yaml", "note.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(yaml.safe_load(POD)) if name.endswith("json") else POD)
+    found = findings(tmp_path)
+    assert [Path(f["file"]).relative_to(tmp_path).as_posix() for f in found] == ["a.json", "b/x.yaml"]
+    assert [(f["line"], f["message"]) for f in found] == [
+        (1, 'unknown field "spec.containers[0].port"'),
+        (4, 'unknown field "spec.containers[0].port"'),
+    ]
+
+
+def test_a_crd_among_the_manifests_counts_wherever_it_stands() -> None:
+    widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 11, limit: 20}\n"
+    found = findings("-", stdin=f"{widget}---\n{WIDGET}")
+    assert [f["message"] for f in found] == [
+        "spec.size: Invalid value: 11: spec.size in body should be less than or equal to 10"
+    ]
+
+
+def test_every_form_of_output_tells_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(POD)
+    line = f"{path}:4:41"
+    assert line in kubewright(path, "--strict")[1]
+    sarif = json.loads(kubewright(path, "--strict", "--format", "sarif")[1])
+    region = sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 4, "startColumn": 41}
+    suite = ElementTree.fromstring(kubewright(path, "--strict", "--format", "junit")[1])
+    assert suite.get("failures") == "1"
+    assert ",line=4,col=41,title=V011::" in kubewright(path, "--strict", "--format", "github")[1]
+
+
+def test_several_processes_find_what_one_finds(tmp_path: Path) -> None:
+    many = "---\n".join(POD.replace("name: p", f"name: P{n}") for n in range(400))
+    (tmp_path / "many.yaml").write_text(many)
+    one, several = findings(tmp_path, "-j", "1"), findings(tmp_path, "-j", "3")
+    assert len(one) == 800
+    assert one == several
+
+
+def deployment(number: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": f"web-{number}", "labels": {"app": "web"}},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {
+                    "containers": [
+                        {"name": "web", "image": "web:1", "ports": [{"containerPort": 80}]},
+                        {"name": "side", "image": "side:1", "env": [{"name": "A", "value": "b"}]},
+                    ]
+                },
+            },
+        },
+    }
+
+
+def _put(obj: dict[str, Any], path: str, value: Any) -> None:
+    *way, last = [int(p) if p.isdigit() else p for p in path.split("/")]
+    at: Any = obj
+    for step in way:
+        at = at[step]
+    at[last] = value
+
+
+FAULTS = [
+    ("spec/replicas", "two", "spec.replicas"),
+    ("spec/replicas", -1, "spec.replicas"),
+    ("spec/replcas", 3, "spec.replcas"),
+    ("metadata/name", "Not_A_Name", "metadata.name"),
+    ("metadata/labels", {"app": "a b"}, "metadata.labels"),
+    ("metadata/annotations", {"a": 5}, "metadata.annotations[a]"),
+    ("spec/template/spec/restartPolicy", "Never", "spec.template.spec.restartPolicy"),
+    ("spec/template/spec/containers/0/ports/0/containerPort", 0, "spec.template.spec.containers[0].ports[0]"),
+    (
+        "spec/template/spec/containers/0/imagePullPolicy",
+        "Soon",
+        "spec.template.spec.containers[0].imagePullPolicy",
+    ),
+    ("spec/template/spec/containers/1/image", 5, "spec.template.spec.containers[1].image"),
+    ("spec/template/spec/containers/1/env/0/valu", "x", "spec.template.spec.containers[1].env[0].valu"),
+    ("spec/strategy", {"type": "Sometimes"}, "spec.strategy.type"),
+    ("spec/minReadySeconds", -5, "spec.minReadySeconds"),
+    ("spec/paused", "yes", "spec.paused"),
+    ("spec/template/spec/dnsPolicy", "Guess", "spec.template.spec.dnsPolicy"),
+]
+
+
+def test_five_faults_in_each_of_two_thousand_deployments_are_all_found(tmp_path: Path) -> None:
+    documents, wanted = [], []
+    for number in range(2000):
+        chosen: dict[str, tuple[Any, str]] = {}
+        step = 0
+        while len(chosen) < 5:
+            path, value, field = FAULTS[(number * 7 + step * (1 + number % 4)) % len(FAULTS)]
+            chosen.setdefault(path, (value, field))
+            step += 1 if step < 40 else 7
+        obj = deployment(number)
+        for path, (value, _) in chosen.items():
+            _put(obj, path, value)
+        documents.append(json.dumps(obj))
+        wanted.append({field for _, field in chosen.values()})
+    (tmp_path / "all.yaml").write_text("\n---\n".join(documents))
+    found: list[list[str]] = [[] for _ in documents]
+    for finding in findings(tmp_path, "--strict"):
+        found[finding["line"] // 2].append(finding["message"])
+    lacking = Counter(
+        field
+        for fields, messages in zip(wanted, found, strict=True)
+        for field in fields
+        if not any(field in message for message in messages)
+    )
+    assert lacking == {}
+    # Nothing is told beyond the faults put in.
+    assert {
+        message
+        for fields, messages in zip(wanted, found, strict=True)
+        for message in messages
+        if not any(field in message for field in fields)
+    } == set()
+
+
+VERDICTS = SHARED / "parity/crd-verdicts.json"
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not VERDICTS.exists(), reason="needs the ../shared folder of recordings")
+def test_verdicts_on_real_and_mutated_crds_in_one_run(tmp_path: Path) -> None:
+    entries = json.loads(VERDICTS.read_text())
+    read = {
+        name: yaml.load((SHARED / "data/crds" / name).read_bytes(), Loader=yaml.CSafeLoader)
+        for name in {entry["file"] for entry in entries}
+    }
+    for number, entry in enumerate(entries):
+        crd = json_patch.apply(deepcopy(read[entry["file"]]), entry["patch"])
+        (tmp_path / f"{number:04}.json").write_text(json.dumps(crd))
+    causes: dict[int, list[str]] = {number: [] for number in range(len(entries))}
+    for finding in findings(tmp_path):
+        if finding["severity"] == "error":
+            causes[int(Path(finding["file"]).stem)].append(finding["message"])
+    wrong = [n for n, entry in enumerate(entries) if (entry["status"] == 201) == bool(causes[n])]
+    counts = [n for n, entry in enumerate(entries) if len(entry["causes"]) != len(causes[n])]
+    assert wrong == []
+    assert len(counts) <= 1  # rules below a node with both properties and additionalProperties
