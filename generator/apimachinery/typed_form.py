@@ -106,6 +106,14 @@ class _Compiler:
                 form.inner[key] = apply
         return form
 
+    def _element(self, schema: Any) -> Apply:
+        """The form of a list's item or a map's value: there Go reads null as the zero value of its type."""
+        if isinstance(schema, dict) and "$ref" not in schema and schema.get("format") != "byte":
+            zero = _ZEROS.get(schema.get("type", ""))
+            if zero is not None:
+                return zero
+        return self.value(schema)
+
     def value(self, schema: Any) -> Apply:
         """The form of what stands at one place."""
         if not isinstance(schema, dict):
@@ -114,16 +122,27 @@ class _Compiler:
         if isinstance(reference, str):
             return self.definition(reference.rpartition("/")[2])
         if schema.get("type") == "array":
-            inner = self.value(schema.get("items"))
+            inner = self._element(schema.get("items"))
             return _unchanged if inner is _unchanged else _each_item(inner)
         if schema.get("type") == "object" and "additionalProperties" in schema:
-            inner = self.value(schema["additionalProperties"])
+            inner = self._element(schema["additionalProperties"])
             return _unchanged if inner is _unchanged else _each_entry(inner)
         return _unchanged
 
 
 def _unchanged(value: Any) -> Any:
     return value
+
+
+def _zero_for_null(zero: str | int | bool) -> Apply:
+    return lambda value: zero if value is None else value
+
+
+_ZEROS: dict[str, Apply] = {
+    "string": _zero_for_null(""),
+    "integer": _zero_for_null(0),
+    "boolean": _zero_for_null(False),
+}
 
 
 def _each_item(apply: Apply) -> Apply:

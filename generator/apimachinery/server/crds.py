@@ -287,7 +287,13 @@ def served_versions(crd: Json, revision: int, terminating: bool) -> list[Served]
                 prefix=f"/{group}/{plural}/",
                 strategy=STRATEGY,
                 hooks=CUSTOM,
-                compile=_compiler(schemas[api_version] or {}, shared, resource, list(schemas)),
+                compile=_compiler(
+                    schemas[api_version] or {},
+                    shared,
+                    resource,
+                    list(schemas),
+                    (version.get("subresources") or {}).get("scale"),
+                ),
                 storage_version=stored_at,
                 to_storage=shared.into(stored_at) if api_version != stored_at else None,
                 from_storage=shared.into(api_version),
@@ -320,7 +326,9 @@ def _warnings(crd: Json, version: Json) -> tuple[str, ...]:
     return (text,)
 
 
-def _compiler(schema: Json, versions: _Versions, resource: Resource, api_versions: list[str]) -> Any:
+def _compiler(
+    schema: Json, versions: _Versions, resource: Resource, api_versions: list[str], scale: Json | None
+) -> Any:
     def compile() -> Compiled:
         has_status = any(sub.name == "status" for sub in resource.subresources)
         spec = from_paths([("f:status",)]) if has_status else {}
@@ -332,6 +340,7 @@ def _compiler(schema: Json, versions: _Versions, resource: Resource, api_version
             schema=compile_custom(schema),
             merge_type=versions.type_of(resource.api_version),
             rules=compile_rules(schema),
+            scale=scale,
             converter=versions,
             main_ignored=dict.fromkeys(api_versions, spec),
             status_ignored=dict.fromkeys(api_versions, others),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from apimachinery.cel.crd import ABSENT, NOT_CHECKED
 from apimachinery.crd.rules import rule_error
+from apimachinery.custom_resource import scale_faults
 from apimachinery.meta.field_errors import ROOT, FieldError, Reason
+from apimachinery.schema import CustomSchema
 from apimachinery.server.hooks import Json
 from apimachinery.server.served import Served
 
@@ -34,7 +36,15 @@ def check_object(
         if compiled.validator is not None:
             faults += compiled.validator(obj, old)
         return faults + (own(obj, old) if own is not None else [])
-    schema_faults = compiled.schema.validate(obj, old)
+    schema = compiled.schema
+    assert isinstance(schema, CustomSchema)  # what is not typed is compiled from a CRD's schema
+    valid = schema.is_valid(obj)
+    schema_faults = [] if valid else schema.schema_faults(obj, old)
+    if compiled.scale is not None:
+        schema_faults += scale_faults(obj, compiled.scale, status_only=status)
+    schema_faults += schema.embedded_faults(obj)
+    if not valid:
+        schema_faults += schema.list_faults(obj, old)
     faults = [*metadata_faults, *schema_faults, *(own(obj, old) if own is not None else [])]
     rules = compiled.rules
     if rules is None or not rules.has_rules:
@@ -44,4 +54,3 @@ def check_object(
     outcome = rules.validate(obj, ABSENT if old is None else old)
     warnings.extend(str(rule_error(violation)) for violation in outcome.warnings)
     return faults + [rule_error(violation) for violation in outcome.violations]
-

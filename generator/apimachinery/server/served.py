@@ -43,6 +43,7 @@ class Compiled:
     defaulter: Callable[[Json], None] | None = None
     validator: Callable[[Json, Json | None], list[FieldError]] | None = None
     rules: CompiledRules | None = None
+    scale: Json | None = None
     patch_type: Callable[[], PatchType] | None = None
     converter: Converter | None = None
     status_ignored: Mapping[str, Any] = field(default_factory=dict)
