@@ -84,6 +84,8 @@ def _reader(media_type: str, body: bytes, place: Place) -> Change:
         prefix = "" if media_type == STRATEGIC_PATCH else "error decoding patch: "
         raise bad_request(f"{prefix}{fault}") from None
     if media_type == JSON_PATCH:
+        if place.options.validation == "Strict" and (unknown := _unknown_members(value)):
+            raise _fault(body.decode("utf-8", "replace"), f"strict decoding error: {', '.join(unknown)}")
         return lambda old: (json_patch.apply(old, value), _encoded)
     if media_type == MERGE_PATCH:
         return lambda old: (merge_patch.apply(old, value), _encoded)
@@ -139,6 +141,24 @@ def _check_kind(served: Served, new: Json, show: Callable[[Any], str], name: str
         faults.append(invalid_value("kind", kind, f"must be {served.kind}"))
     group = str(api_version).rpartition("/")[0]
     raise invalid(str(kind), group, name, faults)
+
+
+_MEMBERS = frozenset({"op", "path", "from", "value"})
+
+
+def _unknown_members(operations: Any) -> list[str]:
+    if not isinstance(operations, list):
+        return []
+    return field_texts(
+        (),
+        [
+            f"[{index}].{name}"
+            for index, operation in enumerate(operations)
+            if isinstance(operation, dict)
+            for name in operation
+            if name not in _MEMBERS
+        ],
+    )
 
 
 def _quoted(value: Any) -> str:

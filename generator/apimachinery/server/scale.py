@@ -41,6 +41,10 @@ _NO_CONVERTER = (
     "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) "
     "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 )
+_NO_KIND = (
+    "no kind is registered for the type v1.Scale in scheme "
+    '"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781"'
+)
 _COUNT = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
 _STATE = {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}
 _OWNERSHIP = FieldOwnership(
@@ -225,16 +229,16 @@ def _replacement(request: Request, served: Served, is_kind: IsKind) -> Any:
     if not isinstance(body, dict):
         raise bad_request("the object provided is unrecognized (must be of type Scale)")
     kind, api_version = body.get("kind") or "Scale", body.get("apiVersion") or SCALE_VERSION
+    unknown = not served.typed and _has_unknown(body)
+    if unknown and request.first("fieldValidation") == "Strict":
+        raise bad_request(_NO_KIND)
     replicas = body.get("spec", {}).get("replicas", 0) if isinstance(body.get("spec", {}), dict) else None
     good = isinstance(replicas, int) and not isinstance(replicas, bool)
     if (kind, api_version) != ("Scale", SCALE_VERSION) or not good:
         version = api_version.rpartition("/")[2]
         if not served.typed:
             # The handler of custom resources knows no conversion to Scale and says so in these words.
-            raise bad_request(
-                "no kind is registered for the type v1.Scale in scheme "
-                '"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781"'
-            )
+            raise bad_request(_NO_KIND)
         if not good:
             why = "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32"
         else:
@@ -242,6 +246,14 @@ def _replacement(request: Request, served: Served, is_kind: IsKind) -> Any:
             why = f"converting ({version}.{kind}) to ({into}): unknown conversion"
         raise cannot_handle(kind, version, "Scale", why)
     return lambda scale: body
+
+
+_FIELDS = {"": {"apiVersion", "kind", "metadata", "spec", "status"}, "spec": {"replicas"}}
+
+
+def _has_unknown(body: Json) -> bool:
+    spec = body.get("spec")
+    return bool(body.keys() - _FIELDS[""]) or (isinstance(spec, dict) and bool(spec.keys() - _FIELDS["spec"]))
 
 
 def _patch(request: Request, media_type: str) -> Any:
