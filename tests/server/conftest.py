@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -10,6 +11,16 @@ from tests.server.toy_api import ToyApi
 from apimachinery.server.authentication import LoopbackAdmin
 from apimachinery.server.process import Server, ServerOptions
 from kubewright.testing.thread import ServerThread
+
+
+@pytest.fixture(autouse=True)
+def plain_logging() -> Iterator[None]:
+    """Undoes what ``kubewright serve`` does to the project's logger."""
+    yield
+    logger = logging.getLogger("kubewright")
+    logger.handlers.clear()
+    logger.propagate = True
+    logger.setLevel(logging.NOTSET)
 
 
 class Running:
