@@ -162,7 +162,7 @@ def wrk(url: str, connections: int, seconds: int, script: str = "") -> tuple[flo
         command += ["-H", f"Authorization: Bearer {TOKEN}", url]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rate = float(re.search(r"Requests/sec:\s+([\d.]+)", said).group(1))
-    slow = re.search(r"99%\s+(\S+)", said).group(1)
+    slow = re.search(r"^\s+99%\s+(\d\S*)", said, re.MULTILINE).group(1)
     failed = re.search(r"Non-2xx or 3xx responses: (\d+)", said)
     return rate, slow, int(failed.group(1)) if failed else 0
 
