@@ -32,6 +32,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "kubewright.tools.validate",
         "judge manifests and CRDs offline, as a kube-apiserver of a release would",
     ),
+    "convert": ("kubewright.tools.convert", "objects at another version of their kind, without a cluster"),
+    "migrate": (
+        "kubewright.tools.migrate",
+        "find and rewrite API versions that a release deprecates or does not have",
+    ),
     "serve": ("kubewright.tools.serve", "run an API server for generated packages and CRDs"),
     "patch": (
         "kubewright.tools.patch",

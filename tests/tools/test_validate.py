@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from collections import Counter
-from contextlib import redirect_stderr, redirect_stdout
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,7 @@ import pytest
 import yaml
 
 from apimachinery.merge import json_patch
-from kubewright import cli
+from tests.tools import command
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT / "../shared"
@@ -25,15 +22,7 @@ WIDGET = (Path(__file__).parent / "validate_widget_crd.yaml").read_text()
 
 
 def kubewright(*arguments: str | Path, stdin: str = "") -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    given = sys.stdin
-    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
-    try:
-        with redirect_stdout(out), redirect_stderr(err):
-            code = cli.main(["validate", *map(str, arguments)])
-    finally:
-        sys.stdin = given
-    return code, out.getvalue(), err.getvalue()
+    return command.kubewright("validate", *arguments, stdin=stdin)
 
 
 def findings(*arguments: str | Path, stdin: str = "") -> list[dict[str, Any]]:

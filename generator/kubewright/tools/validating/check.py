@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import msgspec
 
 from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
 from apimachinery.custom_resource import validate_custom_resource
@@ -12,7 +15,6 @@ from apimachinery.meta.field_errors import ROOT, FieldError, Reason
 from apimachinery.meta.names import dns_label_name
 from apimachinery.meta.object_meta import NameRule, validate_object_meta
 from apimachinery.meta.strategies import Strategy
-from apimachinery.rules.fields import copied
 from apimachinery.strict_fields import duplicate_fields
 from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
@@ -74,6 +76,14 @@ def judge(chunk: Chunk, kinds: Kinds, options: Options) -> Judgement:
     _Judge(kinds, options, places, found).document(value, "", {})
     found.findings.sort(key=lambda f: (f.location.line, f.location.column))
     return found
+
+
+def _copied(value: Any) -> Any:
+    """A copy that shares nothing with ``value``; the detour over text is several times faster than walking."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value))
+    except (OverflowError, UnicodeEncodeError, RecursionError, msgspec.MsgspecError):
+        return deepcopy(value)
 
 
 def _at_line(chunk: Chunk, line: int) -> Location:
@@ -158,7 +168,7 @@ class _Judge:
         if known is None:
             self.missing(api_version, kind, below)
         elif isinstance(known, BuiltinKind):
-            self.builtin(known, copied(given) if outer else given, below, kind, api_version)
+            self.builtin(known, _copied(given) if outer else given, below, kind, api_version)
         else:
             self.custom(known, given, below)
 
@@ -192,7 +202,7 @@ class _Judge:
                 self.add(code, Severity.ERROR, fault.body, fault.field, below)
 
     def custom(self, known: CustomKind, obj: Json, below: str) -> None:
-        work = copied(obj)
+        work = _copied(obj)
         broken = known.schema.decode_fault(work)
         if broken is not None:
             self.add("V010", Severity.ERROR, broken, "metadata", below)
@@ -208,11 +218,11 @@ class _Judge:
             self.add("V021", Severity.WARNING, warning, "", below)
 
     def builtin(self, known: BuiltinKind, obj: Json, below: str, kind: str, api_version: str) -> None:
-        work = copied(obj)
+        work = _copied(obj)
         broken, unknown = known.schema.read(work)
         taken: list[str] = []
         if broken is not None:
-            work = copied(obj)
+            work = _copied(obj)
             for fault in type_faults(known.schema.node, work, known.inner_schema):
                 self.add("V010", Severity.ERROR, fault.message, fault.path, below)
                 taken.append(fault.path)
@@ -285,7 +295,7 @@ def _prepare(strategy: Strategy | None, work: Json) -> None:
     if strategy.admit is not None:
         strategy.admit(work)
     if strategy.status is not None and not strategy.keeps_status_on_create:
-        work["status"] = copied(strategy.status)
+        work["status"] = _copied(strategy.status)
     if strategy.prepare_create is not None:
         work["metadata"]["uid"] = _UID
         strategy.prepare_create(work)

@@ -1,0 +1,75 @@
+"""``kubewright convert``: objects at another version of their kind, without a cluster.
+
+Exit codes: 0 everything is converted, 1 an object has no such version, 2 the command line or input cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from apimachinery.conversion import ConversionError, Converter
+from apimachinery.wire import json as wire_json
+from apimachinery.wire import yaml as wire_yaml
+from apimachinery.wire.json import DecodeFault
+from kubewright.diagnostics import Diagnostics
+from kubewright.tools.migrating.conversions import converted, converter_of
+from kubewright.tools.migrating.rewrite import rewrite
+from kubewright.tools.validating.inputs import read_chunks
+
+DONE, REFUSED, MISUSED = 0, 1, 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument(
+        "-f", "--filename", action="append", required=True, metavar="PATH", help="file, folder or -"
+    )
+    parser.add_argument("--output-version", required=True, metavar="GROUP/VERSION", help="such as apps/v1")
+    parser.add_argument("--package", default="kubernetes_api", metavar="NAME", help="the generated package")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints all documents named at the version wanted, comments and order kept where the value allows."""
+    converter = converter_of(options.package)
+    if converter is None:
+        print(f"kubewright convert: the package {options.package!r} is not importable", file=sys.stderr)
+        return MISUSED
+    diagnostics = Diagnostics()
+    chunks = read_chunks(options.filename, diagnostics)
+    if diagnostics.has_errors or not chunks:
+        for item in diagnostics:
+            print(item, file=sys.stderr)
+        if not chunks:
+            print("kubewright convert: the input has no documents", file=sys.stderr)
+        return MISUSED
+    written: list[str] = []
+    code = DONE
+    for chunk in chunks:
+        where = f"{chunk.file}:{chunk.line + 1}"
+        try:
+            is_json = chunk.content.lstrip()[:1] == b"{"
+            value = wire_json.decode(chunk.content) if is_json else wire_yaml.decode(chunk.content)
+        except (DecodeFault, ValueError, RecursionError) as fault:
+            print(f"{where}: error: {fault}", file=sys.stderr)
+            return MISUSED
+        try:
+            new = _converted(value, options.output_version, converter)
+        except (ConversionError, AttributeError, TypeError, KeyError) as problem:
+            print(f"{where}: error: {problem}", file=sys.stderr)
+            code = REFUSED
+            continue
+        text = chunk.content.decode("utf-8-sig")
+        text = text if new == value else rewrite(text, value, new).text
+        written.append(text if text.endswith("\n") else text + "\n")
+    sys.stdout.write("---\n".join(written))
+    return code
+
+
+def _converted(value: Any, target: str, converter: Converter) -> Any:
+    if not isinstance(value, dict):
+        raise ConversionError("an object is wanted, with apiVersion and kind")
+    if value.get("kind") == "List" and isinstance(value.get("items"), list):
+        return {**value, "items": [_converted(item, target, converter) for item in value["items"]]}
+    return converted(converter, value, target)

@@ -1,0 +1,119 @@
+"""``kubewright migrate``: finds API versions that a release deprecates or does not have, and rewrites manifests.
+
+Exit codes: 0 nothing of it stands in the manifests (any more), 1 something does, 2 the command line or the input
+cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.source.kubernetes_validate import NEWEST
+from kubewright.tools import reporting
+from kubewright.tools.migrating.conversions import converter_of
+from kubewright.tools.migrating.judge import CODES, Judge, Migration
+from kubewright.tools.migrating.lifecycle import read_lifecycles, release_of
+from kubewright.tools.validating.inputs import STDIN, Chunk, read_chunks
+
+CLEAN, FOUND, MISUSED = 0, 1, 2
+_REWRITTEN = frozenset({"M001", "M002", "M005"})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="manifests: files, folders, or - for stdin")
+    parser.add_argument(
+        "--to", default=NEWEST, metavar="RELEASE", help=f"the release to run on (default {NEWEST})"
+    )
+    parser.add_argument("--write", action="store_true", help="rewrite the files; stdin goes to stdout")
+    parser.add_argument(
+        "--format", choices=[*reporting.FORMATS], default="text", help="how to print findings"
+    )
+    parser.add_argument(
+        "--package", default="kubernetes_api", metavar="NAME", help="the package with the conversions"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Judges all documents named; with ``--write`` also rewrites those that change."""
+    try:
+        release_of(options.to)
+    except ValueError:
+        print(f"kubewright migrate: {options.to!r} is no release; use a form such as 1.37", file=sys.stderr)
+        return MISUSED
+    diagnostics = Diagnostics()
+    chunks = read_chunks(options.paths, diagnostics)
+    if diagnostics.has_errors:
+        for item in diagnostics:
+            print(item, file=sys.stderr)
+        return MISUSED
+    converter = converter_of(options.package)
+    if converter is None:
+        print(
+            f"kubewright migrate: no package {options.package!r}; nothing can be rewritten", file=sys.stderr
+        )
+        if options.write:
+            return MISUSED
+    judge = Judge(options.to, read_lifecycles(), converter)
+    judged = [judge.document(chunk) for chunk in chunks]
+    changed = sum(each.text is not None for each in judged)
+    if options.write:
+        _write(options.paths, chunks, judged)
+    findings = [finding for each in judged for finding in each.findings]
+    out = sys.stderr if options.write and "-" in options.paths else sys.stdout
+    out.write(reporting.FORMATS[options.format](findings, CODES))
+    if not options.quiet:
+        done = "rewritten" if options.write else "can be rewritten by --write"
+        print(f"{reporting.count(findings)}; {changed} of {len(chunks)} documents {done}", file=sys.stderr)
+    left = [f for f in findings if not (options.write and f.code in _REWRITTEN)]
+    return FOUND if any(f.severity is not Severity.NOTE for f in left) else CLEAN
+
+
+def _write(paths: list[str], chunks: list[Chunk], judged: list[Migration]) -> None:
+    """Replaces the documents that change, in their files; what stands between documents stays."""
+    files: dict[str, list[tuple[Chunk, Migration]]] = {}
+    for chunk, each in zip(chunks, judged, strict=True):
+        files.setdefault(chunk.file, []).append((chunk, each))
+    for name, documents in files.items():
+        if name == STDIN:
+            sys.stdout.write("---\n".join(_said(chunk, each) for chunk, each in documents))
+        elif any(each.text is not None for _, each in documents):
+            content = Path(name).read_bytes()
+            for chunk, each in reversed(documents):
+                if each.text is not None:
+                    start = _offset(content, chunk)
+                    content = content[:start] + each.text.encode() + content[start + len(chunk.content) :]
+            _replace(Path(name), content)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Replaces a file whole: who reads it meanwhile sees the old or the new one."""
+    path = path.resolve()
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
+        temporary = Path(stream.name)
+        try:
+            stream.write(content)
+            stream.flush()
+            shutil.copymode(path, temporary)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def _offset(content: bytes, chunk: Chunk) -> int:
+    start = 0
+    for _ in range(chunk.line):
+        start = content.index(b"\n", start) + 1
+    return content.index(chunk.content, start)
+
+
+def _said(chunk: Chunk, each: Migration) -> str:
+    text = each.text if each.text is not None else chunk.content.decode("utf-8-sig")
+    return text if text.endswith("\n") else text + "\n"
