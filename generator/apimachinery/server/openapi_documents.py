@@ -178,6 +178,16 @@ def _patch_types(served: Served) -> tuple[str, ...]:
     return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
+# What version 2 can only call a string: version 3 says both types, and kubectl then shows the type's name.
+_OF_TWO_TYPES: Mapping[str, Json] = {
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
+        "format": "int-or-string",
+        "oneOf": [{"type": "integer"}, {"type": "string"}],
+    },
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
+}
+
+
 def document_v3(resources: Iterable[Served], definitions: Mapping[str, Any], extra: Iterable[str]) -> Json:
     """The OpenAPI v3 document of a group-version; ``extra`` names definitions no operation shows."""
     paths: dict[str, Json] = {}
@@ -186,7 +196,10 @@ def document_v3(resources: Iterable[Served], definitions: Mapping[str, Any], ext
         for path, method, operation in operations(served):
             used.update((operation["answer"], operation["body"]))
             paths.setdefault(path, {"parameters": _path_parameters(path)})[method] = _v3(operation)
-    schemas = {name: _v3_schema(schema) for name, schema in reachable(used, definitions).items()}
+    schemas = {
+        name: _OF_TWO_TYPES.get(name) or _v3_schema(schema)
+        for name, schema in reachable(used, definitions).items()
+    }
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "unversioned"},
