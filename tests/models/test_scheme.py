@@ -101,6 +101,12 @@ def test_null_where_a_list_must_be_is_empty() -> None:
     assert slice_.ports is None
 
 
+def test_a_list_that_must_be_there_and_is_not_is_empty() -> None:
+    pod = SCHEME.from_dict({"apiVersion": "v1", "kind": "Pod", "spec": {}})
+    assert isinstance(pod, Pod) and pod.spec is not None
+    assert pod.spec.containers == []
+
+
 def test_refusals() -> None:
     with pytest.raises(UnknownKindError, match='no kind "Nothing" is registered for version "v1"'):
         SCHEME.decode(b'{"apiVersion":"v1","kind":"Nothing"}')
@@ -108,8 +114,6 @@ def test_refusals() -> None:
         msgspec.ValidationError, match=r"Expected `str | null`, got `int` - at `\$.metadata.name`"
     ):
         SCHEME.decode(b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":1}}')
-    with pytest.raises(msgspec.ValidationError, match="missing required field `containers`"):
-        SCHEME.from_dict({"apiVersion": "v1", "kind": "Pod", "spec": {}})
     with pytest.raises(msgspec.DecodeError):
         SCHEME.decode(b"{")
 

@@ -59,12 +59,6 @@ def has(fields: FieldSet, path: Sequence[str]) -> bool:
     return bool(path) and is_member(node)
 
 
-def with_prefix(fields: FieldSet, element: str) -> FieldSet:
-    """The paths that start with ``element``, without it; the element's own membership is left out."""
-    node: FieldSet = fields.get(element) or {}
-    return {key: child for key, child in node.items() if key != "."} if "." in node else node
-
-
 def paths(fields: FieldSet) -> Iterator[Path]:
     """The members, each node's own ones sorted and before those below them (kube-apiserver's order)."""
     elements = sorted(key for key in fields if key != ".")

@@ -93,11 +93,6 @@ METADATA_TYPES: Final[Mapping[str, Type]] = {
 """Object metadata, which every object has whatever its schema says."""
 
 
-def builtin_types(definitions: Mapping[str, Any]) -> MergeTypes:
-    """The merge types of built-in definitions, by definition name."""
-    return MergeTypes({**METADATA_TYPES, **builtin_table(definitions)})
-
-
 def builtin_table(definitions: Mapping[str, Any]) -> dict[str, Type]:
     """The merge schema of built-in definitions: what a generated ``merge_schema.py`` holds."""
     return {name: _Reader(definitions).top(name, schema) for name, schema in definitions.items()}

@@ -140,8 +140,3 @@ def dns_subdomain_name(text: str, prefix: bool) -> list[str]:
 def dns_label_name(text: str, prefix: bool) -> list[str]:
     """The rule for names that become DNS labels: namespaces, services' ports."""
     return dns1123_label_faults(mask_trailing_dash(text) if prefix else text)
-
-
-def dns1035_label_name(text: str, prefix: bool) -> list[str]:
-    """The rule for names of services."""
-    return dns1035_label_faults(mask_trailing_dash(text) if prefix else text)

@@ -136,7 +136,7 @@ class Scheme:
     def decode(self, content: bytes | str) -> Object:
         """The typed object in JSON ``content``, by its own apiVersion and kind.
 
-        A null where a field must be is read as the zero value, as Go's decoder does. Raises
+        Null or nothing where a field must be is read as the zero value, as Go's decoder does. Raises
         ``UnknownKindError``, or ``msgspec.DecodeError`` where the JSON is broken or does not fit.
         """
         meta = _TYPE_META.decode(content)

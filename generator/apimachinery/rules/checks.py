@@ -6,7 +6,6 @@ thing. Values of a wrong type are the decoder's business and pass here.
 
 from __future__ import annotations
 
-import base64
 import ipaddress
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -140,12 +139,6 @@ def at_most_100_percent(value: Any, path: str) -> Errors:
 def percent_of(value: Any) -> int | None:
     """The number of a percentage, ``None`` for anything else."""
     return int(value[:-1]) if isinstance(value, str) and len(value) < 12 and _PERCENT.match(value) else None
-
-
-def no_longer_than(value: Any, path: str, limit: int) -> Errors:
-    """A string has a longest length in bytes."""
-    if isinstance(value, str) and len(value.encode("utf-8", "surrogatepass")) > limit:
-        yield too_long(path, limit)
 
 
 def no_more_than(value: Any, path: str, limit: int) -> Errors:
@@ -454,15 +447,6 @@ def quantity_above_zero(value: Any, path: str) -> Errors:
         return
     if parsed.value <= 0:
         yield invalid_value(path, str(parsed), "must be greater than zero")
-
-
-def base64_text(value: Any, path: str) -> Errors:
-    """A string must be base64, as JSON carries bytes."""
-    if isinstance(value, str):
-        try:
-            base64.b64decode(value, validate=True)
-        except ValueError:
-            yield invalid_value(path, value, "must be base64")
 
 
 def _is_number(value: Any) -> bool:

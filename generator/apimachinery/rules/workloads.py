@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
 from apimachinery.rules.fields import Json, lookup, struct
@@ -224,9 +224,3 @@ def _range_fault(part: str, low: int, high: int, words: list[str]) -> str:
     if begin > end:
         return f"beginning of range ({begin}) beyond end of range ({end}): {part}"
     return ""
-
-
-def supported_restart(value: Any, path: str) -> Errors:
-    """Pods that end are restarted on failure or never."""
-    if value not in ("OnFailure", "Never"):
-        yield not_supported(path, value or "", ("OnFailure", "Never"))

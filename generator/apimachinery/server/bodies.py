@@ -17,7 +17,7 @@ from apimachinery.server.codecs import Codec, Codecs
 from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request
 from apimachinery.server.served import Served
-from apimachinery.strict_fields import duplicate_fields, field_texts
+from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error
 from apimachinery.wire.json import DecodeFault, decode_merging, type_name
 
 SHOWN_BYTES = 30
@@ -146,8 +146,7 @@ def bring_into_form(
     if fault := schema.decode_fault(obj):
         raise cannot_handle(served.kind, served.version, served.kind, fault)
     if unknown := unknown_faults(obj, served, validation, duplicates, warnings):
-        text = ", ".join(unknown)
-        raise cannot_handle(served.kind, served.version, served.kind, f"strict decoding error: {text}")
+        raise cannot_handle(served.kind, served.version, served.kind, strict_error(unknown))
     finish_form(obj, served)
 
 

@@ -22,7 +22,7 @@ from apimachinery.server.http import Request
 from apimachinery.server.options import read_write_options
 from apimachinery.server.served import Served
 from apimachinery.server.writes import Place, Writer, Written, match_name, match_namespace, metadata_of, now
-from apimachinery.strict_fields import duplicate_fields, field_texts
+from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error
 from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, type_name
 
@@ -85,7 +85,7 @@ def _reader(media_type: str, body: bytes, place: Place) -> Change:
         raise bad_request(f"{prefix}{fault}") from None
     if media_type == JSON_PATCH:
         if place.options.validation == "Strict" and (unknown := _unknown_members(value)):
-            raise _fault(body.decode("utf-8", "replace"), f"strict decoding error: {', '.join(unknown)}")
+            raise _fault(body.decode("utf-8", "replace"), strict_error(unknown))
         return lambda old: (json_patch.apply(old, value), _encoded)
     if media_type == MERGE_PATCH:
         return lambda old: (merge_patch.apply(old, value), _encoded)
@@ -120,7 +120,7 @@ def _patched(place: Place, old: Json, change: Change) -> Json:
     if unknown := unknown_faults(
         new, served, place.options.validation, field_texts(place.duplicates, ()), place.warnings
     ):
-        raise _fault(show(new), f"strict decoding error: {', '.join(unknown)}")
+        raise _fault(show(new), strict_error(unknown))
     finish_form(new, served)
     match_name(new, place.name)
     match_namespace(metadata_of(new), place.namespace)

@@ -16,7 +16,6 @@ from kubewright.emit import names
 from kubewright.ir.api import Api
 from kubewright.ir.check import resolve
 from kubewright.ir.types import (
-    ABSENT,
     Definition,
     Duration,
     EmbeddedObject,
@@ -387,8 +386,3 @@ def _reached_through_aliases(definition: Definition, table: dict[str, Definition
 
 def _suffix(wire_name: str) -> str:
     return names.class_name(wire_name).rstrip("_")
-
-
-def has_default(value: Value) -> bool:
-    """Whether the spec gives a default at this place (``None`` is one too)."""
-    return value.default is not ABSENT
