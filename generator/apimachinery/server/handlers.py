@@ -92,6 +92,8 @@ class Handlers:
             case Area.NOTHING:
                 return NOT_FOUND
             case Area.OPENAPI_V2 | Area.OPENAPI_V3 | Area.VERSION | Area.INDEX:
+                if route.area is Area.VERSION and request.method != "GET":
+                    raise method_not_allowed()
                 return self._openapi.answer(request, route)
         group = self._catalog.groups.get(route.group) if route.area is not Area.GROUPS else None
         builtin = (group is not None and group.builtin) or route.area in (Area.API_VERSIONS, Area.GROUPS)

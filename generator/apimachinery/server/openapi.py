@@ -101,7 +101,7 @@ class OpenApi:
     def _definitions(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for package in self._packages:
-            found.update(package.definitions)
+            found.update(package.described)
         for served in self._catalog:
             if not served.typed:
                 found.update(custom_definitions(served, served.described))
@@ -149,7 +149,7 @@ class OpenApi:
     def _document_v3(self, resources: list[Served]) -> dict[str, Any]:
         definitions: Mapping[str, Any] = {}
         for package in self._packages:
-            definitions = {**definitions, **package.definitions}
+            definitions = {**definitions, **package.described}
         extra: list[str] = []
         for served in resources:
             extra.append(definition_name(served))

@@ -80,6 +80,21 @@ class Package:
         module = self._module("zero_values")
         return None if module is None else module.ZERO_VALUES
 
+    @cached_property
+    def described(self) -> Mapping[str, Any]:
+        """The definitions as documents show them: string fields with the words they take."""
+        module = self._module("enums")
+        if module is None:
+            return self.definitions
+        found = dict(self.definitions)
+        for name, fields in module.ENUMS.items():
+            properties = dict(found[name].get("properties", {}))
+            for field, words in fields.items():
+                if field in properties:
+                    properties[field] = {**properties[field], "enum": [*words]}
+            found[name] = {**found[name], "properties": properties}
+        return found
+
     def messages(self) -> Messages | None:
         """The protobuf form of the package's kinds; None where it knows no field numbers."""
         module = self._module("protobuf")

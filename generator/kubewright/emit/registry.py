@@ -26,6 +26,7 @@ EMITTERS = {
     "strategies": "kubewright.emit.strategies",
     "zero_values": "kubewright.emit.zero_values",
     "protobuf": "kubewright.emit.protobuf",
+    "enums": "kubewright.emit.enums",
     "apply": "kubewright.emit.apply",
     "client": "kubewright.emit.client",
     "merge_schema": "kubewright.emit.merge_schema",

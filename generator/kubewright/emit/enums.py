@@ -1,0 +1,77 @@
+"""Words that string fields of the built-in kinds take: ``enums.py``, which the OpenAPI documents show.
+
+Kubernetes' published definitions hold no enums; the checks declared for a type (``one_of``
+without a condition) say the same, so that a word is written down once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kubewright.emit.registry import Options
+from kubewright.emit.render import docstring, expression, header, module, render
+from kubewright.ir.api import Api, Emitter, File
+from kubewright.ir.rules import CheckRule
+from kubewright.ir.types import Definition, Ref, Struct
+
+
+def emitter(options: Options) -> Emitter:
+    """The emitter of ``enums.py``."""
+    return Enums(options)
+
+
+@dataclass(frozen=True, slots=True)
+class Enums:
+    """One table for the package; none where no check names words."""
+
+    options: Options
+    name: str = "enums"
+
+    def emit(self, api: Api) -> Iterable[File]:
+        """``enums.py``."""
+        checks = {(c.group, c.version, c.type_name): c.checks for c in api.fact("validation") or ()}
+        definitions = {definition.name: definition for definition in api.definitions}
+        found: dict[str, dict[str, tuple[str, ...]]] = {}
+        for definition in api.definitions:
+            key = (definition.group, definition.version, definition.name.rpartition(".")[2])
+            for keys, words in _words(checks.get(key, ())):
+                holder = _holder(definition, keys[:-1], definitions)
+                if holder is not None:
+                    found.setdefault(holder.name, {})[keys[-1]] = words
+        table = {name: dict(sorted(fields.items())) for name, fields in sorted(found.items())}
+        if table:
+            yield File(
+                "enums.py",
+                module(
+                    render(
+                        "enums",
+                        header=header(self.options.origins),
+                        docstring=docstring("Words that string fields take, by definition and field."),
+                        table=expression(table, 0, 48),
+                    )
+                ),
+            )
+
+
+def _holder(
+    definition: Definition, keys: tuple[str, ...], definitions: Mapping[str, Definition]
+) -> Definition | None:
+    """The definition that a path of fields leads to."""
+    for key in keys:
+        body = definition.value.type
+        fields = body.fields if isinstance(body, Struct) else ()
+        kind = next((f.value.type for f in fields if f.wire_name == key), None)
+        if not isinstance(kind, Ref) or kind.name not in definitions:
+            return None
+        definition = definitions[kind.name]
+    return definition
+
+
+def _words(checks: tuple[CheckRule, ...]) -> Iterable[tuple[tuple[str, ...], tuple[str, ...]]]:
+    for check in checks:
+        keys = check.target.keys
+        values = dict(check.arguments).get("values")
+        if check.check == "one_of" and keys and not check.target.absolute and not check.when:
+            if isinstance(values, list | tuple) and all(isinstance(value, str) for value in values):
+                yield keys, tuple(sorted(values))
