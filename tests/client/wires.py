@@ -81,6 +81,8 @@ class CuttingProxy:
     ) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # a thread in accept() would keep it open
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # else the thread goes on accepting
         self._socket.close()
 
 
@@ -145,6 +147,8 @@ class ScriptedServer:
     ) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # a thread in accept() would keep it open
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # else the thread goes on accepting
         self._socket.close()
 
 

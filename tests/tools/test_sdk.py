@@ -1,0 +1,183 @@
+"""``kubewright sdk`` from CRDs, an OpenAPI document and a live cluster; installed beside our wheel, its README runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubewright.cli import main
+from kubewright.testing import ApiServer
+
+ROOT = Path(__file__).parents[2]
+CRDS = ROOT / "specs/backup/crds"
+REAL = ROOT / "../shared/data/crds"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    with ApiServer(crds=[CRDS]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with our wheel; what the wheels need comes from here, as nothing is fetched in tests."""
+    pytest.importorskip("hatchling")
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True, timeout=60
+    )
+    python = folder / "venv/bin/python"
+    answer = subprocess.run(
+        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    Path(answer.stdout.strip(), "needed.pth").write_text(sysconfig.get_path("purelib"))
+    install(python, ROOT, folder)
+    return python
+
+
+def install(python: Path, project: Path, folder: Path) -> None:
+    """Builds a project's wheel and installs it as pip does: unpacked among the environment's packages."""
+    wheels = folder / f"wheels-{project.name}"
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = wheels.glob("*.whl")
+    unpack = "import sys, sysconfig, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sysconfig.get_path('purelib'))"
+    subprocess.run([str(python), "-c", unpack, str(wheel)], check=True, timeout=60)
+
+
+def run_readme(python: Path, readme: Path, kubeconfig: Path, folder: Path) -> list[str]:
+    """What each example prints."""
+    printed = []
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    for example in re.findall(r"```python\n(.*?)```", readme.read_text(), re.S):
+        done = subprocess.run(
+            [str(python), "-W", "error", "-c", example],
+            cwd=folder,
+            env={**environment, "KUBECONFIG": str(kubeconfig)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, f"{example}\n{done.stderr}"
+        printed.append(done.stdout)
+    return printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "package"),
+    [
+        (str(CRDS), "from_crds"),
+        (str(ROOT / "specs/messaging/openapi.yaml"), "from_openapi"),
+        ("cluster", "from_cluster"),
+    ],
+)
+def test_the_made_package_is_installed_and_its_examples_run(
+    server: ApiServer, site: Path, tmp_path: Path, source: str, package: str
+) -> None:
+    out = tmp_path / "project"
+    arguments = ["sdk", "--from", source, "--package", package, "--out", str(out)]
+    assert main([*arguments, "--kubeconfig", str(server.kubeconfig)]) == 0
+    assert (out / "src" / package / "py.typed").exists()
+    install(site, out, tmp_path)
+    kubeconfig = server.kubeconfig
+    if package == "from_openapi":
+        with ApiServer(packages=("kubernetes_api", "messaging_api")) as other:
+            other.request(
+                "POST",
+                "/apis/messaging.kubewright.dev/v1/brokers",
+                {
+                    "apiVersion": "messaging.kubewright.dev/v1",
+                    "kind": "Broker",
+                    "metadata": {"name": "made"},
+                    "spec": {"address": "b.example"},
+                },
+            )
+            printed = run_readme(site, out / "README.md", other.kubeconfig, tmp_path)
+    else:
+        printed = run_readme(site, out / "README.md", kubeconfig, tmp_path)
+    assert len(printed) == 3
+    assert printed[-1] == "True\n"
+
+
+def test_made_again_it_leaves_what_is_yours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["sdk", "--from", str(CRDS), "--package", "mine", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    assert "wrote pyproject.toml and README.md" in capsys.readouterr().out
+    (tmp_path / "README.md").write_text("mine")
+    assert main(arguments) == 0
+    assert "0 files added, 0 changed, 0 removed" in capsys.readouterr().out
+    assert (tmp_path / "README.md").read_text() == "mine"
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+@pytest.mark.skipif(not REAL.exists(), reason="the ../shared folder of recordings is absent")
+def test_real_crds_become_packages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, folder in enumerate(sorted(path for path in REAL.iterdir() if path.is_dir())):
+        out = tmp_path / str(number)
+        assert main(["sdk", "--from", str(folder), "--package", "real_api", "--out", str(out)]) == 0, folder
+        module = next((out / "src/real_api").glob("*/client.py"))
+        assert "class " in module.read_text()
+    capsys.readouterr()
+
+
+REFUSALS = [
+    ("a name that cannot be imported", ["--from", str(CRDS), "--package", "my-api"], 2,
+     "kubewright sdk: 'my-api' is no name of a Python package\n"),
+    ("a name in a package", ["--from", str(CRDS), "--package", "my.api"], 2,
+     "kubewright sdk: 'my.api' is no name of a Python package\n"),
+    ("nothing there", ["--from", "{tmp}/absent", "--package", "a"], 2, None),
+    ("nothing to call", ["--from", "{tmp}/empty", "--package", "a"], 2, None),
+    ("no such context", ["--from", "cluster:nowhere", "--package", "a"], 3,
+     'kubewright sdk: context "nowhere" does not exist; there are: kubewright\n'),
+    ("no such group", ["--from", "cluster", "--group", "absent.example", "--package", "a"], 3,
+     "kubewright sdk: the cluster serves no such group; --group names one\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"), [r[1:] for r in REFUSALS], ids=[r[0] for r in REFUSALS]
+)
+def test_refusals(
+    server: ApiServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    text: str | None,
+) -> None:
+    (tmp_path / "empty").mkdir()
+    given = [argument.format(tmp=tmp_path) for argument in arguments]
+    out = tmp_path / "out"
+    assert main(["sdk", *given, "--out", str(out), "--kubeconfig", str(server.kubeconfig)]) == code
+    said = capsys.readouterr().err
+    assert said == text if text is not None else said.strip()
+    assert "Traceback" not in said
+    assert not out.exists()
+
+
+def test_a_cluster_that_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(
+        '{"kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "k"}}],'
+        ' "clusters": [{"name": "k", "cluster": {"server": "http://127.0.0.1:9"}}]}'
+    )
+    out = tmp_path / "out"
+    arguments = ["sdk", "--from", "cluster", "--package", "a", "--out", str(out)]
+    assert main([*arguments, "--kubeconfig", str(kubeconfig)]) == 3
+    assert re.fullmatch(r"kubewright sdk: GET /.*: .*refused\n", capsys.readouterr().err)
+    assert not out.exists()
