@@ -78,7 +78,7 @@ FAILURES: list[tuple[list[str], int, str]] = [
     (["eval", "1 / 0"], 1, "ERROR: division by zero"),
     (["eval", "1", "--var", "x"], 2, "--var x: not NAME=JSON"),
     (["eval", "1", "--var", "x=y"], 2, "--var x: not JSON: y"),
-    (["eval", "1", "--self", "/nonexistent"], 3, "/nonexistent: No such file or directory"),
+    (["eval", "1", "--self", "/nonexistent"], 2, "/nonexistent: error K001: cannot read: No such file"),
     (["eval", "1", "--kubernetes", "new"], 2, "--kubernetes new: not a version such as 1.36"),
 ]
 
@@ -111,4 +111,4 @@ def test_check_of_what_is_no_crd(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert run("check", str(path)) == 2
     path.write_text("a: [")
     assert run("check", str(path)) == 2
-    assert "not YAML" in capsys.readouterr().err
+    assert "x.yaml:2:1: error K011: broken YAML" in capsys.readouterr().err

@@ -24,8 +24,10 @@ from apimachinery.cel.rule_checks import RULE_COST_LIMIT, rule_costs
 from apimachinery.cel.schema_types import SchemaTypes
 from apimachinery.cel.schema_values import converter
 from apimachinery.cel.values import ABSENT, Optional, TypeValue, type_name
+from kubewright.diagnostics import Diagnostics
+from kubewright.source.text import parse_documents, read_documents
 
-OK, REFUSED, MISUSED, BROKEN = 0, 1, 2, 3
+OK, REFUSED, MISUSED = 0, 1, 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,40 +86,14 @@ def _complain(message: str, code: int) -> int:
 
 
 def _documents(name: str) -> list[Any]:
-    import yaml
-
-    try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except OSError as error:
-        raise _Unusable(f"{name}: {error.strerror or error}", BROKEN) from None
-    except UnicodeDecodeError:
-        raise _Unusable(f"{name}: not UTF-8 text") from None
-    try:
-        events = sum(
-            isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.CSafeLoader)
-        )
-        if events > 1000:
-            raise _Unusable(f"{name}: more than 1000 YAML aliases")
-        found = [document for document in yaml.load_all(text, Loader=_loader()) if document is not None]
-    except yaml.YAMLError as error:
-        raise _Unusable(f"{name}: not YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise _Unusable(f"{name}: nested too deeply") from None
-    return found
-
-
-def _loader() -> Any:
-    """A loader of YAML as JSON has it: dates stay texts."""
-    import yaml
-
-    class Loader(yaml.CSafeLoader):
-        pass
-
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in entries if tag != "tag:yaml.org,2002:timestamp"]
-        for first, entries in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
-    return Loader
+    diagnostics = Diagnostics()
+    if name == "-":
+        found = parse_documents(sys.stdin.buffer.read(), "standard input", diagnostics)
+    else:
+        found = read_documents(Path(name), diagnostics)
+    if diagnostics.has_errors:
+        raise _Unusable("\n".join(map(str, diagnostics)))
+    return [document.value for document in found]
 
 
 def _only(name: str) -> Any:

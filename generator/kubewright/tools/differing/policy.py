@@ -16,8 +16,8 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from kubewright.diagnostics import Diagnostic, Severity
+from kubewright.ir.versions import version_priority
 from kubewright.tools.differing.change import Change, Impact
-from kubewright.tools.linting.versions import stability
 
 _WEIGHT: Final = {
     Impact.BREAKS_STORED: Severity.ERROR,
@@ -50,7 +50,7 @@ class Exceptions:
 def weigh(change: Change) -> Severity:
     """How much one change weighs."""
     severity = _WEIGHT[change.kind.impact]
-    alpha = stability(change.version)[0] == 0
+    alpha = version_priority(change.version)[0] == 0
     if change.kind.code in _REMOVALS:
         if alpha:
             return Severity.NOTE

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubewright.ir.api import Api, Resource
+from kubewright.ir.versions import version_priority
 from kubewright.location import Location
 from kubewright.tools.differing.change import KINDS, Change
 from kubewright.tools.differing.schemas import Comparison
-from kubewright.tools.linting.versions import stability
 
 Found = tuple[str, Resource, str, Location]
 
@@ -73,7 +73,9 @@ def _versions(old: dict[str, Resource], new: dict[str, Resource]) -> Iterator[Fo
         yield from _resource(was, now)
         if now.deprecated and not was.deprecated:
             successor = [r for r in new.values() if r.served and not r.deprecated]
-            as_stable = [r for r in successor if stability(r.version)[0] >= stability(version)[0]]
+            as_stable = [
+                r for r in successor if version_priority(r.version)[0] >= version_priority(version)[0]
+            ]
             code = "D154" if as_stable else "D116"
             yield (
                 code,

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Final
 
 from kubewright.diagnostics import Severity
 from kubewright.ir.api import Api, Resource
+from kubewright.ir.versions import version_priority
 from kubewright.tools.linting.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, DEPRECATION, api_rule
-
-_VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
-_LEVELS: Final = {"alpha": 0, "beta": 1, "": 2}
-
-
-def stability(version: str) -> tuple[int, int, int]:
-    """A version's place in the order clients prefer: stable before beta before alpha, then by number."""
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        return (-1, 0, 0)
-    return (_LEVELS[match[2] or ""], int(match[1]), int(match[3] or 0))
 
 
 def _kinds(api: Api) -> Iterator[list[Resource]]:
-    ordered = sorted(api.resources, key=lambda r: (r.group, r.plural, stability(r.version)))
+    ordered = sorted(api.resources, key=lambda r: (r.group, r.plural, version_priority(r.version)))
     for _, versions in groupby(ordered, key=lambda r: (r.group, r.plural)):
         yield list(versions)
 
@@ -35,16 +23,20 @@ def _kinds(api: Api) -> Iterator[list[Resource]]:
     source=f"{DEPRECATION}: rule #4b",
     hint="store the most stable version that every supported release serves",
 )  # fmt: skip
-def storage_stability(api: Api) -> Iterator[tuple[Resource, str]]:
+def storage_version_priority(api: Api) -> Iterator[tuple[Resource, str]]:
     """A less stable version is not stored where a more stable one is served."""
     for versions in _kinds(api):
         stored = [r for r in versions if r.storage]
         best = max(
             (r for r in versions if r.served and not r.deprecated),
-            key=lambda r: stability(r.version),
+            key=lambda r: version_priority(r.version),
             default=None,
         )
-        if stored and best is not None and stability(stored[0].version)[0] < stability(best.version)[0]:
+        if (
+            stored
+            and best is not None
+            and version_priority(stored[0].version)[0] < version_priority(best.version)[0]
+        ):
             yield stored[0], f"{stored[0].version} is stored, though {best.version} is more stable"
 
 
@@ -61,7 +53,9 @@ def deprecation_order(api: Api) -> Iterator[tuple[Resource, str]]:
             better = [
                 r
                 for r in versions
-                if r.served and not r.deprecated and stability(r.version)[0] >= stability(old.version)[0]
+                if r.served
+                and not r.deprecated
+                and version_priority(r.version)[0] >= version_priority(old.version)[0]
             ]
             if old.deprecated and not better:
                 yield old, f"{old.version} is deprecated, but no version as stable is served"
@@ -90,9 +84,9 @@ def deprecation_warning(api: Api) -> Iterator[tuple[Resource, str]]:
 def superseded_version(api: Api) -> Iterator[tuple[Resource, str]]:
     """An alpha or beta version is deprecated once a stable one is served."""
     for versions in _kinds(api):
-        stable = [r for r in versions if r.served and stability(r.version)[0] == 2]
+        stable = [r for r in versions if r.served and version_priority(r.version)[0] == 2]
         for old in versions:
-            if stable and old.served and not old.deprecated and stability(old.version)[0] < 2:
+            if stable and old.served and not old.deprecated and version_priority(old.version)[0] < 2:
                 yield old, f"{old.version} is served beside {stable[-1].version} without being deprecated"
 
 
