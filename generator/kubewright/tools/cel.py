@@ -71,13 +71,11 @@ def run(options: argparse.Namespace) -> int:
             return _evaluate(options, environment)
         return _check(options)
     except _Unusable as error:
-        return _complain(str(error), error.code)
+        return _complain(str(error), MISUSED)
 
 
 class _Unusable(Exception):
-    def __init__(self, message: str, code: int = MISUSED):
-        super().__init__(message)
-        self.code = code
+    """The command cannot go on with what it was given."""
 
 
 def _complain(message: str, code: int) -> int:
