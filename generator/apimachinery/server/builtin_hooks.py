@@ -123,6 +123,16 @@ _EVENT: dict[str, str | FieldValue] = {
     "reportingComponent": _reporting,
 }
 
+
+def _grace_of_pod(pod: Json) -> int | None:
+    """A pod that runs somewhere stays until its node has ended it."""
+    spec, phase = pod.get("spec") or {}, (pod.get("status") or {}).get("phase")
+    if not spec.get("nodeName") or phase in ("Failed", "Succeeded"):
+        return None
+    seconds = spec.get("terminationGracePeriodSeconds")
+    return 30 if seconds is None else int(seconds)
+
+
 HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Namespace"): replace(
         BUILTIN,
@@ -142,7 +152,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         validate_status=check_crd_status,
     ),
     ("", "Pod"): Hooks(
-        grace_seconds=30,
+        grace=_grace_of_pod,
         answers_deleted=True,
         selectable={
             **_field("spec", "nodeName", "restartPolicy", "schedulerName", "serviceAccountName"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from apimachinery.meta.errors import conflict, not_found
 from apimachinery.server.admission import Admission, Operation
-from apimachinery.server.hooks import Json
+from apimachinery.server.hooks import Hooks, Json
 from apimachinery.server.options import DeleteOptions
 from apimachinery.server.writes import Place, Writer, held_by_spec, now
 from apimachinery.storage.interface import KeyNotFound, Record, RevisionConflict
@@ -97,7 +97,7 @@ class Deleter:
                 hooks.terminate(obj, now())
             if metadata.get("finalizers") or held_by_spec(obj):
                 return Deleted(await self._keep(place, record, obj, before), uid, True)
-        grace = self._grace(obj, options, first)
+        grace = self._grace(hooks, obj, options, first)
         if grace:
             if first or grace < (metadata.get("deletionGracePeriodSeconds") or 0):
                 self._mark(obj, grace, first=first)
@@ -106,7 +106,7 @@ class Deleter:
             if first or metadata.get("deletionGracePeriodSeconds"):
                 self._mark(obj, 0, first=first)
             return Deleted(await self._keep(place, record, obj, before), uid, True)
-        if hooks.grace_seconds and first:
+        if hooks.grace is not None and first:
             self._mark(obj, 0)
         if place.options.dry_run:
             return Deleted(self._shown(place, record, obj), uid, False)
@@ -147,19 +147,11 @@ class Deleter:
             kept.append(FOREGROUND)
         return kept
 
-    def _grace(self, obj: Json, options: DeleteOptions, first: bool) -> int:
-        """How long the object stays for its own sake: pods that run somewhere, unless the client says otherwise."""
-        if not obj["metadata"] or not self._graceful(obj):
+    def _grace(self, hooks: Hooks, obj: Json, options: DeleteOptions, first: bool) -> int:
+        """How many seconds the object stays for its own sake: as its kind says, unless the client does."""
+        own = hooks.grace(obj) if hooks.grace is not None and obj["metadata"] else None
+        if own is None:
             return 0
         if not first and options.grace_seconds is None:
             return obj["metadata"].get("deletionGracePeriodSeconds") or 0
-        seconds = options.grace_seconds
-        if seconds is None:
-            seconds = (obj.get("spec") or {}).get("terminationGracePeriodSeconds", 30)
-        return max(int(seconds), 0)
-
-    def _graceful(self, obj: Json) -> bool:
-        if obj.get("kind") != "Pod" or obj.get("apiVersion") != "v1":
-            return False
-        phase = (obj.get("status") or {}).get("phase")
-        return bool((obj.get("spec") or {}).get("nodeName")) and phase not in ("Failed", "Succeeded")
+        return max(int(own if options.grace_seconds is None else options.grace_seconds), 0)

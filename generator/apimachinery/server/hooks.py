@@ -24,9 +24,10 @@ class Hooks:
     """What a kind does beside its generated strategy.
 
     ``selectable``: field labels beside the two of metadata, each a dotted path or a function. ``unknown_label`` words
-    the refusal of others. ``orphans``: a deletion without a policy leaves dependents. ``status_keeps``: what a
-    status update takes from the stored object although it is metadata. ``default`` stands in for generated
-    defaults. ``terminate``: a first phase of deletion of the kind's own: it marks the object (and gets the time),
+    the refusal of others. ``orphans``: a deletion without a policy leaves dependents.
+    ``grace``: how many seconds a deleted object stays for its own sake; None where it may go at once.
+    ``status_keeps``: what a status update takes from the stored object although it is metadata. ``default`` stands
+    in for generated defaults. ``terminate``: a first phase of deletion of the kind's own: it marks the object (and gets the time),
     which then stays until its content is gone.
     ``answers_deleted``: DELETE answers the object instead of a Status. ``validates_metadata``: ``validate`` looks at
     metadata itself on create.
@@ -36,7 +37,7 @@ class Hooks:
     selectable: Mapping[str, str | FieldValue] = field(default_factory=dict)
     unknown_label: str = "field label not supported: {label}"
     orphans: bool = False
-    grace_seconds: int = 0
+    grace: Callable[[Json], int | None] | None = None
     status_keeps: tuple[str, ...] = ()
     terminate: Callable[[Json, str], None] | None = None
     answers_deleted: bool = False
