@@ -59,6 +59,26 @@ def test_a_revision_is_never_used_twice_even_where_all_rows_are_compacted(tmp_pa
     run(story)
 
 
+def test_what_was_deleted_stays_so_after_a_compaction_that_was_cut_short(tmp_path):
+    async def story() -> None:
+        storage = await SqliteStorage.open(tmp_path / "x.db")
+        a = await storage.create("/g/r/a", VALUE)
+        b = await storage.update("/g/r/a", a.revision, VALUE)
+        storage._log.set_compacted(b.revision)  # killed here: said, not yet done
+        await storage.close()
+        storage = await SqliteStorage.open(tmp_path / "x.db")
+        gone = await storage.delete("/g/r/a", b.revision, VALUE)
+        await storage.create("/g/r/b", VALUE)
+        await storage.compact(gone.revision)
+        await storage.close()
+        storage = await SqliteStorage.open(tmp_path / "x.db")
+        assert await storage.get("/g/r/a") is None
+        assert await storage.get("/g/r/b") is not None
+        await storage.close()
+
+    run(story)
+
+
 def test_nothing_acknowledged_is_lost_by_kill_9_under_load(tmp_path):
     """16 writers and a compaction, killed again and again; each time all that was acknowledged must be there."""
     path = tmp_path / "x.db"

@@ -64,6 +64,7 @@ class SqliteStorage:
         self._revision = log.newest()
         self._numbered = self._revision
         self._compacted = log.compacted()
+        self._forgotten = 0
         self._records = {record.key: record for record in log.state(self._revision)}
         self._keys: list[str] | None = None
         self._subscribers = Subscribers()
@@ -161,15 +162,17 @@ class SqliteStorage:
         """See the contract."""
         if revision > self._revision:
             raise FutureRevision(revision, self._revision)
-        low = self._compacted
-        if revision <= low:
+        if revision <= self._compacted:
             return
         self._compacted = revision
         await self._on_disk(lambda: self._log.set_compacted(revision))
+        # Not from the last compaction on: one that was cut short left rows behind, and where only a later deletion
+        # of their key were forgotten, they would be taken for the living record. After opening, all is gone over once.
+        low = self._forgotten
         while low < revision:
             high = min(low + COMPACTED_PER_STEP, revision)
             await self._on_disk(lambda low=low, high=high: self._log.forget(low, high))  # type: ignore[misc]
-            low = high
+            self._forgotten = low = high
         await self._on_disk(self._log.shrink)
 
     async def close(self) -> None:
