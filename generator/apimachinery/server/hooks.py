@@ -27,8 +27,8 @@ class Hooks:
     the refusal of others. ``orphans``: a deletion without a policy leaves dependents.
     ``grace``: how many seconds a deleted object stays for its own sake; None where it may go at once.
     ``status_keeps``: what a status update takes from the stored object although it is metadata. ``default`` stands
-    in for generated defaults. ``terminate``: a first phase of deletion of the kind's own: it marks the object (and gets the time),
-    which then stays until its content is gone.
+    in for generated defaults. ``terminate``: a first phase of deletion of the kind's own: it marks the object (and
+    gets the time), which then stays until its content is gone.
     ``answers_deleted``: DELETE answers the object instead of a Status. ``validates_metadata``: ``validate`` looks at
     metadata itself on create.
     """
