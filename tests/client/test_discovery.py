@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import runpy
+from pathlib import Path
 
 import pytest
 
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.async_resource import AsyncDynamicResource
 from apimachinery.client.config import Config
-from apimachinery.client.connection import Client
 from apimachinery.client.errors import BadRequest, NotFound
 from apimachinery.client.resource import DynamicResource
+from kubernetes_api.client import Client
 
 
 def test_a_kind_is_found_by_its_name(config: Config) -> None:
@@ -62,3 +65,16 @@ def test_a_call_that_would_address_more_than_it_names_is_refused_here(config: Co
             with pytest.raises(BadRequest, match="cannot be part of a URL path"):
                 things.delete(name)
         assert things.get("stays")
+
+
+def test_the_examples_of_the_documentation_run(
+    config: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The first two Python blocks, as they stand: calls, then an informer of an open client."""
+    text = (Path(__file__).parents[2] / "docs/client.md").read_text()
+    monkeypatch.setattr(Config, "load", lambda *_: config)
+    with Client(config) as client:
+        for number, example in enumerate(re.findall(r"```python\n(.*?)```", text, re.S)[:2]):
+            script = tmp_path / f"example{number}.py"
+            script.write_text(example)
+            runpy.run_path(str(script), init_globals={"client": client})

@@ -70,7 +70,7 @@ class CertificateSigningRequestClient(
     def patch_approval(
         self,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType = PatchType.MERGE,
         *,
         dry_run: bool = False,

@@ -251,7 +251,7 @@ class PodClient(
     def patch_ephemeralcontainers(
         self,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType = PatchType.MERGE,
         *,
         namespace: str | None = None,
@@ -321,7 +321,7 @@ class PodClient(
     def patch_resize(
         self,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType = PatchType.MERGE,
         *,
         namespace: str | None = None,

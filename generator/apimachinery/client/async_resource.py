@@ -155,7 +155,7 @@ class AsyncResourceApi(Generic[T]):
         self,
         name: str,
         subresource: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType,
         target: Target,
         dry_run: bool,
@@ -308,7 +308,7 @@ class AsyncNamespacedEditable(AsyncResourceApi[T], Generic[T, A]):
     async def patch(
         self,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType = PatchType.MERGE,
         *,
         namespace: str | None = None,
@@ -425,7 +425,7 @@ class AsyncNamespacedStatusWritable(AsyncResourceApi[T], Generic[T, A]):
     async def patch_status(
         self,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType = PatchType.MERGE,
         *,
         namespace: str | None = None,
@@ -675,7 +675,7 @@ class AsyncClusterEditable(AsyncResourceApi[T], Generic[T, A]):
     async def patch(
         self,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType = PatchType.MERGE,
         *,
         dry_run: bool = False,
@@ -783,7 +783,7 @@ class AsyncClusterStatusWritable(AsyncResourceApi[T], Generic[T, A]):
     async def patch_status(
         self,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType = PatchType.MERGE,
         *,
         dry_run: bool = False,

@@ -373,7 +373,7 @@ def patch(
     target: Target,
     codec: Codec[T],
     name: str,
-    body: Mapping[str, Any] | Sequence[Any] | bytes | Any,
+    body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes | Any,
     kind: PatchType,
     options: WriteOptions,
     *,

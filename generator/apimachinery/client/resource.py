@@ -154,7 +154,7 @@ class ResourceApi(Generic[T]):
         self,
         name: str,
         subresource: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType,
         target: Target,
         dry_run: bool,
@@ -307,7 +307,7 @@ class NamespacedEditable(ResourceApi[T], Generic[T, A]):
     def patch(
         self,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType = PatchType.MERGE,
         *,
         namespace: str | None = None,
@@ -420,7 +420,7 @@ class NamespacedStatusWritable(ResourceApi[T], Generic[T, A]):
     def patch_status(
         self,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType = PatchType.MERGE,
         *,
         namespace: str | None = None,
@@ -670,7 +670,7 @@ class ClusterEditable(ResourceApi[T], Generic[T, A]):
     def patch(
         self,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType = PatchType.MERGE,
         *,
         dry_run: bool = False,
@@ -778,7 +778,7 @@ class ClusterStatusWritable(ResourceApi[T], Generic[T, A]):
     def patch_status(
         self,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Any] | bytes,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
         kind: PatchType = PatchType.MERGE,
         *,
         dry_run: bool = False,
