@@ -6,7 +6,7 @@
 - ``calls``       ``PatchType``, ``Page``, ``Event``; every call as data
 - ``errors``      what calls raise, by reason: ``NotFound``, ``Conflict``, ``ApplyConflict``, ``Invalid``, …
 - ``retry``       ``RetryPolicy``, ``NO_RETRIES``
-- ``reflector``   ``Change``, ``ReflectorOptions``; ``informer`` ``Informer`` and its ``Store``; ``async_`` twins of both
+- ``reflector``   ``Change``, ``ReflectorOptions``; ``informer`` ``Informer``, ``Store``; both have ``async_`` twins
 - ``local``       ``LocalApply``: apply, difference and extraction without a server
 - ``discovery``   resources known only at run time
 - ``lossless``    how nothing is lost that a model does not know
