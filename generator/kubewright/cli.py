@@ -37,6 +37,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "kubewright.tools.migrate",
         "find and rewrite API versions that a release deprecates or does not have",
     ),
+    "explain": ("kubewright.tools.explain", "what a field of a kind is for, without a cluster"),
+    "lifecycle": (
+        "kubewright.tools.lifecycle",
+        "check a plan of API versions against the deprecation policy; list those of Kubernetes",
+    ),
     "serve": ("kubewright.tools.serve", "run an API server for generated packages and CRDs"),
     "patch": (
         "kubewright.tools.patch",

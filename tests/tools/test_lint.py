@@ -289,3 +289,31 @@ def test_machine_readable_forms_parse(faulty: Path, form: str) -> None:
         assert out.startswith("::warning file=crd.yaml,line=")
     else:
         assert "L112" in json.dumps(json.loads(out))
+
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = [
+    ROOT / "specs/backup/crds",
+    ROOT / "specs/messaging/openapi.yaml",
+    ROOT / "specs/flags/openapi.yaml",
+]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
+def test_example_groups_have_no_warning_but_those_given_a_reason(path: Path) -> None:
+    code, out, err = run(str(path), "--config", str(ROOT / "specs/lint.toml"), "--quiet-notes")
+    assert (code, out) == (0, ""), err
+
+
+def test_every_line_of_the_examples_exclusions_is_needed() -> None:
+    import tomllib
+
+    from kubewright.tools.linting.run import _excludes
+
+    _, out, _ = run(*map(str, EXAMPLES), "--quiet-notes", "--format", "json")
+    found = [(f["code"], f["message"]) for f in json.loads(out)["findings"]]
+    patterns = tomllib.loads((ROOT / "specs/lint.toml").read_text())["exclude"]
+    places = [(code, ": ".join(message.split(": ")[:2])) for code, message in found]
+    places += [(code, message.split(": ")[0]) for code, message in found]
+    idle = [p for p in patterns if not any(_excludes(p, code, place) for code, place in places)]
+    assert idle == []

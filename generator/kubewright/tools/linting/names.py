@@ -57,7 +57,7 @@ _OLD_GROUPS: Final = frozenset({"apps", "autoscaling", "batch", "extensions", "p
 
 
 @api_rule(
-    "L102", "group-reserved", Severity.WARNING, CRD,
+    "L102", "group-reserved", Severity.NOTE, CRD,
     why="*.k8s.io and *.kubernetes.io belong to the Kubernetes project; a CRD there needs its approval annotation.",
     source=f"{CRD_DOCS}: protected groups (KEP-1111)",
     hint="use a domain of your own, or set api-approved.kubernetes.io to the review's URL",
@@ -257,6 +257,8 @@ def duration_type(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def reference_name(place: Place, kind: Kind) -> Iterator[str]:
     """References end in Ref or Name."""
+    if _is_scalar(place, Primitive.BOOLEAN):
+        return
     if re.search(r"(Reference|References)$", place.name):
         short = place.name.replace("Reference", "Ref")
         yield f'"{place.name}" should be called "{short}"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -13,13 +14,16 @@ from kubewright.location import Location
 from kubewright.tools.linting.places import places_of
 from kubewright.tools.linting.rule import RULES, Kind, Profile, Rule
 
+_CODE: Final = re.compile(r"L\d{3}")
 _WEIGHT: Final = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.NOTE: 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What to check. ``select`` and ``ignore`` hold codes or beginnings of them (``L2``); ``severity`` overrides a
-    rule's own; ``exclude`` holds shell patterns of paths (``widgets.example.com/v1: spec.old*``)."""
+    rule's own; ``exclude`` holds shell patterns of paths
+    (``widgets.example.com/v1: spec.old*``), a code before them limits them to its rule
+    (``L206 widgets*: spec.mode``)."""
 
     profile: Profile = "crd"
     select: tuple[str, ...] = ("L",)
@@ -36,6 +40,13 @@ class Finding:
     diagnostic: Diagnostic
     rule: Rule
     path: str
+
+
+def _excludes(pattern: str, code: str, path: str) -> bool:
+    first, _, rest = pattern.partition(" ")
+    if rest and _CODE.fullmatch(first):
+        return first == code and fnmatchcase(path, rest)
+    return fnmatchcase(path, pattern)
 
 
 def load_rules() -> Mapping[str, Rule]:
@@ -67,7 +78,7 @@ def lint(api: Api, settings: Settings) -> list[Finding]:
     findings: dict[tuple[str, Location, str], Finding] = {}
 
     def add(rule: Rule, location: Location, path: str, message: str) -> None:
-        if any(fnmatchcase(path, pattern) for pattern in settings.exclude):
+        if any(_excludes(pattern, rule.code, path) for pattern in settings.exclude):
             return
         severity = settings.severity.get(rule.code, rule.severity)
         shown = Diagnostic(rule.code, severity, f"{path}: {message}", location, rule.hint)

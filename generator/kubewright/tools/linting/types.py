@@ -418,7 +418,7 @@ def plain_secret(place: Place, kind: Kind) -> Iterator[str]:
 
 _SECRET: Final = re.compile(
     r"(password|passphrase|.*Password|.*Passphrase|apiKey|privateKey|.*PrivateKey|clientSecret|accessToken|"
-    r"bearerToken|secretKey|secretAccessKey)$"
+    r"bearerToken|secretAccessKey)$"
 )
 
 

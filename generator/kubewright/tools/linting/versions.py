@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from kubewright.diagnostics import Severity
@@ -17,6 +17,17 @@ def _kinds(api: Api) -> Iterator[list[Resource]]:
         yield list(versions)
 
 
+def _release(text: str) -> tuple[int, ...]:
+    """A release such as 1.36 as numbers; ``(-1,)`` where none is told, which is no release."""
+    return tuple(int(part) for part in text.split(".")) if text else (-1,)
+
+
+def _is_told(versions: Sequence[Resource]) -> bool:
+    """Whether the description says which version is stored. OpenAPI does not: all are taken to be then; a CRD with
+    several is refused when it is read."""
+    return len(versions) == 1 or not all(r.storage for r in versions)
+
+
 @api_rule(
     "L501", "storage-stability", Severity.WARNING, BOTH,
     why="The storage version may not move ahead of, nor stay behind, what released clients can read.",
@@ -24,11 +35,12 @@ def _kinds(api: Api) -> Iterator[list[Resource]]:
     hint="store the most stable version that every supported release serves",
 )  # fmt: skip
 def storage_version_priority(api: Api) -> Iterator[tuple[Resource, str]]:
-    """A less stable version is not stored where a more stable one is served."""
+    """A less stable version is not stored where a more stable one is served, but for the release that brings it."""
+    newest = max((_release(r.introduced) for r in api.resources if r.introduced), default=())
     for versions in _kinds(api):
-        stored = [r for r in versions if r.storage]
+        stored = [r for r in versions if r.storage] if _is_told(versions) else []
         best = max(
-            (r for r in versions if r.served and not r.deprecated),
+            (r for r in versions if r.served and not r.deprecated and _release(r.introduced) != newest),
             key=lambda r: version_priority(r.version),
             default=None,
         )
@@ -54,8 +66,13 @@ def deprecation_order(api: Api) -> Iterator[tuple[Resource, str]]:
                 r
                 for r in versions
                 if r.served
-                and not r.deprecated
-                and version_priority(r.version)[0] >= version_priority(old.version)[0]
+                and (
+                    version_priority(r.version)[0] > version_priority(old.version)[0]
+                    or (
+                        not r.deprecated
+                        and version_priority(r.version)[0] == version_priority(old.version)[0]
+                    )
+                )
             ]
             if old.deprecated and not better:
                 yield old, f"{old.version} is deprecated, but no version as stable is served"
@@ -100,7 +117,7 @@ def unstored(api: Api) -> Iterator[tuple[Resource, str]]:
     """One version is the storage version."""
     for versions in _kinds(api):
         stored = [r for r in versions if r.storage]
-        if len(stored) != 1:
+        if _is_told(versions) and len(stored) != 1:
             yield versions[0], f"{versions[0].plural}.{versions[0].group} has {len(stored)} storage versions"
 
 
