@@ -1,8 +1,8 @@
 """``kubewright lifecycle``: a release plan checked against the deprecation policy, and the policy as a table.
 
-A plan is a YAML file: ``resources:``, a list of entries with ``api_version``, ``kind``, ``introduced``, and where they are
-known ``deprecated``, ``removed`` (releases such as ``1.30``) and ``replacement`` (``group/version/Kind``). Without a file the built-in
-kinds' own life cycles are shown.
+A plan is a YAML file: ``resources:``, a list of entries with ``api_version``, ``kind``, ``introduced``, and where they
+are known ``deprecated``, ``removed`` (releases such as ``1.30``) and ``replacement`` (``group/version/Kind``).
+Without a file the built-in kinds' own life cycles are shown.
 
 Exit codes: 0 the plan keeps the policy, 1 it does not, 2 the plan cannot be read.
 """
