@@ -49,7 +49,7 @@ from apimachinery.storage.interface import (
     Value,
 )
 from apimachinery.storage.watch_cache import WatchCache
-from apimachinery.wire.json import encode
+from apimachinery.wire.json import decode, encode
 
 NAME_TRIES = 8
 _SYSTEM_FIELDS = ("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid")
@@ -334,7 +334,7 @@ class Writer:
             if not place.options.dry_run:
                 await self.remove(place, record, old)
             return self.unstored(place, record, new)
-        if new == old and _encode_sorted(new) == _encode_sorted(old) and served.is_plain(record):
+        if new == old and _encode_sorted(new) == _encode_sorted(old) and self._is_stored(served, new, record):
             return record
         if place.options.dry_run:
             return self.unstored(place, record, new)
@@ -351,6 +351,14 @@ class Writer:
     def unstored(self, place: Place, record: Record, obj: Json) -> Record:
         """A record of an object that is not written: what a dry run or a finished deletion shows."""
         return Record(record.key, record.revision, record.created, encode(self._stored(place.served, obj)))
+
+    def _is_stored(self, served: Served, obj: Json, record: Record) -> bool:
+        """Whether storing ``obj``, which is what ``record`` shows, would change nothing: not where the record waits
+        to be brought to another version or form."""
+        if served.is_plain(record):
+            return True
+        stored = decode(self._sealed(served, obj).at(record.revision))
+        return _encode_sorted(stored) == _encode_sorted(decode(record.value))
 
     def _sealed(self, served: Served, obj: Json) -> Value:
         """What storage gets."""
