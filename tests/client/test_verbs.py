@@ -192,7 +192,9 @@ def test_every_verb(path: str, mode: str, config: Config, namespace: str) -> Non
 
         if hasattr(resource, "replace_status"):
             before = await api.get_status(name)
-            assert await api.replace_status(before) == before  # at the same resourceVersion: nothing was written
+            assert (
+                await api.replace_status(before) == before
+            )  # at the same resourceVersion: nothing was written
             same = await api.patch_status(name, {"metadata": {"annotations": {"status": "1"}}})
             assert type(same) is model
         if hasattr(resource, "scale"):
