@@ -201,6 +201,15 @@ def test_five_faults_in_each_of_two_thousand_deployments_are_all_found(tmp_path:
     } == set()
 
 
+@pytest.mark.parametrize("spec", ["null", "{names: null, versions: [null]}", "{versions: null, group: x}"])
+def test_nulls_of_a_crd_are_faults_and_no_crash(spec: str) -> None:
+    crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n"
+    crd += f"spec: {spec}\n"
+    found = findings("-", stdin=crd)
+    assert {f["code"] for f in found} == {"V030"}
+    assert any("spec.versions" in f["message"] for f in found)
+
+
 VERDICTS = SHARED / "parity/crd-verdicts.json"
 
 

@@ -237,6 +237,7 @@ class _Judge:
             self.unknown(unknown, obj, below)
         if kind == "CustomResourceDefinition" and api_version == "apiextensions.k8s.io/v1":
             if not taken:
+                _read_nulls(work)
                 default_crd(work)
                 prepare_crd_for_create(work)
                 self.crd(check_crd(work), obj, below)
@@ -299,6 +300,13 @@ def _prepare(strategy: Strategy | None, work: Json) -> None:
     if strategy.prepare_create is not None:
         work["metadata"]["uid"] = _UID
         strategy.prepare_create(work)
+
+
+def _read_nulls(crd: Json) -> None:
+    """A null where a CRD has a struct is an empty one, as Go decodes it."""
+    spec = crd["spec"] = crd.get("spec") or {}
+    spec["names"] = spec.get("names") or {}
+    spec["versions"] = [version or {} for version in spec.get("versions") or []]
 
 
 def _drop_empty(work: Json) -> None:
