@@ -112,7 +112,11 @@ class _Compiler:
             zero = _ZEROS.get(schema.get("type", ""))
             if zero is not None:
                 return zero
-        return self.value(schema)
+        apply = self.value(schema)
+        if isinstance(apply, _Struct):
+            struct = apply
+            return lambda value: struct({} if value is None else value)
+        return apply
 
     def value(self, schema: Any) -> Apply:
         """The form of what stands at one place."""

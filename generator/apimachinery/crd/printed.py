@@ -142,7 +142,7 @@ def _part(keyword: str, value: Any) -> Any:
     if keyword == "externalDocs":
         return {"Description": value.get("description") or "", "URL": value.get("url") or ""}
     if keyword == "x-kubernetes-validations":
-        return [_rule(each) for each in value]
+        return [_rule(each or {}) for each in value]
     return _sorted(value)
 
 
