@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,7 +26,7 @@ from kubewright.source.text import parse_documents
 from kubewright.tools.validating.inputs import Chunk
 from kubewright.tools.validating.kinds import BuiltinKind, CustomKind, Kinds, UnusableSchema
 from kubewright.tools.validating.places import Places, pointer_of
-from kubewright.tools.validating.typed import type_faults, without
+from kubewright.tools.validating.typed import Steps, type_faults, without
 
 Json = dict[str, Any]
 CODES = {
@@ -221,6 +222,7 @@ class _Judge:
         work = _copied(obj)
         broken, unknown = known.schema.read(work)
         taken: list[str] = []
+        emptied: list[Steps] = []
         if broken is not None:
             work = _copied(obj)
             for fault in type_faults(known.schema.node, work, known.inner_schema):
@@ -228,6 +230,7 @@ class _Judge:
                 taken.append(fault.path)
                 if fault.steps:
                     without(work, fault.steps)
+                    emptied.append(fault.steps)
             if not taken:
                 self.add("V010", Severity.ERROR, broken, "", below)
             if not taken or "" in taken:
@@ -246,7 +249,7 @@ class _Judge:
             return
         _drop_empty(work)
         faults = [] if known.namespaced is None else self._metadata(known, work, kind)
-        faults += self._rules(known, work, kind)
+        faults += self._rules(known, work, emptied)
         if taken:
             faults = [f for f in faults if not _concerns(f.field, taken) and not _defaulted(f, obj, taken)]
         self.faults(faults, below)
@@ -258,9 +261,13 @@ class _Judge:
             work["metadata"], namespaced=bool(known.namespaced), name_rule=rule, builtin=True
         )
 
-    def _rules(self, known: BuiltinKind, work: Json, kind: str) -> list[FieldError]:
+    def _rules(self, known: BuiltinKind, work: Json, emptied: list[Steps]) -> list[FieldError]:
         if known.typed_form is not None:
             known.typed_form(work)
+            for steps in emptied:
+                # The form reads an empty item as an object of zero values, which nobody wrote.
+                with suppress(LookupError, TypeError):
+                    without(work, steps)
         if known.default is not None:
             known.default(work)
         _prepare(known.strategy, work)
