@@ -7,7 +7,7 @@ from itertools import groupby
 
 from kubewright.diagnostics import Severity
 from kubewright.ir.api import Api, Resource
-from kubewright.ir.versions import version_priority
+from kubewright.ir.versions import is_stable, version_priority
 from kubewright.tools.linting.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, DEPRECATION, api_rule
 
 
@@ -101,8 +101,15 @@ def deprecation_warning(api: Api) -> Iterator[tuple[Resource, str]]:
 def superseded_version(api: Api) -> Iterator[tuple[Resource, str]]:
     """An alpha or beta version is deprecated once a stable one is served."""
     for versions in _kinds(api):
-        stable = [r for r in versions if r.served and version_priority(r.version)[0] == 2]
         for old in versions:
+            stable = [
+                r
+                for r in versions
+                if r.served
+                and is_stable(r.version)
+                # v2alpha1 is what may follow v1, not what v1 replaced.
+                and version_priority(r.version)[1] >= version_priority(old.version)[1]
+            ]
             if stable and old.served and not old.deprecated and version_priority(old.version)[0] < 2:
                 yield old, f"{old.version} is served beside {stable[-1].version} without being deprecated"
 

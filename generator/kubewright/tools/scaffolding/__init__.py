@@ -1,0 +1,1 @@
+"""What ``kubewright scaffold`` writes: group folders, kinds in them, further versions of a kind."""
