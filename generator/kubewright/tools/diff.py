@@ -8,30 +8,19 @@ code → list of shell patterns of paths, each decided on purpose; one that noth
 from __future__ import annotations
 
 import argparse
-import io
-import subprocess
 import sys
-import tarfile
-import tempfile
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from kubewright.config import KubernetesSource, Package, PathSource
 from kubewright.diagnostics import Diagnostics, Severity
-from kubewright.ir.api import Api
 from kubewright.tools import reporting
 from kubewright.tools.differing.change import KINDS
 from kubewright.tools.differing.policy import Exceptions, diagnose, markdown
 from kubewright.tools.differing.resources import compare
+from kubewright.tools.sources import StateError, read_states
 
 _WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
-
-
-class StateError(Exception):
-    """A state or an exceptions file cannot be read; the text says why."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         exceptions = _exceptions(options.exceptions)
         diagnostics = Diagnostics()
-        old, new = _read(options.old, diagnostics), _read(options.new, diagnostics)
+        old, new = read_states([options.old], diagnostics), read_states([options.new], diagnostics)
     except StateError as error:
         print(f"kubewright diff: {error}", file=sys.stderr)
         return 2
@@ -79,39 +68,6 @@ def run(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return int(bool(unused) or any(_WEIGHT[d.severity] >= _WEIGHT[levels[options.fail_on]] for d in found))
-
-
-def _read(state: str, diagnostics: Diagnostics) -> Api:
-    from kubewright.pipeline import read_api
-
-    if state.startswith("kubernetes:"):
-        source = KubernetesSource(state.removeprefix("kubernetes:"))
-        return read_api(Package(name="compared", sources=(source,), documentation=True), diagnostics)
-    with _checkout(state) as path:
-        if not path.exists():
-            raise StateError(f"{state}: no such file or folder")
-        return read_api(
-            Package(name="compared", sources=(PathSource(path),), documentation=True), diagnostics
-        )
-
-
-@contextmanager
-def _checkout(state: str) -> Iterator[Path]:
-    """The path of a state, taken out of git into a folder of its own where that is meant."""
-    if not state.startswith("git:"):
-        yield Path(state)
-        return
-    revision, colon, name = state.removeprefix("git:").partition(":")
-    if not colon or not name or not revision or revision.startswith("-"):
-        raise StateError(f"{state}: write git:REVISION:PATH")
-    command = ["git", "archive", "--format=tar", revision, "--", name]
-    done = subprocess.run(command, capture_output=True, check=False)
-    if done.returncode:
-        raise StateError(f"{state}: git: {done.stderr.decode('utf-8', 'replace').strip()}")
-    with tempfile.TemporaryDirectory(prefix="kubewright-diff-") as folder:
-        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-            archive.extractall(folder, filter="data")
-        yield Path(folder) / name
 
 
 def _exceptions(path: Path | None) -> Exceptions:

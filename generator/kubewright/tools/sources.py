@@ -1,0 +1,56 @@
+"""States of an API as tools name them: a file or folder of specs, ``git:REVISION:PATH``, ``kubernetes:1.36``."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from kubewright.config import KubernetesSource, Package, PathSource, Source
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.api import Api
+
+
+class StateError(Exception):
+    """A state cannot be read; the text says why."""
+
+
+def read_states(states: Sequence[str], diagnostics: Diagnostics) -> Api:
+    """The linked and checked API of all states together, with its descriptions. Raises ``StateError`` for what is no
+    state; what is wrong within one goes into ``diagnostics``."""
+    from kubewright.pipeline import read_api
+
+    sources: list[Source] = []
+    with ExitStack() as opened:
+        for state in states:
+            if state.startswith("kubernetes:"):
+                sources.append(KubernetesSource(state.removeprefix("kubernetes:")))
+                continue
+            path = opened.enter_context(_checkout(state))
+            if not path.exists():
+                raise StateError(f"{state}: no such file or folder")
+            sources.append(PathSource(path))
+        return read_api(Package(name="read", sources=tuple(sources), documentation=True), diagnostics)
+
+
+@contextmanager
+def _checkout(state: str) -> Iterator[Path]:
+    """The path of a state, taken out of git into a folder of its own where that is meant."""
+    if not state.startswith("git:"):
+        yield Path(state)
+        return
+    revision, colon, name = state.removeprefix("git:").partition(":")
+    if not colon or not name or not revision or revision.startswith("-"):
+        raise StateError(f"{state}: write git:REVISION:PATH")
+    command = ["git", "archive", "--format=tar", revision, "--", name]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        raise StateError(f"{state}: git: {done.stderr.decode('utf-8', 'replace').strip()}")
+    with tempfile.TemporaryDirectory(prefix="kubewright-") as folder:
+        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+            archive.extractall(folder, filter="data")
+        yield Path(folder) / name
