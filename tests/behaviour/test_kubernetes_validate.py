@@ -11,6 +11,8 @@ import pytest
 from kubewright.config import KubernetesSource, Package, PathSource
 from kubewright.diagnostics import Diagnostics
 from kubewright.emit.definitions import SchemaWriter
+from kubewright.ir.merge import ListType
+from kubewright.ir.types import Struct
 from kubewright.pipeline import read_api
 from kubewright.source.kubernetes_validate import releases
 
@@ -41,6 +43,16 @@ def upstream() -> dict[str, Any]:
 @pytest.mark.parametrize("release", releases())
 def test_every_release_links_without_a_fault(release: str) -> None:
     assert len(definitions(KubernetesSource(release))) >= 500
+
+
+def test_lists_of_releases_without_list_types_merge_by_their_patch_strategy() -> None:
+    pod = definitions(KubernetesSource("1.29"))["io.k8s.api.core.v1.PodSpec"]["properties"]["volumes"]
+    assert "x-kubernetes-list-type" not in pod
+    api = read_api(Package(name="api", sources=(KubernetesSource("1.29"),)), Diagnostics())
+    (spec,) = (d.value.type for d in api.definitions if d.name == "io.k8s.api.core.v1.PodSpec")
+    assert isinstance(spec, Struct)
+    merge = next(f.value.merge for f in spec.fields if f.wire_name == "volumes")
+    assert (merge.list_type, merge.list_map_keys) == (ListType.MAP, ("name",))
 
 
 @pytest.mark.shared

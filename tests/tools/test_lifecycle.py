@@ -1,60 +1,53 @@
-"""``kubewright lifecycle``: plans that keep the deprecation policy, and each way to break it."""
+"""``kubewright lifecycle``: plans that keep the deprecation policy, each way to break it, and the policy's timeline."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from kubewright.diagnostics import Diagnostics
+from kubewright.source.text import parse_documents
+from kubewright.tools.planning.plan import Plan, read_plan
+from kubewright.tools.planning.policy import RULES, lines_of
+from kubewright.tools.planning.timeline import Row, rows_of
 from tests.tools.command import kubewright
 
-CASES: list[tuple[str, list[str]]] = [
-    (
-        "{api_version: x/v1beta1, kind: A, introduced: '1.1', deprecated: '1.4', removed: '1.7', replacement: x/v1/A}",
-        [],
-    ),
-    ("{api_version: x/v1alpha1, kind: A, introduced: '1.1', removed: '1.2'}", []),
-    ("{api_version: x/v1, kind: A, introduced: '1.1', deprecated: '1.9'}", []),
-    (
-        "{api_version: x/v1beta1, kind: A, introduced: '1.1', deprecated: '1.4', removed: '1.6', replacement: x/v1/A}",
-        ["P002: A of x/v1beta1 is beta: deprecated in 1.4, may go with 1.7 at the earliest, not 1.6"],
-    ),
-    (
-        "{api_version: x/v1beta1, kind: A, introduced: '1.1', removed: '1.6', replacement: x/v1/A}",
-        ["P002: A of x/v1beta1 is removed without having been deprecated"],
-    ),
-    (
-        "{api_version: x/v1beta1, kind: A, introduced: '1.1', deprecated: '1.2', removed: '1.6'}",
-        ["P005: A of x/v1beta1 is removed without a successor"],
-    ),
-    (
-        "{api_version: x/v1, kind: A, introduced: '1.1', deprecated: '1.4', removed: '1.30'}",
-        ["P004: A of x/v1 is stable: it stays for all of 1.x"],
-    ),
-    ("{api_version: x/v1, kind: A, introduced: '1.1', deprecated: '1.4', removed: '2.0'}", []),
-    (
-        "{api_version: x/v1, kind: A, introduced: '1.1', deprecated: '1.4', replacement: x/v2beta1/A}",
-        ["P003: A of x/v1 is stable, its successor x/v2beta1 only beta"],
-    ),
-    (
-        "{api_version: x/v1, kind: A, introduced: '1.5', deprecated: '1.4'}",
-        ["P001: A of x/v1: introduced, deprecated and removed must follow each other"],
-    ),
-    (
-        "{api_version: x/v1beta1, kind: A, introduced: '1.1', deprecated: '1.4', replacement: x/v1/A}\n"
-        "- {api_version: x/v1, kind: A, introduced: '1.5'}",
-        ["P003: A of x/v1beta1 is deprecated in 1.4, before x/v1 comes in 1.5"],
-    ),
-]
+HERE = Path(__file__).parent
+CASES: list[dict[str, Any]] = yaml.safe_load((HERE / "lifecycle_cases.yaml").read_text())
+POLICY = HERE / "plans" / "policy.yaml"
+TABLE: list[dict[str, Any]] = yaml.safe_load((HERE / "plans" / "policy-table.yaml").read_text())
 
 
-@pytest.mark.parametrize(("entry", "said"), CASES)
-def test_each_rule_of_the_policy(entry: str, said: list[str], tmp_path: Path) -> None:
+def plan_of(case: dict[str, Any]) -> dict[str, Any]:
+    entries = [
+        {"api_version": f"x/{entry['v']}", "kind": "A", **{k: v for k, v in entry.items() if k != "v"}}
+        for entry in case["entries"]
+    ]
+    return {"resources": entries, **{k: case[k] for k in ("releases", "exceptions") if k in case}}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"].replace(" ", "-") for case in CASES])
+def test_each_rule_of_the_policy(case: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
-    path.write_text(f"resources:\n- {entry}\n")
+    path.write_text(yaml.safe_dump(plan_of(case)))
     code, out, err = kubewright("lifecycle", path)
-    assert [line.partition("error ")[2] for line in out.splitlines()] == said, err
-    assert code == (1 if said else 0)
+    told: dict[str, list[str]] = {"error": [], "note": []}
+    for line in out.splitlines():
+        if not line.startswith("  hint: "):
+            severity, _, said = line.partition(": ")[2].partition(" ")
+            told[severity].append(said)
+    assert err == ""
+    assert sorted(told["error"]) == sorted(case["said"])
+    assert told["note"] == case.get("notes", [])
+    assert code == (1 if case["said"] else 0)
+
+
+def test_each_code_has_a_case() -> None:
+    told = {said.partition(":")[0] for case in CASES for said in case["said"]}
+    assert set(RULES) - told == {"P012", "P100"}
 
 
 @pytest.mark.parametrize(
@@ -62,15 +55,39 @@ def test_each_rule_of_the_policy(entry: str, said: list[str], tmp_path: Path) ->
     [
         ("[]", "a plan has a list called resources"),
         ("resources: [x]", "an entry has api_version and kind"),
+        ("resources: [{api_version: x/v1, kind: A}]", "an entry says in which release it was introduced"),
         ("resources: [{api_version: x/v1, kind: A, introduced: 1.30}]", "introduced: 1.3 is no release"),
+        ("resources: [{api_version: x/v1, kind: A, introduced: X+01}]", "introduced: 'X+01' is no release"),
+        ("resources: [{api_version: x/v1, kind: A, introduced: X, removd: X}]", "an entry has no 'removd'"),
+        (
+            "resources: [{api_version: x/v1, kind: A, introduced: X, replacement: v2}]",
+            "replacement is group/version/Kind",
+        ),
+        ("resources: []\nrelease: 1", "a plan has no 'release'"),
+        ("resources: []\nreleases: 1", "releases is a list of releases, or says the date of each"),
+        ('resources: []\nreleases: {"1.1": soon}', "1.1: 'soon' is no date"),
+        (
+            "resources: []\nexceptions: [{code: P001}]",
+            "an exception has code, of (patterns of group/version/Kind) and because",
+        ),
+        ("resources: []\nexceptions: 1", "an exception has code"),
+        (
+            "resources: [{api_version: x/v1, kind: A, introduced: X}, {api_version: x/v1, kind: A, introduced: X+1}]",
+            "A of x/v1 stands twice",
+        ),
+        (
+            "resources: [{api_version: x/v1, kind: A, introduced: X, deprecated: '1.2'}]",
+            "releases counted from X and numbered ones do not go together",
+        ),
     ],
 )
 def test_a_plan_that_cannot_be_read_is_refused(text: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(text)
-    code, _, err = kubewright("lifecycle", path)
-    assert code == 2
+    code, out, err = kubewright("lifecycle", path)
+    assert (code, out) == (2, "")
     assert said in err
+    assert kubewright("lifecycle", path, "--timeline")[0] == 2
 
 
 def test_the_table_tells_when_a_deprecated_beta_may_go(tmp_path: Path) -> None:
@@ -79,3 +96,93 @@ def test_the_table_tells_when_a_deprecated_beta_may_go(tmp_path: Path) -> None:
     out = kubewright("lifecycle", path, "--table")[1]
     assert out.splitlines()[-1] == "| A | x/v1beta1 | 1.1 | 1.4 | 1.7 at the earliest |  |"
     assert "| CronJob | batch/v1beta1 | 1.8 | 1.21 | 1.25 | batch/v1/CronJob |" in kubewright("lifecycle")[1]
+
+
+def example() -> Plan:
+    diagnostics = Diagnostics()
+    (document,) = parse_documents(POLICY.read_bytes(), "policy.yaml", diagnostics)
+    plan = read_plan(document, diagnostics)
+    assert not [*diagnostics]
+    return plan
+
+
+def as_policy_says(row: Row) -> dict[str, Any]:
+    """A row in the words of the recorded table."""
+    assert row.preferred == row.storage
+    said: dict[str, Any] = {
+        "release": str(row.release),
+        "served": [version for version, _ in row.served],
+        "held": row.storage,
+        "old": sorted(version for version, old in row.served if old),
+    }
+    for word in ("deprecated", "removed"):
+        said[word] = sorted(note.split()[0] for note in row.notes if note.split()[1].rstrip(",") == word)
+    return {key: value for key, value in said.items() if value}
+
+
+def test_the_policys_own_example_keeps_the_policy_and_gives_its_table() -> None:
+    plan = example()
+    assert kubewright("lifecycle", POLICY) == (0, "", "")
+    (line,) = lines_of(plan.entries).values()
+    assert [as_policy_says(row) for row in rows_of(line, plan.calendar)] == TABLE
+
+
+def test_the_timeline_says_what_a_plan_declares(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text(
+        "resources:\n"
+        "- {api_version: x/v1beta1, kind: A, introduced: '1.9', deprecated: '1.10', removed: '2.0', storage: '1.9'}\n"
+        "- {api_version: x/v1, kind: A, introduced: '1.10', storage: '1.11'}\n"
+        "- {api_version: x/v1, kind: B, introduced: '1.10'}\n"
+        "- {api_version: x/v1, kind: C, introduced: '1.10'}\n"
+    )
+    code, out, _ = kubewright("lifecycle", path, "--timeline")
+    assert code == 0
+    head, _, rest = out.partition("## x: B, C\n")
+    assert head == (
+        "## x: A\n\n"
+        "| release | versions served | preferred | storage | what happens |\n"
+        "|---|---|---|---|---|\n"
+        "| 1.9 | v1beta1 | v1beta1 | v1beta1 | v1beta1 added |\n"
+        "| 1.10 | v1, v1beta1 (deprecated) | v1beta1 | v1beta1 "
+        "| v1 added; v1beta1 deprecated, use v1 (action required) |\n"
+        "| 1.11 | v1, v1beta1 (deprecated) | v1 | v1 | preferred and storage version v1beta1 → v1 |\n"
+        "| 2.0 | v1 | v1 | v1 | v1beta1 removed (action required) |\n\n"
+    )
+    assert rest.startswith("\nThe plan does not say what is preferred and stored")
+    only = kubewright("lifecycle", path, "--timeline", "--only", "x/[BC]")[1]
+    assert only == "## x: B, C\n" + rest
+    assert kubewright("lifecycle", path, "--timeline", "--only", "y/*")[::2] == (
+        2,
+        "kubewright lifecycle: no kind is like y/*\n",
+    )
+
+
+def test_names_in_a_plan_are_no_markup(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    entry = {"api_version": "x/v1|`", "kind": "<b>[A](http://x) @you", "introduced": "1.1"}
+    path.write_text(yaml.safe_dump({"resources": [entry]}))
+    for form in ("--table", "--timeline"):
+        out = kubewright("lifecycle", path, form)[1]
+        assert not set(out) & set("<>`[]"), out
+        assert "://" not in out and "@you" not in out
+        lines = [line for line in out.splitlines() if line.startswith("|")]
+        assert len({line.count("|") for line in lines}) == 1
+
+
+def test_the_built_in_kinds_keep_the_policy_but_for_what_is_explained() -> None:
+    code, out, err = kubewright("lifecycle", "--check")
+    findings = [line for line in out.splitlines() if not line.startswith("  hint")]
+    assert (code, err) == (0, "")
+    assert findings and all(" note P" in line for line in findings)
+    assert out.count("  hint: known exception: ") == len(findings)
+    assert "ClusterTrustBundle of certificates.k8s.io/v1beta1 is beta since 1.33, deprecated in 1.37" in out
+
+
+def test_the_built_in_kinds_have_a_timeline() -> None:
+    out = kubewright("lifecycle", "--timeline", "--only", "batch/CronJob")[1]
+    assert (
+        "| 1.21 | v1, v1beta1 (deprecated) | v1beta1 | v1beta1 "
+        "| v1 added; v1beta1 deprecated, use v1 (action required) |" in out
+    )
+    assert out.splitlines()[-1] == "| 1.25 | v1 | v1 | v1 | v1beta1 removed (action required) |"

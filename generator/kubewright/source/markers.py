@@ -74,7 +74,7 @@ def read_merge(schema: Json, pointer: str, document: Document, diagnostics: Diag
         )
         merge_key = ""
     effective = list_type if isinstance(list_type, ListType) else None
-    if effective is None and PatchStrategy.MERGE in strategy and schema.get("type") == "array":
+    if effective is None and PatchStrategy.MERGE in strategy and _is_list(schema.get("type")):
         effective = ListType.MAP if merge_key else ListType.SET
         keys = (merge_key,) if merge_key else ()
     return Merge(
@@ -86,6 +86,11 @@ def read_merge(schema: Json, pointer: str, document: Document, diagnostics: Diag
         list_type_declared=list_type is not None,
         map_type_declared=map_type is not None,
     )
+
+
+def _is_list(kind: Json) -> bool:
+    """Whether ``type`` says list; definitions of a release say ``[array, "null"]`` of an optional one."""
+    return "array" in kind if isinstance(kind, list) else kind == "array"
 
 
 def _read_list_map_keys(

@@ -134,6 +134,19 @@ def count(findings: Iterable[Diagnostic]) -> str:
     return ", ".join(parts) or "no findings"
 
 
+_MARKUP: Final = {ord(char): f"&#{ord(char)};" for char in "\\\\`*_[]<>&|~!"} | {
+    ord("@"): "@&#8203;",
+    ord("#"): "#&#8203;",
+}
+
+
+def markdown(value: str) -> str:
+    """Text of a spec inside Markdown, a table cell included: one line, and none of it markup. What would be marked
+    up is written as character references; a mention or a reference to an issue is broken by a space of no width."""
+    flat = " ".join(_clean(value).split()).translate(_MARKUP)
+    return flat.replace("://", "&#58;//").replace("www.", "www&#46;")
+
+
 def _clean(value: str) -> str:
     """Without the control characters that XML 1.0 has no way to write."""
     return "".join(c if c >= " " or c in "\t\n\r" else "\ufffd" for c in value)

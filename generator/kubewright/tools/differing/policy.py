@@ -17,6 +17,7 @@ from typing import Final
 
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.ir.versions import version_priority
+from kubewright.tools import reporting
 from kubewright.tools.differing.change import Change, Impact
 
 _WEIGHT: Final = {
@@ -99,19 +100,7 @@ def markdown(found: list[Diagnostic]) -> str:
             "| change | code | why it matters |",
             "|---|---|---|",
         ]
-        lines += [f"| {_cell(d.message)} | {d.code} | {_cell(d.hint)} |" for d in group] + [""]
+        lines += [
+            f"| {reporting.markdown(d.message)} | {d.code} | {reporting.markdown(d.hint)} |" for d in group
+        ] + [""]
     return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    flat = " ".join(text.split())
-    for raw, escaped in (
-        ("\\", "\\\\"),
-        ("|", "\\|"),
-        ("<", "&lt;"),
-        ("`", "\\`"),
-        ("*", "\\*"),
-        ("[", "\\["),
-    ):
-        flat = flat.replace(raw, escaped)
-    return flat
