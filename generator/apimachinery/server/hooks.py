@@ -3,7 +3,8 @@
 A resource works without hooks. Who serves a generated API and needs more writes a module ``hooks.py`` beside the
 generated modules of a group-version (the generator leaves it alone) with ``HOOKS = {"Kind": Hooks(...)}``. Hooks get
 plain JSON at the version of the request; ``prepare_*`` run after the generated ones and change the object in place,
-the others only look.
+the others only look. ``CONVERSIONS`` in it, a table as in ``conversion.py``, replaces generated conversions one ordered
+pair of versions at a time.
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ class Package:
         self.name = name
         self.groups: tuple[Group, ...] = registry.GROUPS
         self._forms: dict[str, Callable[[Json], None]] = {}
+        self._conversions: dict[tuple[str, str, str], Callable[[Json], Json] | None] = {}
         self._modules: dict[str, str] = registry.GROUP_VERSIONS
 
     @cached_property
@@ -103,6 +104,22 @@ class Package:
         from apimachinery.wire.protobuf import Messages
 
         return Messages(self.definitions, module.FIELD_NUMBERS)
+
+    def conversion(self, kind: str, source: str, target: str) -> Callable[[Json], Json] | None:
+        """The function from one version of a kind to another; None where there is none. Those written by hand win.
+        A generated table holds all ordered pairs and stands at the hub, which may be a third version."""
+        pair = (kind, source, target)
+        if pair not in self._conversions:
+            self._conversions[pair] = next(
+                (
+                    function
+                    for stem in ("hooks", "conversion")
+                    for at in dict.fromkeys((target, source, *self._modules))
+                    if (function := self.table(at, stem, "CONVERSIONS").get(pair)) is not None
+                ),
+                None,
+            )
+        return self._conversions[pair]
 
     def to_form(self, definition: str, obj: Json) -> None:
         """Brings an object into the typed form of a definition, where the package's kinds are typed."""
@@ -229,11 +246,13 @@ def _serve(
 
 
 def _warnings(resource: Resource) -> tuple[str, ...]:
-    if not resource.deprecated_in:
+    if not resource.deprecated and not resource.deprecated_in:
         return ()
     if resource.deprecation_warning:
         return (resource.deprecation_warning,)
-    text = f"{resource.api_version} {resource.kind} is deprecated in v{resource.deprecated_in}+"
+    text = f"{resource.api_version} {resource.kind} is deprecated"
+    if resource.deprecated_in:
+        text += f" in v{resource.deprecated_in}+"
     if resource.removed_in:
         text += f", unavailable in v{resource.removed_in}+"
     if resource.replacement:
@@ -256,13 +275,13 @@ def _conversion(package: Package, kind: str, source: str, target: str) -> Change
 
 
 def convert(package: Package, kind: str, source: str, target: str, obj: Json) -> Json:
-    """An object at another version, by the generated conversion. Raises UnknownVersion."""
-    for at in (target, source):
-        function = package.table(at, "conversion", "CONVERSIONS").get((kind, source, target))
-        if function is not None:
-            converted: Json = function(obj)
-            return {**converted, "apiVersion": target, "kind": kind}
-    raise UnknownVersion(target)
+    """An object at another version, by the conversion that ``hooks.py`` or else the generator wrote. Raises
+    UnknownVersion."""
+    function = package.conversion(kind, source, target)
+    if function is None:
+        raise UnknownVersion(target)
+    converted: Json = function(obj)
+    return {**converted, "apiVersion": target, "kind": kind}
 
 
 class _Versions:

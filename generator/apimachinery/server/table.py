@@ -92,6 +92,8 @@ def age(obj: dict[str, Any]) -> str:
 def _computed(served: Served, column: PrinterColumn) -> Cell:
     if column.name == "Name":
         return _name
+    if column.json_path:
+        return _found(column)
     own = CELLS.get((served.kind, column.name))
     if own is not None:
         return own
