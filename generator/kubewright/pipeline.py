@@ -228,11 +228,13 @@ def origins(package: Package) -> tuple[str, ...]:
 def fingerprint(package: Package) -> str:
     """A hash of all that a package is made from: its sources, its configuration, the compiler itself."""
     from kubewright.source.kubernetes_validate import NEWEST, definitions_file
+    from kubewright.source.rules import rule_files
 
     digest = hashlib.sha256(repr((package, sys.version_info[:2], os.name)).encode())
     here = Path(__file__).resolve().parent
     roots = [here, here.parents[1] / "templates", specs_folder() / "kubernetes"]
-    roots += [package.facts] if package.facts else []
+    # Not the whole folder: it may be that of a project, with the output in it.
+    roots += rule_files(package.facts) if package.facts else []
     for source in package.sources:
         if isinstance(source, KubernetesSource):
             path = definitions_file(source.release)

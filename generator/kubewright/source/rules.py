@@ -50,10 +50,7 @@ def read_rules(folder: FilePath, diagnostics: Diagnostics) -> tuple[tuple[str, J
     }
     found: list[tuple[str, Json]] = []
     for name, read in readers.items():
-        files = sorted((folder / name).glob("*.yaml"))
-        single = folder / f"{name}.yaml"
-        if single.is_file():
-            files.append(single)
+        files = rule_files(folder, name)
         rules: list[Any] = []
         for path in files:
             document = read_single(path, diagnostics)
@@ -62,6 +59,15 @@ def read_rules(folder: FilePath, diagnostics: Diagnostics) -> tuple[tuple[str, J
         if files:
             found.append((name, tuple(rules)))
     return tuple(found)
+
+
+def rule_files(folder: FilePath, name: str = "*") -> list[FilePath]:
+    """The rule files below ``folder`` that have this name, or stand in a folder of this name."""
+    single = folder / f"{name}.yaml"
+    return [
+        *sorted(folder.glob(f"{name}/*.yaml")),
+        *(sorted(folder.glob("*.yaml")) if name == "*" else [single] if single.is_file() else []),
+    ]
 
 
 def read_default_rules(document: Document, diagnostics: Diagnostics) -> tuple[TypeRules, ...]:
