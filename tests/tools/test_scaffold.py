@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
+import pty
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import yaml
 from kubewright.config import FILE_NAME
 from kubewright.testing import ApiServer
 from kubewright.tools.scaffold import plural_of
+from kubewright.tools.scaffolding.overrides import add_entry
 from kubewright.tools.scaffolding.versioning import add_version, succeeds
 from kubewright.tools.scaffolding.writing import Plan, RefusedError
 from tests.tools.command import kubewright
@@ -98,7 +100,7 @@ def test_its_own_tests_pass(grown: Path) -> None:
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
         cwd=grown, env=environment, capture_output=True, text=True, timeout=200, check=False,
     )  # fmt: skip
-    assert answer.returncode == 0 and "4 passed" in answer.stdout, answer.stdout + answer.stderr
+    assert answer.returncode == 0 and "6 passed" in answer.stdout, answer.stdout + answer.stderr
 
 
 @pytest.mark.parametrize("version", ["v1alpha1", "v1beta1", "v1"])
@@ -189,7 +191,8 @@ def test_the_storage_version_moves_by_flag_alone(group: Path) -> None:
     scaffold("version", "v1alpha2", "--kind", "Widget", "--out", group)
     assert (stored(group), findings(group)) == (["v1alpha1"], [])
     scaffold("version", "v1beta1", "--kind", "Widget", "--out", group)
-    assert (stored(group), findings(group)) == (["v1alpha1"], ["L501"]), "lint reminds of the move, no more"
+    assert (stored(group), findings(group)) == (["v1alpha1"], [])
+    assert "note L507" in kubewright("lint", group / "crds")[1], "lint reminds of the move, no more"
     scaffold("version", "v1", "--kind", "Widget", "--storage", "--out", group)
     assert (stored(group), findings(group)) == (["v1"], [])
     code, out, _ = kubewright("validate", "--strict", group / "crds", group / "samples")
@@ -248,6 +251,26 @@ REFUSALS = {
         "--plural '../x'",
     ),
     "code for a name": (2, ["group", "a\n- b", "--domain", "example.com"], "lower-case word"),
+    "a column of no field": (
+        2,
+        ["kind", "Gadget", "--version", "v1", "--column", "Size=.spec.size"],
+        "there is no such field",
+    ),
+    "a column that is a list": (
+        2,
+        ["kind", "Gadget", "--version", "v1", "--column", "P=.spec.parameters"],
+        "there is no such field",
+    ),
+    "a column twice": (
+        2,
+        ["kind", "Gadget", "--version", "v1", "--column", "Age=.spec.mode"],
+        "a name of its own",
+    ),
+    "a release that is none": (
+        2,
+        ["kind", "Gadget", "--version", "v1", "--release", "soon"],
+        "a release such as 1.4",
+    ),
     "a value is missing": (2, ["kind", "Gadget", "--group", GROUP], "--version is required"),
 }
 
@@ -303,16 +326,185 @@ def test_an_edit_of_what_somebody_changed_is_refused(tmp_path: Path) -> None:
     assert edited.read_text() == "theirs" and not (tmp_path / "new").exists()
 
 
-def test_a_terminal_is_asked(group: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kubewright import cli
+def on_a_terminal(answers: str, *arguments: str | Path) -> tuple[int, str]:
+    """Exit code and screen of a command whose three streams are a pseudo-terminal."""
+    mine, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "kubewright", *map(str, arguments)],
+        stdin=theirs, stdout=theirs, stderr=theirs, env=ENVIRONMENT,
+    ) as child:  # fmt: skip
+        os.close(theirs)
+        os.write(mine, answers.encode())
+        screen = b""
+        with suppress(OSError):  # Linux says EIO where the other side is closed
+            while chunk := os.read(mine, 65536):
+                screen += chunk
+        os.close(mine)
+    return child.returncode, screen.decode().replace("\r\n", "\n")
 
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
 
-    monkeypatch.setattr(sys, "stdin", Terminal(f"Widget\n{GROUP}\nv1\n"))
-    assert cli.main(["scaffold", "kind", "--out", str(group)]) == 0
-    assert [*versions(group)] == ["v1"]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "generator"), str(ROOT / "generated")])}
+
+
+def test_a_terminal_is_asked_for_every_value_with_its_default(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    code, screen = on_a_terminal(f"shop\nexample.com\n{folder}\n", "scaffold", "group")
+    assert code == 0, screen
+    assert all(prompt in screen for prompt in ("NAME: ", "--domain: ", "--out [shop]: "))
+
+    answers = "widget\nWidget\n\n1\nv1beta1\n\nwd\nnowhere\nCluster\nInterval=.spec.intervalSeconds\n1.4\n"
+    code, screen = on_a_terminal(answers, "scaffold", "kind", "--out", folder)
+    assert code == 0, screen
+    assert "'widget' is not a word in CamelCase" in screen and "neither Namespaced nor Cluster" in screen
+    assert all(
+        prompt in screen
+        for prompt in ("KIND: ", f"--group [{GROUP}]: ", "--version [v1alpha1]: ", "--plural [widgets]: ",
+                       "--short-name []: ", "--scope [Namespaced]: ", "--column []: ", "--release [0.1]: ")
+    ), screen  # fmt: skip
+    crd = yaml.safe_load((folder / "crds/widgets.yaml").read_text())
+    assert (crd["spec"]["scope"], crd["spec"]["names"]["shortNames"]) == ("Cluster", ["wd"])
+    columns = crd["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert [(c["name"], c["type"]) for c in columns] == [
+        ("Ready", "string"),
+        ("Interval", "integer"),
+        ("Age", "date"),
+    ]
+
+    code, screen = on_a_terminal("Widget\nv1\nmaybe\ny\n\n", "scaffold", "version", "--out", folder)
+    assert code == 0, screen
+    assert "'maybe' is neither yes nor no" in screen and "--release [1.5]: " in screen
+    assert stored(folder) == ["v1"]
+
+
+def test_who_gives_what_is_required_is_asked_nothing(group: Path) -> None:
+    arguments = ("scaffold", "kind", "Widget", "--version", "v1", "--out", group)
+    code, screen = on_a_terminal("", *arguments)
+    assert code == 0 and ": \n" not in screen and "--plural" not in screen
+
+
+def test_an_end_of_input_is_an_answer_too(group: Path) -> None:
+    before = contents(group)
+    code, screen = on_a_terminal("\x04", "scaffold", "kind", "--out", group)
+    assert code == 2 and "KIND is required" in screen and "Traceback" not in screen
+    assert contents(group) == before
+
+
+def plan(folder: Path) -> list[dict[str, str]]:
+    entries: list[dict[str, str]] = yaml.safe_load((folder / "lifecycle.yaml").read_text())["resources"]
+    return entries
+
+
+def test_the_release_plan_is_kept(grown: Path) -> None:
+    assert plan(grown) == [
+        {"api_version": f"{GROUP}/v1alpha1", "kind": "Widget", "introduced": "0.1", "deprecated": "0.2",
+         "replacement": f"{GROUP}/v1beta1/Widget"},
+        {"api_version": f"{GROUP}/v1", "kind": "Policy", "introduced": "0.1"},
+        {"api_version": f"{GROUP}/v1beta1", "kind": "Widget", "introduced": "0.2", "deprecated": "0.3",
+         "replacement": f"{GROUP}/v1/Widget"},
+        {"api_version": f"{GROUP}/v1", "kind": "Widget", "introduced": "0.3"},
+    ]  # fmt: skip
+    code, out, err = kubewright("lifecycle", grown / "lifecycle.yaml")
+    assert (code, out) == (0, ""), err
+
+
+def test_the_release_is_said_by_a_flag_and_the_plan_keeps_its_comments(group: Path) -> None:
+    scaffold("kind", "Widget", "--version", "v1beta1", "--release", "1.9", "--out", group)
+    path = group / "lifecycle.yaml"
+    path.write_text(
+        path.read_text().replace('introduced: "1.9"', 'introduced: "1.9"  # with the big release')
+    )
+    scaffold("version", "v1", "--kind", "Widget", "--release", "2.0", "--out", group)
+    assert "# with the big release" in path.read_text()
+    assert [entry.get("deprecated") for entry in plan(group)] == ["2.0", None]
+    before = contents(group)
+    code, _, err = kubewright(
+        "scaffold", "version", "v2", "--kind", "Widget", "--release", "1.0", "--out", group
+    )
+    assert code == 2 and f"Widget of {GROUP}/v1 comes after 1.0" in err and contents(group) == before
+
+
+def test_a_group_without_a_plan_gets_one(group: Path) -> None:
+    make_widget(group)
+    (group / "lifecycle.yaml").unlink()
+    scaffold("version", "v1beta1", "--kind", "Widget", "--release", "1.3", "--out", group)
+    assert plan(group) == [
+        {"api_version": f"{GROUP}/v1alpha1", "kind": "Widget", "deprecated": "1.3",
+         "replacement": f"{GROUP}/v1beta1/Widget"},
+        {"api_version": f"{GROUP}/v1beta1", "kind": "Widget", "introduced": "1.3"},
+    ]  # fmt: skip
+
+
+def test_hooks_survive_generation_and_pass_to_the_next_version(group: Path) -> None:
+    make_widget(group)
+    hooks = group / "generated/shop_api/shop_v1alpha1/hooks.py"
+    mine = hooks.read_text().replace("Hooks(),", "Hooks(orphans=True),")
+    hooks.write_text(mine)
+    scaffold("version", "v1beta1", "--kind", "Widget", "--out", group)
+    scaffold("kind", "Gadget", "--version", "v1beta1", "--out", group)
+    for _ in range(2):
+        code, out, err = kubewright("generate", "--config", group / FILE_NAME)
+        assert code == 0, out + err
+    assert "nothing changed" in out + err, "what was generated is no source of itself"
+    assert hooks.read_text() == mine
+    said = run_python(
+        group / "generated",
+        "from shop_api.shop_v1beta1.hooks import HOOKS; print({k: h.orphans for k, h in HOOKS.items()})",
+    )
+    assert said == "{'Widget': True, 'Gadget': False}\n"
+
+
+def test_a_hand_written_conversion_takes_the_place_of_the_generated_one(group: Path) -> None:
+    make_widget(group)
+    scaffold("version", "v1beta1", "--kind", "Widget", "--out", group)
+    hooks = group / "generated/shop_api/shop_v1beta1/hooks.py"
+    table = f'{{("Widget", "{GROUP}/v1alpha1", "{GROUP}/v1beta1"): lambda obj: {{**obj, "spec": {{}}}}}}'
+    hooks.write_text(hooks.read_text().replace("CONVERSIONS: Table = {}", f"CONVERSIONS: Table = {table}"))
+    assert kubewright("generate", "--config", group / FILE_NAME)[0] == 0
+    said = run_python(
+        group / "generated",
+        "from kubewright.tools.migrating.conversions import converter_of\n"
+        "from apimachinery.server.packages import Package, convert\n"
+        f"old = {{'apiVersion': '{GROUP}/v1alpha1', 'kind': 'Widget', 'spec': {{'mode': 'Active'}}}}\n"
+        f"print(converter_of('shop_api').convert(old, '{GROUP}/v1beta1')['spec'],"
+        f" convert(Package('shop_api'), 'Widget', '{GROUP}/v1alpha1', '{GROUP}/v1beta1', old)['spec'])",
+    )
+    assert said == "{} {}\n"
+
+
+def run_python(folder: Path, code: str) -> str:
+    path = os.pathsep.join([str(folder), ENVIRONMENT["PYTHONPATH"]])
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        env=ENVIRONMENT | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ('HOOKS = {\n    "A": a,\n}\n', 'HOOKS = {\n    "A": a,\n    "B": Hooks(),\n}\n'),
+        ("HOOKS = {}\n", None),
+        ("HOOKS = dict(A=a)\n", None),
+        ("HOOKS = {**OTHER,\n}\n", None),
+        ('HOOKS = {\n    "A": a  # last\n}\n', None),
+        ("HOOKS = {\n", None),
+    ],
+)
+def test_only_a_plain_table_of_hooks_is_edited(text: str, after: str | None) -> None:
+    assert add_entry(text, "B", "Hooks()", "") == after
+
+
+def test_a_table_of_hooks_that_cannot_be_edited_is_left_alone(group: Path) -> None:
+    hooks = make_widget(group) / "generated/shop_api/shop_v1alpha1/hooks.py"
+    hooks.write_text("HOOKS = dict()\n")
+    code, _, err = kubewright("scaffold", "kind", "Gadget", "--version", "v1alpha1", "--out", group)
+    assert code == 0 and "hooks.py was not edited: add Gadget" in err
+    assert hooks.read_text() == "HOOKS = dict()\n"
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """``kubewright scaffold``: the folder of an API group, a kind in it, a further version of a kind.
 
-What it writes passes ``validate --strict`` and ``lint`` (but L501 while a less stable version than the new one is
-stored: when storage moves is the author's to say), generates, and is served. Nothing is ever overwritten: a file
-that exists already is an error before anything is written, and a fault on the way leaves nothing behind. Files that a
-group or kind shares (kustomization, CRD, conversion rules) are edited with comments and order kept.
+What it writes passes ``validate --strict``, ``lint`` and ``lifecycle``, generates, and is served. Nothing is ever
+overwritten: a file that exists already is an error before anything is written, and a fault on the way leaves nothing
+behind. Files that a group or kind shares (kustomization, CRD, conversion rules, release plan, hooks) are edited with
+comments and order kept.
 
 Exit codes: 0 written, 1 something is there already, 2 the command line or a present file cannot be used, 3 the machine
-refused. Required values that are missing are asked for on a terminal, and are an error elsewhere.
+refused. Where a required value is missing, a terminal is asked for all that are not given; elsewhere it is an error.
 """
 
 from __future__ import annotations
@@ -14,14 +14,19 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
 
 from kubewright.ir.versions import is_version
-from kubewright.tools.scaffolding.contents import Kind, new_group, new_kind, new_version
+from kubewright.tools.scaffolding.asking import Asking, asking
+from kubewright.tools.scaffolding.contents import Kind, find_kind, group_of, new_group, new_kind, new_version
+from kubewright.tools.scaffolding.release_plan import next_release
 from kubewright.tools.scaffolding.writing import Plan, RefusedError
 
+_SCOPES = ("Namespaced", "Cluster")
+_ANSWERS = ("yes", "no")
 _LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _WORD = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _FORMS = {
@@ -31,6 +36,11 @@ _FORMS = {
     "--kind": (r"[A-Z][A-Za-z0-9]{0,62}", "a word in CamelCase such as Widget"),
     "--plural": (_WORD, "a lower-case word such as widgets"),
     "--short-name": (_WORD, "a lower-case word such as wd"),
+    "--column": (
+        r"[A-Z][A-Za-z0-9]{0,30}=(?:\.[a-zA-Z][a-zA-Z0-9]*)+",
+        "a name and a path such as Mode=.spec.mode",
+    ),
+    "--release": (r"[0-9]{1,4}\.[0-9]{1,4}", "a release such as 1.4"),
 }
 """Flag → form of its value, and in words. RFC 1123 labels; groups and resources begin with a letter."""
 
@@ -44,22 +54,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--out", type=Path, metavar="DIR", help="the folder to make (default: NAME)")
     kind = things.add_parser("kind", help="a kind in the folder of a group")
     kind.add_argument("kind", nargs="?", metavar="KIND", help="CamelCase, such as Widget")
-    kind.add_argument("--group", help="such as shop.example.com")
+    kind.add_argument("--group", help="such as shop.example.com (default: that of the folder)")
     kind.add_argument("--version", help="such as v1alpha1")
     kind.add_argument("--plural", help="default: by the rules of English")
-    kind.add_argument("--short-name", default="", help="what kubectl takes for it too")
-    kind.add_argument("--scope", choices=["Namespaced", "Cluster"], default="Namespaced")
+    kind.add_argument("--short-name", help="what kubectl takes for it too (default: none)")
+    kind.add_argument("--scope", choices=_SCOPES, help=f"default: {_SCOPES[0]}")
     kind.add_argument(
-        "--out", type=Path, metavar="DIR", default=Path(), help="folder of the group (default: .)"
-    )
+        "--column", action="append", metavar="NAME=PATH",
+        help="a column of `kubectl get` between Ready and Age; repeatable (default: Mode=.spec.mode)",
+    )  # fmt: skip
     version = things.add_parser("version", help="a further version of a kind: a copy of the newest one")
     version.add_argument("version", nargs="?", metavar="VERSION", help="such as v1beta1")
     version.add_argument("--kind", help="kind of the CRD in DIR/crds")
     version.add_argument("--group", default="", help="where several groups have the kind")
-    version.add_argument("--storage", action="store_true", help="make it the storage version")
     version.add_argument(
-        "--out", type=Path, metavar="DIR", default=Path(), help="folder of the group (default: .)"
+        "--storage",
+        action=argparse.BooleanOptionalAction,
+        help="make it the storage version (default: the stored one stays)",
     )
+    for parser_of in (kind, version):
+        parser_of.add_argument(
+            "--release", metavar="X.Y", help="the release it comes with (default: by lifecycle.yaml)"
+        )
+        parser_of.add_argument(
+            "--out", type=Path, metavar="DIR", default=Path(), help="folder of the group (default: .)"
+        )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -80,31 +99,89 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _group(options: argparse.Namespace) -> Plan:
-    name = _formed("NAME", _wanted(options.name, "NAME"))
-    domain = _formed("--domain", _wanted(options.domain, "--domain"))
+    ask = asking(options.name, options.domain)
+    name = ask.value("NAME", options.name, _form("NAME"))
+    domain = ask.value("--domain", options.domain, _form("--domain"))
     if len(f"{name}.{domain}") > 200:
         raise RefusedError(f"the group {name}.{domain} is longer than 200 characters")
-    return new_group(name, domain, options.out or Path(name))
+    out = ask.value("--out", str(options.out) if options.out else None, default=lambda: name)
+    return new_group(name, domain, Path(out))
 
 
 def _kind(options: argparse.Namespace) -> Plan:
-    kind = _formed("--kind", _wanted(options.kind, "KIND"))
-    group = _formed("--group", _wanted(options.group, "--group"))
-    version = _version_name(_wanted(options.version, "--version"))
-    plural = _formed("--plural", options.plural or plural_of(kind))
-    _formed("--plural", kind.lower())
-    short_name = _formed("--short-name", options.short_name) if options.short_name else ""
-    if plural == kind.lower():
-        raise RefusedError(f"the plural {plural} is the kind itself", "give another one with --plural")
+    folder_group = group_of(options.out)
+    ask = asking(options.kind, options.group or folder_group, options.version)
+    kind = ask.value("KIND", options.kind, _form("--kind"))
+    group = ask.value(
+        "--group", options.group, _form("--group"), (lambda: folder_group) if folder_group else None
+    )
+    version = ask.value(
+        "--version", options.version, _version_name, _first_version if ask.interactive else None
+    )
+    plural = ask.value("--plural", options.plural, lambda text: _plural(text, kind), lambda: plural_of(kind))
+    short_name = ask.value("--short-name", options.short_name or None, _form("--short-name"), lambda: "")
+    scope = ask.value("--scope", options.scope, _scope, lambda: _SCOPES[0])
+    columns = _columns(options, ask)
+    release = ask.value("--release", options.release, _form("--release"), lambda: next_release(options.out))
     if len(f"{plural}.{group}") > 200:
         raise RefusedError(f"the name {plural}.{group} is longer than 200 characters")
-    return new_kind(Kind(kind, plural, group, version, options.scope, short_name), options.out)
+    return new_kind(Kind(kind, plural, group, version, scope, short_name, release, columns), options.out)
 
 
 def _version(options: argparse.Namespace) -> Plan:
-    version = _version_name(_wanted(options.version, "VERSION"))
-    kind = _formed("--kind", _wanted(options.kind, "--kind"))
-    return new_version(version, kind, options.group, options.storage, options.out)
+    ask = asking(options.version, options.kind)
+    kind = ask.value("--kind", options.kind, _form("--kind"))
+    find_kind(kind, options.group, options.out)
+    version = ask.value("VERSION", options.version, _version_name)
+    given = None if options.storage is None else _ANSWERS[not options.storage]
+    storage = ask.value("--storage", given, _yes_or_no, lambda: "no") == "yes"
+
+    def release(copied: str) -> str:
+        return ask.value(
+            "--release", options.release, _form("--release"), lambda: next_release(options.out, copied, kind)
+        )
+
+    return new_version(version, kind, options.group, storage, options.out, release)
+
+
+def _columns(options: argparse.Namespace, ask: Asking) -> tuple[tuple[str, str], ...]:
+    given = options.column
+    if given is None and ask.interactive:
+        answer = ask.value(
+            "--column", None, lambda text: " ".join(map(_form("--column"), text.split())), lambda: ""
+        )
+        given = answer.split()
+    columns = [_form("--column")(text).partition("=") for text in given or ()]
+    names = [name for name, _, _ in columns]
+    if len({*names, "Ready", "Age"}) != len(names) + 2:
+        raise RefusedError(
+            "--column: every column has a name of its own, and Ready and Age are there already"
+        )
+    return tuple((name, path) for name, _, path in columns)
+
+
+def _first_version() -> str:
+    return "v1alpha1"
+
+
+def _plural(text: str, kind: str) -> str:
+    plural = _formed("--plural", text)
+    _formed("--plural", kind.lower())
+    if plural == kind.lower():
+        raise RefusedError(f"the plural {plural} is the kind itself", "give another one with --plural")
+    return plural
+
+
+def _scope(text: str) -> str:
+    if text not in _SCOPES:
+        raise RefusedError(f"--scope {text!r} is neither {' nor '.join(_SCOPES)}")
+    return text
+
+
+def _yes_or_no(text: str) -> str:
+    if text.lower() not in ("y", "n", *_ANSWERS):
+        raise RefusedError(f"{text!r} is neither yes nor no")
+    return _ANSWERS[text.lower().startswith("n")]
 
 
 def plural_of(kind: str) -> str:
@@ -117,14 +194,9 @@ def plural_of(kind: str) -> str:
     return f"{word}s"
 
 
-def _wanted(value: str | None, flag: str) -> str:
-    """A required value: given, asked for on a terminal, else refused."""
-    if value is None and sys.stdin.isatty():
-        print(f"{flag}: ", end="", file=sys.stderr, flush=True)
-        value = sys.stdin.readline().strip()
-    if not value:
-        raise RefusedError(f"{flag} is required", "there is no terminal to ask on" if value is None else "")
-    return value
+def _form(flag: str) -> Callable[[str], str]:
+    """Checks a value of a flag."""
+    return lambda value: _formed(flag, value)
 
 
 def _formed(flag: str, value: str) -> str:
@@ -132,7 +204,7 @@ def _formed(flag: str, value: str) -> str:
     if not re.fullmatch(form, value):
         raise RefusedError(f"{flag} {value!r} is not {words}")
     # Words that YAML 1.1 reads as booleans or null would need quotes wherever somebody writes the name.
-    if value.lower() in ("y", "n") or yaml.safe_load(value) != value:
+    if flag != "--release" and (value.lower() in ("y", "n") or yaml.safe_load(value) != value):
         raise RefusedError(f"{flag} {value!r} is no text to YAML", "take another name")
     return value
 

@@ -36,6 +36,27 @@ def _is_told(versions: Sequence[Resource]) -> bool:
 )  # fmt: skip
 def storage_version_priority(api: Api) -> Iterator[tuple[Resource, str]]:
     """A less stable version is not stored where a more stable one is served, but for the release that brings it."""
+    # A CRD does not tell releases: it is sure of a stored version only that is not even served any more.
+    for stored, best in _stored_behind(api):
+        if stored.introduced or best.introduced or not stored.served:
+            yield stored, f"{stored.version} is stored, though {best.version} is more stable"
+
+
+@api_rule(
+    "L507", "storage-behind", Severity.NOTE, CRD,
+    why="Storage moves to a new version one release after that version came: not earlier, and not never.",
+    source=f"{DEPRECATION}: rule #4b",
+    hint="store the more stable version once a release has served both",
+)  # fmt: skip
+def storage_behind(api: Api) -> Iterator[tuple[Resource, str]]:
+    """A CRD stores its most stable version, or will in the next release: it does not say since when it is served."""
+    for stored, best in _stored_behind(api):
+        if not (stored.introduced or best.introduced) and stored.served:
+            yield stored, f"{stored.version} is stored, {best.version} is more stable"
+
+
+def _stored_behind(api: Api) -> Iterator[tuple[Resource, Resource]]:
+    """The stored version and the most stable one served, where the former is of a lower level."""
     newest = max((_release(r.introduced) for r in api.resources if r.introduced), default=())
     for versions in _kinds(api):
         stored = [r for r in versions if r.storage] if _is_told(versions) else []
@@ -49,7 +70,7 @@ def storage_version_priority(api: Api) -> Iterator[tuple[Resource, str]]:
             and best is not None
             and version_priority(stored[0].version)[0] < version_priority(best.version)[0]
         ):
-            yield stored[0], f"{stored[0].version} is stored, though {best.version} is more stable"
+            yield stored[0], best
 
 
 @api_rule(

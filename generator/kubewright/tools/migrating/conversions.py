@@ -16,11 +16,13 @@ def converter_of(package: str) -> Converter | None:
 
 
 def _tables(package: str) -> Iterator[Table]:
+    """Generated tables, then those written by hand, which win."""
     modules = import_module(f"{package}.registry").GROUP_VERSIONS
-    for folder in modules.values():
-        name = f"{package}.{folder}.conversion"
-        if find_spec(name) is not None:
-            yield import_module(name).CONVERSIONS
+    for stem in ("conversion", "hooks"):
+        for folder in modules.values():
+            name = f"{package}.{folder}.{stem}"
+            if find_spec(name) is not None:
+                yield getattr(import_module(name), "CONVERSIONS", {})
 
 
 def converted(converter: Converter, obj: dict[str, Any], api_version: str) -> dict[str, Any]:

@@ -1,24 +1,27 @@
 """What a new group, kind or version consists of: which files, by which templates, and which edits of present files.
 
 The folder of a group: ``kubewright.yaml``, ``kustomization.yaml``, ``README.md``, ``crds/``, ``samples/``, ``rbac/``,
-``tests/``, and from the second version of a kind on ``conversions/``.
+``tests/``, ``lifecycle.yaml``, a ``hooks.py`` where each group-version is generated, and from the second version of a
+kind on ``conversions/``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from kubewright.diagnostics import Diagnostics
+from kubewright.config import FILE_NAME
 from kubewright.emit.render import render
 from kubewright.ir.versions import version_priority
-from kubewright.source.text import read_single
+from kubewright.tools.scaffolding import overrides, release_plan
+from kubewright.tools.scaffolding.editing import insert, read
 from kubewright.tools.scaffolding.versioning import add_version
-from kubewright.tools.scaffolding.writing import Plan, RefusedError, says
+from kubewright.tools.scaffolding.writing import Plan, RefusedError
 
 _ROLES = {"viewer": "view", "editor": "edit", "admin": "admin"}
 _READ = "get, list, watch"
@@ -40,6 +43,9 @@ class Kind:
     version: str
     scope: str
     short_name: str
+    release: str
+    columns: tuple[tuple[str, str], ...] = ()
+    """Printer columns of its own: name and path. Ready stands before them, Age after."""
 
     @property
     def singular(self) -> str:
@@ -51,10 +57,9 @@ def new_group(name: str, domain: str, folder: Path) -> Plan:
     """The files of an empty group ``name.domain``."""
     group = f"{name}.{domain}"
     plan = Plan()
-    plan.new[folder / "kubewright.yaml"] = render(
-        "scaffold_kubewright", group=group, package=f"{name.replace('-', '_')}_api"
-    )
-    plan.new[folder / "README.md"] = render("scaffold_readme", group=group)
+    package = f"{name.replace('-', '_')}_api"
+    plan.new[folder / "kubewright.yaml"] = render("scaffold_kubewright", group=group, package=package)
+    plan.new[folder / "README.md"] = render("scaffold_readme", group=group, package=package)
     plan.new[folder / "kustomization.yaml"] = render("scaffold_kustomization")
     for role, builtin in _ROLES.items():
         plan.new[folder / f"rbac/{role}.yaml"] = render(
@@ -63,16 +68,25 @@ def new_group(name: str, domain: str, folder: Path) -> Plan:
     plan.new[folder / "samples/README.md"] = (
         "# Samples\n\nOne object for each kind and version, `PLURAL-VERSION.yaml`: the tests validate them all.\n"
     )
-    plan.notes.append(
-        f"next: kubewright scaffold kind KIND --group {group} --version v1alpha1 --out {folder}"
-    )
+    plan.notes.append(f"next: kubewright scaffold kind KIND --version v1alpha1 --out {folder}")
     return plan
+
+
+def group_of(folder: Path) -> str | None:
+    """The group that a folder was made for, by the name of its viewer role; ``None`` where none tells."""
+    place = folder / "rbac/viewer.yaml"
+    value: Any = read(place)[0] if place.is_file() else None
+    try:
+        name = value["metadata"]["name"]
+    except (KeyError, TypeError):
+        return None
+    return name.removesuffix("-viewer") if isinstance(name, str) and name.endswith("-viewer") else None
 
 
 def new_kind(kind: Kind, folder: Path) -> Plan:
     """The files of a kind in the folder of a group, and the kustomization's new entries. Raises ``RefusedError``
     where the folder has no kustomization, or one that cannot be edited."""
-    names = {
+    names: dict[str, Any] = {
         "kind": kind.kind,
         "plural": kind.plural,
         "singular": kind.singular,
@@ -84,7 +98,7 @@ def new_kind(kind: Kind, folder: Path) -> Plan:
     }
     crd = f"crds/{kind.plural}.yaml"
     plan = Plan()
-    plan.new[folder / crd] = render("scaffold_crd", **names)
+    plan.new[folder / crd] = render("scaffold_crd", columns=_columns(kind, names), **names)
     plan.new[folder / f"samples/{kind.plural}-{kind.version}.yaml"] = render("scaffold_sample", **names)
     plan.new[folder / f"tests/test_{names['identifier']}.py"] = render("scaffold_test", **names)
     entries = [crd]
@@ -99,27 +113,77 @@ def new_kind(kind: Kind, folder: Path) -> Plan:
             f"{folder} is not the folder of a group: it has no kustomization.yaml",
             "make one with `kubewright scaffold group`, or name it with --out",
         )
-    value, text = _read(place)
+    value, text = read(place)
     listed = value.get("resources") if isinstance(value, dict) else None
     if not isinstance(listed, list) or not listed:
         raise RefusedError(f"{place} has no list of resources", "write `resources:` with an entry")
     missing = [entry for entry in entries if entry not in listed]
-    added = _insert(place, text, "resources", "- ", missing, value | {"resources": [*listed, *missing]})
+    added = insert(place, text, "resources", "- ", missing, value | {"resources": [*listed, *missing]})
     plan.edits[place] = (text, added)
+    release_plan.add_entry(plan, folder, kind.kind, f"{kind.group}/{kind.version}", kind.release)
+    _add_hooks(plan, folder, kind.kind, kind.group, kind.version)
+    config = "" if folder == Path() else f" --config {folder / FILE_NAME}"
+    plan.notes.append(f"next: edit {folder / crd}, then kubewright generate{config}")
     return plan
 
 
-def new_version(version: str, kind: str, group: str, storage: bool, folder: Path) -> Plan:
-    """The CRD's edit, a sample and a conversion stub. Raises ``RefusedError`` where there is not exactly one CRD of
+_USUAL_COLUMNS = (("Mode", ".spec.mode"),)
+
+
+def _columns(kind: Kind, names: dict[str, Any]) -> list[dict[str, str]]:
+    """The kind's columns with their types, which are those of the fields. Raises ``RefusedError`` for a path that
+    leads to no field with a value of one cell."""
+    blank = yaml.safe_load(render("scaffold_crd", columns=[], **names))
+    schema = blank["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    columns = []
+    for name, path in kind.columns or _USUAL_COLUMNS:
+        at = schema
+        for step in path.split(".")[1:]:
+            at = at.get("properties", {}).get(step, {})
+        known = at.get("type")
+        if known not in ("string", "integer", "number", "boolean"):
+            fields = ", ".join(f".spec.{field}" for field in schema["properties"]["spec"]["properties"])
+            raise RefusedError(
+                f"--column {name}={path}: there is no such field with a single value", f"spec has {fields}"
+            )
+        columns.append(
+            {"name": name, "path": path, "type": "date" if at.get("format") == "date-time" else known}
+        )
+    return columns
+
+
+def _add_hooks(plan: Plan, folder: Path, kind: str, group: str, version: str, copied: str = "") -> None:
+    """The entry of a kind in the ``hooks.py`` of its group-version."""
+    pairs = {(group, version)}
+    for path in (folder / "crds").glob("*.yaml"):
+        value, _ = read(path)
+        try:
+            pairs |= {(value["spec"]["group"], each["name"]) for each in value["spec"]["versions"]}
+        except (KeyError, TypeError):
+            continue
+    package = overrides.find_package(
+        folder, {(g, v) for g, v in pairs if isinstance(g, str) and isinstance(v, str)}
+    )
+    if package is None:
+        plan.notes.append(f"no package of kubewright.yaml is made of {folder / 'crds'}: no {overrides.FILE}")
+        return
+    overrides.add_kind(plan, package, kind, group, version, copied)
+
+
+def new_version(
+    version: str, kind: str, group: str, storage: bool, folder: Path, release: Callable[[str], str]
+) -> Plan:
+    """The CRD's edit, a sample, a conversion stub, entries of the release plan and of ``hooks.py``. ``release`` tells
+    the release from the apiVersion that is copied. Raises ``RefusedError`` where there is not exactly one CRD of
     the kind, no sample to copy, or a file that cannot be edited; code 1 where the version stands already."""
-    place, crd, text = _find(kind, group, folder)
+    place, crd, text = find_kind(kind, group, folder)
     spec = crd["spec"]
     group, plural = spec["group"], spec["names"]["plural"]
     made = add_version(text, crd, version, storage, str(place))
     plan = Plan(edits={place: (text, made.text)})
 
     old = folder / f"samples/{plural}-{made.copied}.yaml"
-    _, sample = _read(old) if old.is_file() else (None, "")
+    _, sample = read(old) if old.is_file() else (None, "")
     line = rf"(?m)^apiVersion:[ \t]*{re.escape(group)}/{re.escape(made.copied)}[ \t]*$"
     copied, count = re.subn(line, f"apiVersion: {group}/{version}", sample)
     if not count:
@@ -130,7 +194,7 @@ def new_version(version: str, kind: str, group: str, storage: bool, folder: Path
 
     rules = folder / f"conversions/{plural}.yaml"
     if rules.is_file():
-        value, before = _read(rules)
+        value, before = read(rules)
         spokes = value.get("spokes") if isinstance(value, dict) else None
         spoke = f"{group}/{version}"
         if not isinstance(spokes, dict) or not spokes or spoke in spokes or value.get("hub") == spoke:
@@ -138,10 +202,16 @@ def new_version(version: str, kind: str, group: str, storage: bool, folder: Path
                 f"{rules}: {spoke} cannot be added to its spokes", "see docs/rules.md, Conversions"
             )
         wanted = value | {"spokes": spokes | {spoke: []}}
-        plan.edits[rules] = (before, _insert(rules, before, "spokes", "", [f"{spoke}: []"], wanted))
+        plan.edits[rules] = (before, insert(rules, before, "spokes", "", [f"{spoke}: []"], wanted))
     else:
         hub, *others = sorted((*made.former, version), key=version_priority, reverse=True)
         plan.new[rules] = render("scaffold_conversion", kind=kind, group=group, hub=hub, spokes=others)
+
+    old_version = f"{group}/{made.copied}"
+    release_plan.add_entry(
+        plan, folder, kind, f"{group}/{version}", release(old_version), old_version if made.deprecates else ""
+    )
+    _add_hooks(plan, folder, kind, group, version, made.copied)
 
     if made.deprecates:
         plan.notes.append(f"{made.copied} is deprecated now, in favour of {version}")
@@ -154,7 +224,7 @@ def new_version(version: str, kind: str, group: str, storage: bool, folder: Path
     else:
         plan.notes.append(
             "the storage version stays: it moves a release after the new version came (deprecation policy, rule #4b);\n"
-            "  lint tells L501 as long as a less stable version is stored than one that is served"
+            "  until then lint notes L507 where the new version is more stable than the stored one"
         )
     plan.notes.append(
         "fields of the new version that differ need a conversion rule, and a webhook in the cluster"
@@ -162,10 +232,11 @@ def new_version(version: str, kind: str, group: str, storage: bool, folder: Path
     return plan
 
 
-def _find(kind: str, group: str, folder: Path) -> tuple[Path, Any, str]:
+def find_kind(kind: str, group: str, folder: Path) -> tuple[Path, Any, str]:
+    """Path, value and text of the one CRD of a kind. Raises ``RefusedError``."""
     found: list[tuple[Path, Any, str]] = []
     for path in sorted((folder / "crds").glob("*.yaml")):
-        value, text = _read(path)
+        value, text = read(path)
         try:
             names, own = value["spec"]["names"], value["spec"]["group"]
             versions = [entry["name"] for entry in value["spec"]["versions"]]
@@ -186,37 +257,3 @@ def _find(kind: str, group: str, folder: Path) -> tuple[Path, Any, str]:
             "tell them apart with --group" if found else "name the folder of the group with --out",
         )
     return found[0]
-
-
-def _read(path: Path) -> tuple[Any, str]:
-    """Value and text of a file of one document; faults of it are a refusal."""
-    diagnostics = Diagnostics()
-    document = read_single(path, diagnostics)
-    if document is None or diagnostics.has_errors:
-        raise RefusedError("\n".join(map(str, diagnostics)))
-    return document.value, path.read_bytes().decode()
-
-
-def _insert(path: Path, text: str, key: str, mark: str, entries: list[str], wanted: Any) -> str:
-    """``text`` with entries at the end of the list or mapping under its top-level ``key``, in block style. What it
-    says then must be ``wanted``, else ``RefusedError``."""
-    if not entries:
-        return text
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
-    assert isinstance(node, yaml.MappingNode)
-    held = next(value for name, value in node.value if name.value == key)
-    lines = text.splitlines(keepends=True)
-    end = min(held.end_mark.line, len(lines))
-    while end > held.start_mark.line + 1 and (
-        not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")
-    ):
-        end -= 1
-    if not lines[end - 1].endswith("\n"):
-        lines[end - 1] += "\n"
-    indent = " " * held.start_mark.column
-    result = "".join([*lines[:end], *(f"{indent}{mark}{entry}\n" for entry in entries), *lines[end:]])
-    if not says(result, wanted):
-        raise RefusedError(
-            f"{path}: {key} cannot be edited line by line", "write it in block style, without anchors"
-        )
-    return result
