@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "find and rewrite API versions that a release deprecates or does not have",
     ),
     "explain": ("kubewright.tools.explain", "what a field of a kind is for, without a cluster"),
+    "crd": ("kubewright.tools.crd", "CustomResourceDefinition manifests from any description of an API"),
     "lifecycle": (
         "kubewright.tools.lifecycle",
         "check a plan of API versions against the deprecation policy; list those of Kubernetes",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
@@ -90,7 +90,7 @@ class SchemaWriter:
             schema["nullable"] = True
         if value.default is not ABSENT:
             schema["default"] = value.default
-        self._write_constraints(schema, value.constraints)
+        schema.update(self.constraints(_with_required(schema, value.constraints)))
         self._write_merge(schema, value.merge)
         for key, item in value.extensions:
             if self.documentation or key not in ("title", "externalDocs", "example", "examples"):
@@ -131,7 +131,9 @@ class SchemaWriter:
             schema["x-kubernetes-preserve-unknown-fields"] = True
         return schema
 
-    def _write_constraints(self, schema: dict[str, Json], given: Constraints) -> None:
+    def constraints(self, given: Constraints) -> dict[str, Json]:
+        """The keywords of value validations."""
+        schema: dict[str, Json] = {}
         for name, key in _CONSTRAINTS.items():
             value = getattr(given, name)
             if value is None or value is False or value == "" or value == ():
@@ -141,6 +143,7 @@ class SchemaWriter:
             schema["not"] = self._links(given.negated)
         if given.rules:
             schema["x-kubernetes-validations"] = [_rule(rule) for rule in given.rules]
+        return schema
 
     def _links(self, schema: Json) -> Json:
         if isinstance(schema, list):
@@ -184,6 +187,18 @@ _CONSTRAINTS = {
     "any_of": "anyOf",
     "one_of": "oneOf",
 }
+
+
+def _with_required(schema: dict[str, Json], given: Constraints) -> Constraints:
+    """``given`` without what ``source.schema`` keeps of required names that are no fields: ``schema`` says it again."""
+    rest = []
+    for item in given.all_of:
+        names = item.get("required") if isinstance(item, dict) and len(item) == 1 else None
+        if "type" in schema and names and not set(names) & schema.get("properties", {}).keys():
+            schema["required"] = sorted({*schema.get("required", ()), *names})
+        else:
+            rest.append(item)
+    return given if len(rest) == len(given.all_of) else replace(given, all_of=tuple(rest))
 
 
 def _rule(rule: Rule) -> Json:

@@ -60,11 +60,12 @@ _CALLS: dict[type, str] = {Subresource: "Subresource", PrinterColumn: "PrinterCo
 
 
 def call(name: str, node: Any, documentation: bool) -> Call:
-    """The constructor call of ``node``; what equals the default is left out, places and prose too."""
+    """The constructor call of ``node``; what equals the default is left out, and what no server asks: places, prose,
+    the rest of the manifest."""
     arguments: list[tuple[str, Any]] = []
     for item in fields(node):
         value = getattr(node, item.name)
-        if item.name == "location" or (item.default is not MISSING and value == item.default):
+        if item.name in ("location", "manifest") or (item.default is not MISSING and value == item.default):
             continue
         if item.name == "description" and not documentation:
             continue

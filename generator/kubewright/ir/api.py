@@ -55,8 +55,9 @@ class Group:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
     """One resource of one version. ``definition`` names its object's ``Definition``; ``served`` says whether
-    a server serves it without being told to. The last four are life-cycle facts of built-in kinds:
-    releases such as ``1.36``, and the GVK to use instead."""
+    a server serves it without being told to. The last four but one are life-cycle facts of built-in kinds:
+    releases such as ``1.36``, and the GVK to use instead. ``manifest`` is there only if the source is a
+    CustomResourceDefinition: the labels, annotations and conversion that it has."""
 
     group: str
     version: str
@@ -81,6 +82,7 @@ class Resource:
     deprecated_in: str = ""
     removed_in: str = ""
     replacement: str = ""
+    manifest: Json | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

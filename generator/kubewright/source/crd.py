@@ -190,7 +190,17 @@ class _Reader:
             deprecated=deprecated,
             deprecation_warning=_text(body.get("deprecationWarning"))
             or (f"{group}/{version} {kind} is deprecated" if deprecated else ""),
+            manifest=self._manifest(spec),
         )
+
+    def _manifest(self, spec: Json) -> Json:
+        metadata = self.document.value.get("metadata")
+        parts = (
+            {name: metadata.get(name) for name in ("labels", "annotations")}
+            if isinstance(metadata, dict)
+            else {}
+        )
+        return {name: part for name, part in {**parts, "conversion": spec.get("conversion")}.items() if part}
 
     def _subresources(self, given: Json, group: str, version: str, kind: str) -> tuple[Subresource, ...]:
         found = []

@@ -136,7 +136,7 @@ class SchemaReader:
             default=schema.get("default", ABSENT),
             doc=doc if isinstance(doc, str) else "",
             merge=merge,
-            constraints=self._read_constraints(schema, consumed, pointer),
+            constraints=self._read_constraints(schema, consumed, node, pointer),
             extensions=extensions,
         )
 
@@ -272,9 +272,10 @@ class SchemaReader:
                 )
         return frozenset(required)
 
-    def _read_constraints(self, schema: Json, consumed: str, pointer: str) -> Constraints:
+    def _read_constraints(self, schema: Json, consumed: str, node: Type, pointer: str) -> Constraints:
         present = schema.keys() & _CONSTRAINT_KEYS
-        if not present:
+        undeclared = _undeclared(schema, node) if "required" in schema else []
+        if not present and not undeclared:
             return NO_CONSTRAINTS
         found: dict[str, Json] = {}
         for key in present:
@@ -292,6 +293,8 @@ class SchemaReader:
                 self.fault("K102", f"`{key}` must be a {word}, not {_kind_of(given)}", f"{pointer}/{key}")
                 continue
             found[name] = tuple(map(self._link_refs, schema[key])) if word == "list" else given
+        if undeclared:
+            found["all_of"] = (*found.get("all_of", ()), {"required": undeclared})
         if "not" in schema:
             found["negated"] = self._link_refs(schema["not"])
         rules = markers.read_rules(schema, pointer, self.document, self.diagnostics)
@@ -340,6 +343,14 @@ def _sole_type(schema: Json) -> str:
         words = [item for item in word if item != "null"]
         word = words[0] if len(words) == 1 else None
     return word if isinstance(word, str) and set(schema) == {"type"} else ""
+
+
+def _undeclared(schema: Json, node: Type) -> list[str]:
+    """Required names that no field of ``node`` can say: what an object with unknown fields must have all the same."""
+    body = node.body if isinstance(node, EmbeddedObject) else node
+    declared = {field.wire_name for field in body.fields} if isinstance(body, Struct) else set()
+    names = schema["required"] if isinstance(schema["required"], list) else []
+    return [name for name in names if isinstance(name, str) and name not in declared]
 
 
 def _kind_of(value: Json) -> str:

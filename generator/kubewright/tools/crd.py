@@ -1,0 +1,97 @@
+"""``kubewright crd``: CustomResourceDefinition manifests from any description of an API.
+
+Exit codes: 0 written, 1 a kind cannot be a CustomResourceDefinition or a file is in the way (nothing is written then),
+2 the command line or the input cannot be used. Without ``--out`` all manifests go to standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Collection
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.api import File
+from kubewright.source.kubernetes_validate import NEWEST, releases
+from kubewright.tools import reporting
+from kubewright.tools.defining.manifests import Selection, define, kinds_of
+from kubewright.tools.sources import StateError, read_states
+from kubewright.tools.writing import MISUSED, OK, REFUSED, add_output_arguments, put
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument(
+        "sources", nargs="+", metavar="SOURCE", help="PATH, git:REVISION:PATH or kubernetes:RELEASE"
+    )
+    parser.add_argument(
+        "--kind", action="append", default=[], metavar="KIND", help="only this kind (repeatable)"
+    )
+    parser.add_argument(
+        "--group", action="append", default=[], metavar="GROUP", help="only this group (repeatable)"
+    )
+    parser.add_argument(
+        "--storage", default="", metavar="VERSION", help="store this version of every kind that has it"
+    )
+    parser.add_argument("--no-descriptions", action="store_true", help="leave the descriptions of fields out")
+    parser.add_argument(
+        "--server",
+        default=NEWEST,
+        metavar="RELEASE",
+        help=f"judge them as this release would (default {NEWEST})",
+    )
+    add_output_arguments(parser, otherwise="without it, standard output")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no warnings and notes")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the manifests; returns the exit code."""
+    if options.server not in releases():
+        return _misused(f"--server {options.server}: one of {', '.join(releases())}")
+    if options.check and options.out is None:
+        return _misused("--check compares with the folder of --out")
+    diagnostics = Diagnostics()
+    try:
+        api = read_states(options.sources, diagnostics)
+    except StateError as error:
+        return _misused(str(error))
+    if diagnostics.has_errors:
+        sys.stderr.write(reporting.text([*diagnostics], {}))
+        return MISUSED
+    selection = Selection(
+        tuple(options.kind), tuple(options.group), options.storage, not options.no_descriptions
+    )
+    chosen = kinds_of(api, selection)
+    lacking = _lacking(selection, chosen.keys(), {r.version for each in chosen.values() for r in each})
+    if lacking:
+        known = sorted({f"{kind} ({group})" if group else kind for group, kind in kinds_of(api, Selection())})
+        return _misused(f"{lacking}; there are: {', '.join(known) or 'no kinds at all'}")
+    manifests = define(api, selection, options.server, diagnostics)
+    code = REFUSED if diagnostics.has_errors else OK
+    if code == OK and options.out is not None:
+        files = [File(manifest.file, manifest.text) for manifest in manifests]
+        code = put(files, options, diagnostics, partial=bool(selection.kinds or selection.groups))
+    sys.stderr.write(
+        reporting.text([d for d in diagnostics if d.severity.value == "error" or not options.quiet], {})
+    )
+    if code == OK and options.out is None:
+        sys.stdout.write("---\n".join(manifest.text for manifest in manifests))
+    return code
+
+
+def _lacking(selection: Selection, found: Collection[tuple[str, str]], versions: set[str]) -> str:
+    """What was asked for and is not there, in words."""
+    for kind in selection.kinds:
+        if not any(name == kind for _, name in found):
+            return f"there is no kind {kind}"
+    for group in selection.groups:
+        if not any(name == group for name, _ in found):
+            return f"there is no kind of the group {group}"
+    if selection.storage and selection.storage not in versions:
+        return f"no kind has the version {selection.storage}"
+    return "" if found else "there is no kind to define"
+
+
+def _misused(message: str) -> int:
+    print(f"kubewright crd: {message}", file=sys.stderr)
+    return MISUSED

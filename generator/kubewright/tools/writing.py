@@ -1,0 +1,61 @@
+"""Files of a tool put into a folder: all or none, and never over what somebody wrote by hand.
+
+The folder keeps ``MANIFEST.sha256`` of what was made (``output.Tree``): only that is replaced, and taken away when it
+is made no more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.api import File
+from kubewright.output import Tree, recover
+
+OK, REFUSED, MISUSED = 0, 1, 2
+
+
+def add_output_arguments(parser: argparse.ArgumentParser, *, otherwise: str) -> None:
+    """Adds ``--out`` and what goes with it."""
+    parser.add_argument("--out", type=Path, metavar="DIR", help=f"the folder to write to; {otherwise}")
+    parser.add_argument(
+        "--replace", action="store_true", help="replace files that were not made by this command"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; show what would change, exit 1 if any"
+    )
+
+
+def put(
+    files: Sequence[File], options: argparse.Namespace, diagnostics: Diagnostics, *, partial: bool
+) -> int:
+    """Writes ``files`` into ``options.out`` and says what changed; the exit code. ``partial`` keeps what former runs
+    made beside them. Files in the way are errors in ``diagnostics``; nothing is written then. Raises ``OSError``."""
+    folder: Path = options.out.resolve()
+    if folder == Path.cwd() or folder in Path.cwd().parents:
+        print(f"--out {options.out}: this folder, or one above it, cannot be exchanged", file=sys.stderr)
+        return MISUSED
+    if folder.exists() and not folder.is_dir():
+        print(f"--out {options.out}: not a folder", file=sys.stderr)
+        return MISUSED
+    if folder.parent.is_dir():
+        recover(folder)
+    tree = Tree(folder)
+    tree.add(files, diagnostics, "output")
+    if partial:
+        tree.keep_others()
+    changes = tree.compare(Diagnostics() if options.replace else diagnostics)
+    if diagnostics.has_errors:
+        return REFUSED
+    if options.check:
+        difference = tree.diff(changes)
+        print(difference, end="\n" if difference else "")
+        return REFUSED if changes else OK
+    tree.write(changes)
+    for verb, paths in (("wrote", (*changes.added, *changes.changed)), ("removed", changes.removed)):
+        for path in paths:
+            print(f"{verb} {options.out / path}", file=sys.stderr)
+    return OK
