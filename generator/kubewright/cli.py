@@ -14,6 +14,7 @@ A sub-command is a module with ``add_arguments(parser)`` and ``run(options) -> i
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import traceback
@@ -60,6 +61,10 @@ OK, REFUSED, MISUSED, BROKEN, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one sub-command; returns its exit code. Never raises, but for ``SystemExit`` of ``--help``."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # Half of a surrogate pair, from an escape in a JSON input, must not end the run when it is printed.
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
     parser = _parser(given)
     options = parser.parse_args(given)
     if not options.command:
@@ -102,7 +107,9 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         prog="kubewright",
         description="Kubernetes-style APIs from their descriptions: models, logic, client, server.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    # Looked up only where it is asked for: reading the metadata of packages is a good part of a start.
+    version = _version() if "--version" in given else ""
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     called = next((word for word in given if not word.startswith("-")), "")
     for name, (module, text) in COMMANDS.items():

@@ -7,6 +7,7 @@ Codes are stable and never reused; docs/diagnostics.md lists them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -33,8 +34,21 @@ class Diagnostic:
     hint: str = ""
 
     def __str__(self) -> str:
-        head = f"{self.location}: {self.severity.value} {self.code}: {self.message}"
-        return f"{head}\n  hint: {self.hint}" if self.hint else head
+        head = printable(f"{self.location}: {self.severity.value} {self.code}: {self.message}")
+        return f"{head}\n  hint: {printable(self.hint)}" if self.hint else head
+
+
+# Control characters of ASCII and Latin-1, line and paragraph separators, overrides of the reading direction.
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """Text that holds parts of an input, for a terminal or a log: control characters are written as escapes, and
+    every line but the first stands behind a bar. So an input can neither steer a terminal nor begin a line, which
+    build servers may take for a command."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text).replace(
+        "\n", "\n  | "
+    )
 
 
 @dataclass(slots=True)

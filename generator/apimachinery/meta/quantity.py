@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 _FORM = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,9})?"
@@ -23,6 +24,8 @@ _DECIMAL_NAMES = {power: name for name, power in _DECIMAL.items()}
 _NANO = Fraction(1, 10**9)
 _LARGEST = 2**63 - 1
 _EXACT = Context(prec=60)
+LONGEST_KEPT = 64
+"""Longer texts are read anew each time, so that what is remembered stays small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,12 @@ class Quantity:
 
 def parse_quantity(text: str) -> Quantity:
     """The quantity that ``text`` names. Raises ``ValueError`` where it names none."""
+    return _parsed(text) if len(text) < LONGEST_KEPT else _parsed.__wrapped__(text)
+
+
+# The same few quantities come again and again: requests and limits of containers made together.
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Quantity:
     match = _FORM.fullmatch(text)
     if match is None or len(text) > 100:
         raise ValueError(
@@ -74,7 +83,13 @@ def parse_quantity(text: str) -> Quantity:
 
 def canonical(text: str | int | float) -> str:
     """The canonical spelling of a quantity. Raises ``ValueError`` where it is none."""
-    return str(parse_quantity(text.strip() if isinstance(text, str) else _plain(text)))
+    written = text.strip() if isinstance(text, str) else _plain(text)
+    return _spelt(written) if len(written) < LONGEST_KEPT else _spelt.__wrapped__(written)
+
+
+@lru_cache(maxsize=4096)
+def _spelt(text: str) -> str:
+    return str(parse_quantity(text))
 
 
 def _plain(number: int | float) -> str:

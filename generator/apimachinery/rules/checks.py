@@ -7,10 +7,9 @@ thing. Values of a wrong type are the decoder's business and pass here.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
-
-import re2
 
 from apimachinery.meta import names
 from apimachinery.meta.field_errors import (
@@ -31,11 +30,12 @@ from apimachinery.rules.fields import Json, numbered
 
 Errors = Iterator[FieldError]
 
-_CONFIG_KEY = re2.compile(r"^[-._a-zA-Z0-9]+$")
-_PERCENT = re2.compile(r"^[0-9]+%$")
-_PORT_CHARACTERS = re2.compile(r"^[-a-z0-9]+$")
-_C_IDENTIFIER = re2.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
-_HEADER = re2.compile(r"^[-A-Za-z0-9]+$")
+# Python's ``re`` is safe here: the patterns are ours and linear.
+_CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_PERCENT = re.compile(r"[0-9]+%")
+_PORT_CHARACTERS = re.compile(r"[-a-z0-9]+")
+_C_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER = re.compile(r"[-A-Za-z0-9]+")
 MAX_INT32 = 2**31 - 1
 
 
@@ -119,7 +119,7 @@ def port_or_name(value: Any, path: str) -> Errors:
 def int_or_percent(value: Any, path: str) -> Errors:
     """A number of at least 0, or a percentage."""
     if isinstance(value, str):
-        if not _PERCENT.match(value):
+        if not _PERCENT.fullmatch(value):
             yield invalid_value(
                 path,
                 value,
@@ -138,7 +138,9 @@ def at_most_100_percent(value: Any, path: str) -> Errors:
 
 def percent_of(value: Any) -> int | None:
     """The number of a percentage, ``None`` for anything else."""
-    return int(value[:-1]) if isinstance(value, str) and len(value) < 12 and _PERCENT.match(value) else None
+    return (
+        int(value[:-1]) if isinstance(value, str) and len(value) < 12 and _PERCENT.fullmatch(value) else None
+    )
 
 
 def no_more_than(value: Any, path: str, limit: int) -> Errors:
@@ -187,7 +189,7 @@ def port_name_faults(text: str) -> list[str]:
         faults.append("must be non-empty")
     if len(text) > 15:
         faults.append("must be no more than 15 characters")
-    if not _PORT_CHARACTERS.match(text):
+    if not _PORT_CHARACTERS.fullmatch(text):
         faults.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not any("a" <= char <= "z" for char in text):
         faults.append("must contain at least one letter (a-z)")
@@ -203,7 +205,7 @@ def config_key_faults(text: str) -> list[str]:
     faults = []
     if len(text) > 253:
         faults.append("must be no more than 253 characters")
-    if not _CONFIG_KEY.match(text):
+    if not _CONFIG_KEY.fullmatch(text):
         faults.append(
             "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
             "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
@@ -230,7 +232,7 @@ def env_name_faults(text: str) -> list[str]:
 
 def header_name_faults(text: str) -> list[str]:
     """What is wrong with the name of an HTTP header."""
-    if _HEADER.match(text):
+    if _HEADER.fullmatch(text):
         return []
     return [
         "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for "
@@ -258,7 +260,7 @@ def cidr_faults(text: str) -> list[str]:
 
 def c_identifier_faults(text: str) -> list[str]:
     """What is wrong with an identifier as of C."""
-    if _C_IDENTIFIER.match(text):
+    if _C_IDENTIFIER.fullmatch(text):
         return []
     return [
         "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "

@@ -71,14 +71,14 @@ def _words(fault: yaml.MarkedYAMLError) -> str:
 class _Frame:
     """A mapping or list that is being filled."""
 
-    __slots__ = ("anchor", "key", "lines", "merges", "size", "value")
+    __slots__ = ("anchor", "is_list", "key", "merges", "size", "value")
 
     def __init__(self, value: Any, anchor: str | None) -> None:
         self.value = value
+        self.is_list = isinstance(value, list)
         self.anchor = anchor
         self.key: Any = _NO_KEY
         self.merges: list[Any] = []
-        self.lines: dict[str, int] = {}
         self.size = 1
 
 
@@ -96,36 +96,38 @@ class _Builder:
 
     def build(self, events: Iterator[Any]) -> Any:
         for event in events:
-            match event:
-                case yaml.ScalarEvent():
-                    value = self._scalar(event)
-                    if event.anchor:
-                        self._anchors[event.anchor] = (value, 1)
-                    self._place(value, 1, event)
-                case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                    if len(self._stack) >= MAX_DEPTH:
-                        raise DecodeFault("yaml: exceeded max depth")
-                    is_map = isinstance(event, yaml.MappingStartEvent)
-                    self._stack.append(_Frame({} if is_map else [], event.anchor))
-                case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                    frame = self._stack.pop()
-                    for merged in frame.merges:
-                        for key, value in merged.items():
-                            frame.value.setdefault(key, _copied(value))
-                    if frame.anchor:
-                        self._anchors[frame.anchor] = (frame.value, frame.size)
-                    self._place(frame.value, frame.size, event)
-                case yaml.AliasEvent():
-                    if event.anchor not in self._anchors:
-                        raise DecodeFault(f"yaml: unknown anchor '{event.anchor}' referenced")
-                    value, size = self._anchors[event.anchor]
-                    self._aliased += size
-                    if self._aliased > MAX_ALIASED_NODES:
-                        raise DecodeFault("yaml: document contains excessive aliasing")
-                    self._place(_copied(value), size, event)
-                case yaml.DocumentEndEvent():
-                    return self._root
+            kind = event.__class__  # dispatch by class: this loop is most of the time that reading takes
+            if kind is yaml.ScalarEvent:
+                value = self._scalar(event)
+                if event.anchor:
+                    self._anchors[event.anchor] = (value, 1)
+                self._place(value, 1, event)
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                if len(self._stack) >= MAX_DEPTH:
+                    raise DecodeFault("yaml: exceeded max depth")
+                self._stack.append(_Frame({} if kind is yaml.MappingStartEvent else [], event.anchor))
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                self._close(event)
+            elif kind is yaml.AliasEvent:
+                if event.anchor not in self._anchors:
+                    raise DecodeFault(f"yaml: unknown anchor '{event.anchor}' referenced")
+                value, size = self._anchors[event.anchor]
+                self._aliased += size
+                if self._aliased > MAX_ALIASED_NODES:
+                    raise DecodeFault("yaml: document contains excessive aliasing")
+                self._place(_copied(value), size, event)
+            elif kind is yaml.DocumentEndEvent:
+                return self._root
         return self._root
+
+    def _close(self, event: Any) -> None:
+        frame = self._stack.pop()
+        for merged in frame.merges:
+            for key, value in merged.items():
+                frame.value.setdefault(key, _copied(value))
+        if frame.anchor:
+            self._anchors[frame.anchor] = (frame.value, frame.size)
+        self._place(frame.value, frame.size, event)
 
     def _place(self, value: Any, size: int, event: Any) -> None:
         if not self._stack:
@@ -133,13 +135,16 @@ class _Builder:
             return
         frame = self._stack[-1]
         frame.size += size
-        if isinstance(frame.value, list):
+        if frame.is_list:
             frame.value.append(value)
         elif frame.key is _NO_KEY:
-            plain = isinstance(event, yaml.ScalarEvent) and event.implicit[0]
-            frame.key = _MERGE if value == "<<" and plain else self._key(value)
-            if frame.key is not _MERGE:
-                self._note_duplicate(frame, event)
+            if value == "<<" and event.__class__ is yaml.ScalarEvent and event.implicit[0]:
+                frame.key = _MERGE
+                return
+            key = frame.key = value if value.__class__ is str else self._key(value)
+            if key in frame.value and self._duplicates is not None:
+                line = event.start_mark.line + 1
+                self._duplicates.append(f'line {line}: key "{key}" already set in map')
         elif frame.key is _MERGE:
             frame.key = _NO_KEY
             for merged in value if isinstance(value, list) else [value]:
@@ -150,14 +155,7 @@ class _Builder:
             frame.value[frame.key] = value
             frame.key = _NO_KEY
 
-    def _note_duplicate(self, frame: _Frame, event: Any) -> None:
-        if frame.key in frame.value and self._duplicates is not None:
-            line = event.start_mark.line + 1
-            self._duplicates.append(f'line {line}: key "{frame.key}" already set in map')
-
     def _key(self, value: Any) -> str:
-        if isinstance(value, str):
-            return value
         if value is None:
             return "null"
         if isinstance(value, bool):
@@ -168,8 +166,10 @@ class _Builder:
 
     def _scalar(self, event: yaml.ScalarEvent) -> Any:
         text, tag = event.value, event.tag
-        if tag is None or tag == "!":
-            return resolve(text) if event.style in (None, "") and tag is None else text
+        if tag is None:
+            return text if event.style else resolve(text)
+        if tag == "!":
+            return text
         name = tag.removeprefix(_TAG)
         if name == "binary":
             try:
@@ -186,13 +186,14 @@ def resolve(text: str) -> Any:
     """The value of a plain scalar."""
     if text in _WORDS:
         return _WORDS[text]
-    first = text[0]
-    if not (first.isdigit() or first in "+-."):
+    if text[0] not in "0123456789+-.":
         return text
     if _INTEGER.match(text):
         return _integer(text)
     if _FLOAT.match(text):
         number = float(text)
+        if math.isinf(number):  # Go reads a number beyond the range as text
+            return text
         return int(number) if number.is_integer() and abs(number) < 1 << 53 else number
     if _INFINITE.match(text):
         raise DecodeFault(f"json: unsupported value: {_infinite(text)}")

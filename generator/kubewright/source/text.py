@@ -75,7 +75,7 @@ def positions_of(content: bytes) -> Positions:
     Of a key that stands twice, the later place counts.
     """
     text = content.decode("utf-8-sig", "replace")
-    if text.lstrip()[:1] in ("{", "[") and not _may_be_yaml(text):
+    if text.lstrip()[:1] in ("{", "[") and _is_json(text):
         return _json_positions(text)
     loader = yaml.CSafeLoader(text)
     try:
@@ -150,6 +150,11 @@ def _parse_json(text: str, name: str, diagnostics: Diagnostics) -> Document | No
         place = Location(name, "", *_line_column(text, start))
         diagnostics.error("K010", f"broken JSON: {constant} is no JSON value", place)
         return None
+    except ValueError:  # Python reads no integer of more than some thousand digits
+        longest = max(_DIGITS.finditer(text), key=lambda m: len(m.group()), default=None)
+        place = Location(name, "", *_line_column(text, longest.start() if longest else 0))
+        diagnostics.error("K010", "broken JSON: a number has too many digits", place, "write it as a string")
+        return None
     if value is None or _depth(value) > MAX_DEPTH:
         diagnostics.error("K008", f"nested deeper than {MAX_DEPTH} levels", Location(name))
         return Document(name, {})
@@ -163,6 +168,14 @@ def _refuse_constant(word: str) -> Any:
 def _may_be_yaml(text: str) -> bool:
     """Flow-style YAML begins like JSON: with unquoted or single-quoted keys it cannot be JSON."""
     return bool(re.match(r"\s*[\[{]\s*[A-Za-z'#&*!]", text))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _depth(value: Any) -> int:
@@ -179,6 +192,7 @@ def _depth(value: Any) -> int:
     return deepest
 
 
+_DIGITS = re.compile("[0-9]+")
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 

@@ -7,13 +7,16 @@ workflow commands for annotations. All take ``Diagnostic``s, in order, and give 
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
-from xml.sax.saxutils import escape, quoteattr
+from urllib.parse import quote
 
 from kubewright.diagnostics import Diagnostic, Severity
 
 _SARIF_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _GITHUB_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
@@ -46,7 +49,7 @@ def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
     used = sorted({f.code for f in findings})
     results: list[dict[str, Any]] = []
     for f in findings:
-        place: dict[str, Any] = {"artifactLocation": {"uri": f.location.file}}
+        place: dict[str, Any] = {"artifactLocation": {"uri": quote(os.fsencode(f.location.file))}}
         if f.location.line:
             place["region"] = {"startLine": f.location.line, "startColumn": max(1, f.location.column)}
         results.append(
@@ -68,6 +71,7 @@ def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
                         "rules": [{"id": c, "shortDescription": {"text": rules.get(c, c)}} for c in used],
                     }
                 },
+                "columnKind": "unicodeCodePoints",
                 "results": results,
             }
         ],
@@ -77,6 +81,9 @@ def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
 
 def junit(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
     """JUnit XML: one test case a file, one failure an error or warning; notes go to system-out."""
+    # Not above: it draws half of the standard library's network modules in, which every start would pay for.
+    from xml.sax.saxutils import escape, quoteattr
+
     by_file: dict[str, list[Diagnostic]] = {}
     for f in findings:
         by_file.setdefault(f.location.file, []).append(f)
@@ -148,8 +155,8 @@ def markdown(value: str) -> str:
 
 
 def _clean(value: str) -> str:
-    """Without the control characters that XML 1.0 has no way to write."""
-    return "".join(c if c >= " " or c in "\t\n\r" else "\ufffd" for c in value)
+    """Without the characters that XML 1.0 has no way to write."""
+    return _NOT_XML.sub("\ufffd", value)
 
 
 def _property(value: str) -> str:

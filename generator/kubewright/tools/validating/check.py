@@ -6,12 +6,10 @@ import re
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
-from apimachinery.custom_resource import validate_custom_resource
 from apimachinery.meta.field_errors import ROOT, FieldError, Reason
 from apimachinery.meta.names import dns_label_name
 from apimachinery.meta.object_meta import NameRule, validate_object_meta
@@ -24,9 +22,12 @@ from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
 from kubewright.location import Location
 from kubewright.source.text import parse_documents
 from kubewright.tools.validating.inputs import Chunk
-from kubewright.tools.validating.kinds import BuiltinKind, CustomKind, Kinds, UnusableSchema
+from kubewright.tools.validating.kinds import BuiltinKind, Kinds, UnusableSchema
 from kubewright.tools.validating.places import Places, pointer_of
 from kubewright.tools.validating.typed import Steps, type_faults, without
+
+if TYPE_CHECKING:
+    from kubewright.tools.validating.custom import CustomKind
 
 Json = dict[str, Any]
 CODES = {
@@ -88,8 +89,9 @@ def _copied(value: Any) -> Any:
 
 
 def _at_line(chunk: Chunk, line: int) -> Location:
-    text = chunk.content.split(b"\n")[line - 1]
-    return Location(chunk.file, "", chunk.line + line, len(text) - len(text.lstrip(b" -")) + 1)
+    lines = chunk.content.decode("utf-8-sig", "replace").splitlines()  # YAML breaks lines at more than \n
+    text = lines[line - 1] if line <= len(lines) else ""
+    return Location(chunk.file, "", chunk.line + line, len(text) - len(text.lstrip(" -")) + 1)
 
 
 def _decode(chunk: Chunk, found: Judgement) -> tuple[Any, list[tuple[str, str | int]]]:
@@ -211,9 +213,7 @@ class _Judge:
         self.unknown(known.schema.prune(work), obj, below)
         known.schema.default(work)
         _settle_metadata(work, known.namespaced)
-        judged = validate_custom_resource(
-            work, None, known.schema, rules=known.rules, namespaced=known.namespaced, scale=known.scale
-        )
+        judged = known.validate(work)
         self.faults(judged.faults, below)
         for warning in judged.warnings:
             self.add("V021", Severity.WARNING, warning, "", below)
@@ -240,10 +240,9 @@ class _Judge:
             self.unknown(unknown, obj, below)
         if kind == "CustomResourceDefinition" and api_version == "apiextensions.k8s.io/v1":
             if not taken:
-                _read_nulls(work)
-                default_crd(work)
-                prepare_crd_for_create(work)
-                self.crd(check_crd(work), obj, below)
+                from kubewright.tools.validating.custom import judge_crd
+
+                self.crd(judge_crd(work), obj, below)
             return
         if not known.is_resource:
             return
@@ -307,13 +306,6 @@ def _prepare(strategy: Strategy | None, work: Json) -> None:
     if strategy.prepare_create is not None:
         work["metadata"]["uid"] = _UID
         strategy.prepare_create(work)
-
-
-def _read_nulls(crd: Json) -> None:
-    """A null where a CRD has a struct is an empty one, as Go decodes it."""
-    spec = crd["spec"] = crd.get("spec") or {}
-    spec["names"] = spec.get("names") or {}
-    spec["versions"] = [version or {} for version in spec.get("versions") or []]
 
 
 def _drop_empty(work: Json) -> None:

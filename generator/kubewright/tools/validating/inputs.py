@@ -16,7 +16,8 @@ SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 STDIN = "<stdin>"
 
 _MARKER = re.compile(rb"^---(?=[ \t\r\n]|\Z)[^\n]*(?:\n|\Z)", re.MULTILINE)
-_BLANK = re.compile(rb"(?:\s|#[^\n]*(?:\n|\Z))*\Z")
+_BLANK = re.compile(rb"(?:\s|#[^\n]*(?:\n|\Z)|^\.\.\.(?=\s|\Z))*\Z", re.MULTILINE)
+"""Nothing but space, comments and the sign that ends a document."""
 
 
 @dataclass(frozen=True, slots=True)

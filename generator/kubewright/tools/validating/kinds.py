@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from apimachinery.cel.crd import CompiledRules, compile_rules
-from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.strategies import Strategy
-from apimachinery.schema import BuiltinSchema, CustomSchema, compile_builtin, compile_custom
+from apimachinery.schema import BuiltinSchema, compile_builtin
 from apimachinery.schema_node import Node
 from kubewright.source.kubernetes_validate import definitions_file
+
+if TYPE_CHECKING:
+    from kubewright.tools.validating.custom import CustomKind
 
 Json = dict[str, Any]
 GVK = "x-kubernetes-group-version-kind"
@@ -37,16 +37,6 @@ class BuiltinKind:
     strategy: Strategy | None
     validate: Callable[[Json, Json | None], list[FieldError]] | None
     is_resource: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CustomKind:
-    """A kind of a CRD."""
-
-    schema: CustomSchema
-    rules: CompiledRules
-    namespaced: bool
-    scale: Json | None
 
 
 class UnusableSchema(Exception):
@@ -115,7 +105,9 @@ class Kinds:
     def _make(self, api_version: str, kind: str) -> BuiltinKind | CustomKind | UnusableSchema | None:
         crd = self._crds.get((api_version, kind))
         if crd is not None:
-            return _custom(crd, api_version)
+            from kubewright.tools.validating.custom import compile_kind
+
+            return compile_kind(crd, api_version)
         name = self._names.get((api_version, kind))
         if name is None:
             return None
@@ -141,29 +133,6 @@ class Kinds:
             validate=generated.entry(api_version, "validation", "VALIDATORS", kind),
             is_resource="metadata" in schema.node.properties and "items" not in schema.node.properties,
         )
-
-
-def _custom(crd: Json, api_version: str) -> CustomKind | UnusableSchema:
-    crd = json.loads(json.dumps(crd))
-    spec = crd["spec"]
-    try:
-        default_crd(crd)
-        prepare_crd_for_create(crd)
-        faults = check_crd(crd)
-    except (AttributeError, TypeError, ValueError, KeyError) as error:
-        return UnusableSchema(f"the CRD has values of a wrong type ({error})")
-    if faults:
-        return UnusableSchema(f"its CRD is refused: {faults[0]}")
-    version = next(v for v in spec["versions"] if f"{spec['group']}/{v['name']}" == api_version)
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    if spec.get("preserveUnknownFields") is True:
-        schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
-    return CustomKind(
-        schema=compile_custom(schema),
-        rules=compile_rules(schema),
-        namespaced=spec.get("scope") == "Namespaced",
-        scale=(version.get("subresources") or {}).get("scale"),
-    )
 
 
 @dataclass(frozen=True, slots=True)
