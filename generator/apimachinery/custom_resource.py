@@ -7,7 +7,7 @@ apiextensions' custom resource strategy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,20 +62,42 @@ def validate_custom_resource(
         old_meta = old.get("metadata") or {}
         faults = common_update_faults(meta, old_meta, namespaced=namespaced)
         faults += validate_object_meta_update(meta, old_meta)
+    found = Validation(faults)
+    check_values(found, obj, old, schema, rules=rules, scale=scale)
+    return found
+
+
+def check_values(
+    found: Validation,
+    obj: dict[str, Any],
+    old: dict[str, Any] | None,
+    schema: CustomSchema,
+    *,
+    rules: CompiledRules | None,
+    scale: dict[str, Any] | None,
+    status_only: bool = False,
+    own: Callable[[dict[str, Any], dict[str, Any] | None], list[FieldError]] | None = None,
+) -> None:
+    """Add to ``found``, which has the faults of the metadata, all that is asked after them.
+
+    ``status_only`` for a write of the status; ``own`` is what the kind's author asks beside the schema.
+    """
     valid = schema.is_valid(obj)
     if not valid:
-        faults += schema.schema_faults(obj, old)
+        of_schema = schema.status_faults if status_only else schema.schema_faults
+        found.faults += of_schema(obj, old)
     if scale is not None:
-        faults += scale_faults(obj, scale)
-    faults += schema.embedded_faults(obj)
+        found.faults += scale_faults(obj, scale, status_only=status_only)
+    found.faults += schema.embedded_faults(obj)
     if not valid:
-        faults += schema.list_faults(obj, old)
-    found = Validation(faults)
+        found.faults += schema.list_faults(obj, old)
+    if own is not None:
+        found.faults += own(obj, old)
     if rules is not None and rules.has_rules:
         _run_rules(found, rules, obj, old)
     if not found.faults:
-        found.warnings += finalizer_warnings(meta, None if old is None else old.get("metadata") or {})
-    return found
+        old_meta = None if old is None else old.get("metadata") or {}
+        found.warnings += finalizer_warnings(obj.get("metadata") or {}, old_meta)
 
 
 def _type_faults(obj: dict[str, Any], kind: str, api_version: str) -> Iterator[FieldError]:

@@ -23,10 +23,13 @@ Fits = Callable[[Any], bool]
 _FREE = frozenset({"RawExtension", "FieldsV1", "JSON"})
 _INNER_SCHEMA = frozenset({"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"})
 _TIMES = {"Time": "2006-01-02T15:04:05Z07:00", "MicroTime": "2006-01-02T15:04:05.000000Z07:00"}
-_RFC3339 = re.compile(
-    r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?"
-    r"(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
-)
+_SECONDS = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
+_ZONE = r"(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
+_RFC3339 = {
+    "Time": re.compile(rf"{_SECONDS}(?:[.,]\d+)?{_ZONE}"),
+    "MicroTime": re.compile(rf"{_SECONDS}[.,]\d{{6}}{_ZONE}"),
+}
+"""RFC 3339 as Go reads it by the layouts of ``_TIMES``: one that names a fraction demands all its digits."""
 _QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?")
 _QUANTITY_FORM = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
@@ -217,13 +220,13 @@ def _first_bad_base64(text: str) -> int:
 def _decode_time(kind: str, value: Any) -> None:
     if not isinstance(value, str):
         raise DecodeError(f"json: cannot unmarshal {json_kind(value)} into Go value of type string")
-    if value and _RFC3339.fullmatch(value) is None:
-        place, wanted = _where_time_fails(value)
+    if value and _RFC3339[kind].fullmatch(value) is None:
+        place, wanted = _where_time_fails(value, _TIME_PARTS[kind])
         said = f"parsing time {go_quote(value)} as {go_quote(_TIMES[kind])}"
         raise DecodeError(f"{said}: cannot parse {go_quote(place)} as {go_quote(wanted)}")
 
 
-_TIME_PARTS = (
+_DATE_PARTS = (
     (r"\d{4}", "2006"),
     ("-", "-"),
     (r"\d{2}", "01"),
@@ -235,13 +238,17 @@ _TIME_PARTS = (
     (r"\d{2}", "04"),
     (":", ":"),
     (r"\d{2}", "05"),
-    (r"(?:[.,]\d+)?(?:[Zz]|[+-]\d{2}:\d{2})", "Z07:00"),
 )
+_ZONE_PART = (r"[Zz]|[+-]\d{2}:\d{2}", "Z07:00")
+_TIME_PARTS = {
+    "Time": (*_DATE_PARTS, (r"(?:[.,]\d+)?", ""), _ZONE_PART),
+    "MicroTime": (*_DATE_PARTS, (r"[.,]\d{6}", ".000000"), _ZONE_PART),
+}
 
 
-def _where_time_fails(text: str) -> tuple[str, str]:
+def _where_time_fails(text: str, parts: tuple[tuple[str, str], ...]) -> tuple[str, str]:
     at = 0
-    for form, wanted in _TIME_PARTS:
+    for form, wanted in parts:
         found = re.compile(form).match(text, at)
         if found is None:
             return text[at:], wanted
@@ -299,9 +306,8 @@ class _Fitter:
         if node.go_type in _INNER_SCHEMA:
             return self._inner_schema()
         if node.go_type in _TIMES:
-            return lambda value: (
-                value is None or (type(value) is str and _RFC3339.fullmatch(value) is not None)
-            )
+            is_time = _RFC3339[node.go_type].fullmatch
+            return lambda value: value is None or (type(value) is str and is_time(value) is not None)
         if node.go_type == "Quantity":
             return lambda value: (
                 type(value) is int or (type(value) is str and _QUANTITY.fullmatch(value) is not None)

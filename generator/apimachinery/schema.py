@@ -174,6 +174,16 @@ class CustomSchema:
         correlation = Correlation(self.node, value, old) if old is not None else None
         return field_errors(explain(self.node, value, "", correlation).faults)
 
+    def status_faults(self, value: dict[str, Any], old: Any = None) -> list[FieldError]:
+        """The faults of an object's status alone, which is what a write of the status is held against."""
+        node = self.node.properties.get("status")
+        if node is None or "status" not in value:
+            return []
+        status = value["status"]
+        of_status = old.get("status") if old is not None else None
+        correlation = Correlation(node, status, of_status) if of_status is not None else None
+        return field_errors(explain(node, status, "", correlation).faults, "status")
+
     def embedded_faults(self, value: Any) -> list[FieldError]:
         """The faults of embedded resources."""
         return list(embedded_faults(self.node, value)) if self._embeds else []

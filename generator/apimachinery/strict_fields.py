@@ -12,7 +12,7 @@ apiserver: a warning for each, or, for Strict, all of them in one error.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
@@ -77,4 +77,15 @@ def field_texts(duplicates: Iterable[str], unknown: Iterable[str]) -> list[str]:
 
 def strict_error(texts: Iterable[str]) -> str:
     """What Strict answers for these texts, after ``cannot be handled as a KIND: ``."""
-    return f"strict decoding error: {', '.join(texts)}"
+    of_lines: list[str] = []
+    others: list[str] = []
+    for text in texts:
+        (of_lines if text.startswith("line ") else others).append(text)
+    return f"strict decoding error: {', '.join([*yaml_errors(of_lines), *others])}"
+
+
+def yaml_errors(of_lines: Collection[str]) -> list[str]:
+    """The texts about lines of YAML (keys that stand twice) as the one error that its decoder makes of them."""
+    if not of_lines:
+        return []
+    return ["yaml: unmarshal errors:\n" + "\n".join(f"  {text}" for text in of_lines)]

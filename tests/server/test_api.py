@@ -182,10 +182,22 @@ def cup(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "x.io/v1", "kind": "Cup", "metadata": {"name": "c"}, "spec": spec}
 
 
+async def until(api: Api, path: str, code: int) -> None:
+    """Asks until the answer has a code; at most ten seconds."""
+    async with asyncio.timeout(10):
+        while (await ask(api, "GET", path))[0] != code:
+            await asyncio.sleep(0.01)
+
+
+async def define(api: Api, crd: dict[str, Any]) -> None:
+    """Creates a CRD of cups and waits until it is served."""
+    assert (await ask(api, "POST", CRDS, crd))[0] == 201
+    await until(api, CUPS, 200)
+
+
 def test_a_definition_is_served_and_taken_away() -> None:
     async def story(api: Api) -> None:
-        assert (await ask(api, "POST", CRDS, definition(columns=True)))[0] == 201
-        await asyncio.sleep(0.05)
+        await define(api, definition(columns=True))
         status, made, headers = await ask(api, "POST", CUPS, cup(color="red", odd=1))
         assert (status, made["spec"]) == (201, {"color": "red", "size": 1})
         assert headers["Warning"] == '299 - "unknown field \\"spec.odd\\""'
@@ -196,7 +208,7 @@ def test_a_definition_is_served_and_taken_away() -> None:
         _, index, _ = await ask(api, "GET", "/openapi/v3")
         assert "apis/x.io/v1" in index["paths"]
         assert (await ask(api, "DELETE", f"{CRDS}/cups.x.io"))[0] == 200
-        await asyncio.sleep(0.5)
+        await until(api, CUPS, 404)
         assert (await ask(api, "GET", CUPS))[1] == b"404 page not found\n"
 
     run(story)

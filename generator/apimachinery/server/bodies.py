@@ -18,7 +18,7 @@ from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request
 from apimachinery.server.served import Served
 from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error
-from apimachinery.wire.json import DecodeFault, decode_merging, type_name
+from apimachinery.wire.json import DecodeFault, NumberFault, decode_merging, type_name
 
 SHOWN_BYTES = 30
 _TYPE_META = (
@@ -47,6 +47,8 @@ def read_body(request: Request, codecs: Codecs, served: Served, is_kind: IsKind)
     duplicates: list[str] = []
     try:
         value = codec.decode(data, duplicates)
+    except NumberFault as fault:
+        raise cannot_handle(served.kind, served.version, served.kind, str(fault)) from None
     except DecodeFault as fault:
         raise _unrecognized(served.kind, codec.explain(str(fault)), data) from None
     value = {} if value is None else value
@@ -105,10 +107,14 @@ def _wrong_kind(kind: str, api_version: str, served: Served, is_kind: IsKind) ->
         into = f"{internal_package(served.group)}.{served.kind}"
         fault = f"converting ({version}.{kind}) to ({into}): unknown conversion"
     else:
-        scheme = "pkg/api/legacyscheme/scheme.go:30"
-        wanted = f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)}"
-        fault = f"{wanted} in scheme {go_quote(scheme)}"
+        fault = not_registered(kind, api_version, "pkg/api/legacyscheme/scheme.go:30")
     return cannot_handle(kind, version, served.kind, fault)
+
+
+def not_registered(kind: str, api_version: str, scheme: str) -> str:
+    """What is said of a kind that nobody knows; ``scheme`` is the name that the list of known kinds goes by."""
+    wanted = f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)}"
+    return f"{wanted} in scheme {go_quote(scheme)}"
 
 
 def internal_package(group: str) -> str:

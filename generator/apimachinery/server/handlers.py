@@ -16,7 +16,7 @@ from apimachinery.meta.errors import (
     not_found,
     verb_not_supported,
 )
-from apimachinery.server.bodies import IsKind, bring_into_form, cannot_handle, codec_of, read_body
+from apimachinery.server.bodies import IsKind, bring_into_form, codec_of, not_registered, read_body
 from apimachinery.server.catalog import Catalog
 from apimachinery.server.codecs import CODECS, JSON, whole
 from apimachinery.server.deletion import Deleter
@@ -27,7 +27,7 @@ from apimachinery.server.list_options import read_list_options
 from apimachinery.server.listing import JoinedBodies, list_records, read_record
 from apimachinery.server.negotiation import check_routed, for_error, negotiate
 from apimachinery.server.openapi import OpenApi
-from apimachinery.server.options import read_delete_options, read_write_options
+from apimachinery.server.options import WriteOptions, read_delete_options, read_write_options
 from apimachinery.server.patch import patch
 from apimachinery.server.routes import Area, Route, read_path
 from apimachinery.server.scale import Scales
@@ -44,6 +44,7 @@ from apimachinery.wire.json import DecodeFault, encode
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _JSON = "application/json"
+_OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 Answer = Response | StreamResponse
 
 
@@ -76,13 +77,16 @@ class Handlers:
     async def handle(self, request: Request) -> Answer:
         """Answers a request; a failure is an answer too."""
         try:
-            return await self._answer(request)
+            answer = await self._answer(request)
         except ApiError as error:
-            return failure(request, error)
+            answer = failure(request, error)
         except RecursionError:
-            return failure(request, bad_request("exceeded max depth"))
+            answer = failure(request, bad_request("exceeded max depth"))
         except StorageClosed:
-            return failure(request, ApiError(503, "ServiceUnavailable", "the storage is closed"))
+            answer = failure(request, ApiError(503, "ServiceUnavailable", "the storage is closed"))
+        if request.warnings:
+            answer.headers = (*answer.headers, *warned(request.warnings))
+        return answer
 
     async def _answer(self, request: Request) -> Answer:
         route = read_path(request.path)
@@ -116,6 +120,7 @@ class Handlers:
             verb = _custom_verb(request, route, served)
         if served.typed and (accept := request.headers.get("accept", "")) and accept != _JSON:
             check_routed(accept, watch=verb in ("list", "watch"))
+        request.warnings.extend(served.warnings)
         return await self._verb(verb, request, route, served)
 
     async def _verb(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
@@ -156,7 +161,7 @@ class Handlers:
         record = read_record(self._cache.resource(served.prefix), key, resource_version)
         if record is None:
             raise not_found(served.plural, served.said_group, route.name)
-        return Response(200, view.object(record), view.content_type, headers=warned(served.warnings))
+        return Response(200, view.object(record), view.content_type)
 
     async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
         options = read_list_options(request.query, watch=watch)
@@ -167,26 +172,24 @@ class Handlers:
             answer: Answer = self._watches.start(cache, scope, options, view, selection)
         else:
             answer = await list_records(cache, scope, options, view, selection, self._bodies)
-        if served.warnings:
-            answer.headers = (*answer.headers, *warned(served.warnings))
         return answer
 
     async def _create(self, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource or not served.prefix:
             return await answer_virtual(self, request, route, served)
         options = read_write_options(request, "CreateOptions")
-        place = Place(served, route.namespace, "", options, "", list(served.warnings), request.user)
+        place = Place(served, route.namespace, "", options, "", request.warnings, request.user)
         view = self._view(request, served, of_list=False)
         obj, duplicates = read_body(request, CODECS, served, self._is_kind)
         bring_into_form(obj, served, options.validation, duplicates, place.warnings)
         match_namespace(metadata_of(obj), route.namespace)
-        return self._written(view, place, await self._writer.create(place, obj))
+        return self._written(view, await self._writer.create(place, obj))
 
     async def _update(self, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource == "finalize":
             return await answer_virtual(self, request, route, served)
         options = read_write_options(request, "UpdateOptions")
-        place = Place(served, route.namespace, route.name, options, route.subresource, list(served.warnings))
+        place = Place(served, route.namespace, route.name, options, route.subresource, request.warnings)
         view = self._view(request, served, of_list=False)
         obj, duplicates = read_body(request, CODECS, served, self._is_kind)
         bring_into_form(obj, served, options.validation, duplicates, place.warnings)
@@ -199,31 +202,28 @@ class Handlers:
         if served.strategy.create_on_update and not route.subresource:
             creates = lambda: _again(data)  # noqa: E731
         written = await self._writer.update(place, lambda old: _again(data), uid=uid, creates=creates)
-        return self._written(view, place, written)
+        return self._written(view, written)
 
     async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
         view = self._view(request, served, of_list=False)
-        place, written = await patch(
-            request, served, route.namespace, route.name, route.subresource, self._writer
-        )
-        return self._written(view, place, written)
+        written = await patch(request, served, route.namespace, route.name, route.subresource, self._writer)
+        return self._written(view, written)
 
     async def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         form = negotiate(request.headers.get("accept", ""))
         if verb == "get":
             scale = self._scales.read(served, route.namespace, route.name)
-            warnings = [*served.warnings]
         elif verb in ("update", "patch"):
-            scale, warnings = await self._scales.write(verb, request, served, route, self._is_kind)
+            scale = await self._scales.write(verb, request, served, route, self._is_kind)
         else:
             raise method_not_allowed()
         if form.shown_as:
             scale = self._scales.table(scale, form)
-        return Response(200, whole(form.codec, scale), form.codec.media_type, headers=warned(warnings))
+        return Response(200, whole(form.codec, scale), form.codec.media_type)
 
-    def _written(self, view: View, place: Place, written: Written) -> Response:
+    def _written(self, view: View, written: Written) -> Response:
         code = 201 if written.created else 200
-        return Response(code, view.object(written.record), view.content_type, headers=warned(place.warnings))
+        return Response(code, view.object(written.record), view.content_type)
 
     def _delete_body(self, request: Request) -> Json | None:
         if not request.body:
@@ -232,29 +232,26 @@ class Handlers:
         try:
             body = codec.decode(request.body, [])
         except DecodeFault as fault:
-            raise bad_request(f"unable to decode: {codec.explain(str(fault))}") from None
+            raise bad_request(codec.explain(str(fault))) from None
         if body is None:
             return {}
         if not isinstance(body, dict):
             raise bad_request("DeleteOptions is no object")
         kind = body.get("kind") or "DeleteOptions"
         if kind != "DeleteOptions":
-            version = str(body.get("apiVersion", "")).rpartition("/")[2]
-            raise cannot_handle(kind, version, "DeleteOptions", "unknown conversion")
+            api_version = str(body.get("apiVersion") or "")
+            raise bad_request(not_registered(str(kind), api_version, _OPTIONS_SCHEME))
         return body
 
     async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
         options = read_delete_options(request, self._delete_body(request))
         form = negotiate(request.headers.get("accept", ""))
-        place = Place(
-            served, route.namespace, route.name, read_write_options(Request("", ""), "DeleteOptions")
-        )
-        place.options = type(place.options)(dry_run=options.dry_run)
+        write_options = WriteOptions(dry_run=options.dry_run)
+        place = Place(served, route.namespace, route.name, write_options, warnings=request.warnings)
         deleted = await self._deleter.delete(place, options)
-        warnings = (*served.warnings, *place.warnings)
         if deleted.stays or served.hooks.answers_deleted:
             view = view_of(served, form, request.first("includeObject"), of_list=False)
-            return Response(200, view.object(deleted.record), view.content_type, headers=warned(warnings))
+            return Response(200, view.object(deleted.record), view.content_type)
         details = {"name": route.name, "group": served.group, "kind": served.plural, "uid": deleted.uid}
         status = {
             "kind": "Status",
@@ -263,7 +260,7 @@ class Handlers:
             "status": "Success",
             "details": {key: value for key, value in details.items() if value},
         }
-        return Response(200, whole(form.codec, status), form.codec.media_type, headers=warned(warnings))
+        return Response(200, whole(form.codec, status), form.codec.media_type)
 
     async def _delete_collection(self, request: Request, route: Route, served: Served) -> Answer:
         options = read_delete_options(request, self._delete_body(request))
@@ -280,8 +277,7 @@ class Handlers:
             if selection is not None and not selection.matches(record):
                 continue
             namespace, name = name_of(record.key, served)
-            place = Place(served, namespace, name, read_write_options(Request("", ""), "DeleteOptions"))
-            place.options = type(place.options)(dry_run=options.dry_run)
+            place = Place(served, namespace, name, WriteOptions(dry_run=options.dry_run))
             try:
                 await self._deleter.delete(place, options)
             except ApiError as error:

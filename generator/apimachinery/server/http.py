@@ -29,7 +29,7 @@ class Request:
     """A request whose body has been read.
 
     ``path`` is percent-decoded; ``query_string`` is as it came. ``headers`` have lower-case names; values of
-    a repeated header are joined by ``", "``.
+    a repeated header are joined by ``", "``. ``warnings`` collects texts that the answer tells, a failure too.
     """
 
     method: str
@@ -38,6 +38,7 @@ class Request:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     user: User = User("system:admin", groups=("system:masters", "system:authenticated"))
+    warnings: list[str] = field(default_factory=list)
     _query: dict[str, list[str]] | None = None
 
     @property

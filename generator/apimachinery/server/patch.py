@@ -22,7 +22,7 @@ from apimachinery.server.http import Request
 from apimachinery.server.options import read_write_options
 from apimachinery.server.served import Served
 from apimachinery.server.writes import Place, Writer, Written, match_name, match_namespace, metadata_of, now
-from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error
+from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error, yaml_errors
 from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, type_name
 
@@ -37,20 +37,19 @@ _BUILTIN_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH, APPLY_C
 
 async def patch(
     request: Request, served: Served, namespace: str, name: str, subresource: str, writer: Writer
-) -> tuple[Place, Written]:
+) -> Written:
     """Patches an object. Raises ApiError 400, 404, 409, 413, 415, 422, 500."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip()
     if media_type not in (_BUILTIN_TYPES if served.typed else _CUSTOM_TYPES):
         raise unsupported(served)
     applies = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = read_write_options(request, "PatchOptions", apply=applies)
-    place = Place(served, namespace, name, options, subresource)
-    place.warnings.extend(served.warnings)
+    place = Place(served, namespace, name, options, subresource, request.warnings)
     try:
         if applies:
-            return place, await _apply(request, place, writer, binary=media_type == APPLY_CBOR_PATCH)
+            return await _apply(request, place, writer, binary=media_type == APPLY_CBOR_PATCH)
         change = _reader(media_type, request.body, place)
-        return place, await writer.update(place, lambda old: _patched(place, old, change))
+        return await writer.update(place, lambda old: _patched(place, old, change))
     except MergeError as error:
         raise translated(error) from None
 
@@ -277,10 +276,8 @@ def _configuration(body: bytes, place: Place) -> Json:
             f"{type_name(value)} into Go value of type map[string]interface {{}}"
         )
     if duplicates and place.options.validation == "Strict":
-        lines = "\n".join(f"  {text}" for text in duplicates)
-        raise bad_request(
-            f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n{lines}"
-        )
+        said = yaml_errors(duplicates)[0]
+        raise bad_request(f"error strict decoding YAML: error converting YAML to JSON: {said}")
     if place.options.validation == "Warn":
         place.warnings.extend(duplicates)
     return value

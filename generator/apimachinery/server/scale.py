@@ -73,14 +73,12 @@ class Scales:
             raise not_found(served.plural, served.said_group, name)
         return scale_of(served, decode(served.shown(record)))
 
-    async def write(
-        self, verb: str, request: Request, served: Served, route: Route, is_kind: IsKind
-    ) -> tuple[Json, list[str]]:
-        """Replaces or patches a Scale; the Scale after it, and warnings. Raises ApiError."""
+    async def write(self, verb: str, request: Request, served: Served, route: Route, is_kind: IsKind) -> Json:
+        """Replaces or patches a Scale; the Scale after it. Raises ApiError."""
         media_type = request.headers.get("content-type", "").partition(";")[0].strip()
         kind = "PatchOptions" if verb == "patch" else "UpdateOptions"
         options = read_write_options(request, kind, apply=media_type == APPLY_PATCH)
-        place = Place(served, route.namespace, route.name, options, "scale", list(served.warnings))
+        place = Place(served, route.namespace, route.name, options, "scale", request.warnings)
         if verb == "patch" and not served.typed:
             if media_type == STRATEGIC_PATCH:
                 raise unsupported(served)
@@ -115,7 +113,7 @@ class Scales:
             written = await self._writer.update(place, transform, owned=True)
         except MergeError as error:
             raise translated(error) from None
-        return scale_of(served, decode(served.shown(written.record))), place.warnings
+        return scale_of(served, decode(served.shown(written.record)))
 
     def table(self, scale: Json, form: Form) -> Json:
         """A Scale as a Table."""

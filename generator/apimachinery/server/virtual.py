@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apimachinery.meta.errors import ApiError, method_not_allowed
+from apimachinery.meta.errors import method_not_allowed
 from apimachinery.server.bodies import bring_into_form, read_body
 from apimachinery.server.codecs import CODECS, whole
 from apimachinery.server.hooks import Json
@@ -37,8 +37,7 @@ async def answer_virtual(handlers: Handlers, request: Request, route: Route, ser
         raise method_not_allowed()
     obj, duplicates = read_body(request, CODECS, served, handlers._is_kind)
     options = read_write_options(request, "CreateOptions")
-    warnings: list[str] = []
-    bring_into_form(obj, served, options.validation, duplicates, warnings)
+    bring_into_form(obj, served, options.validation, duplicates, request.warnings)
     status = _status(request, served, obj)
     if status is None:
         raise method_not_allowed()
@@ -66,7 +65,7 @@ async def _finalize(handlers: Handlers, request: Request, route: Route, served: 
     """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
     options = read_write_options(request, "UpdateOptions")
     obj, duplicates = read_body(request, CODECS, served, handlers._is_kind)
-    place = Place(served, "", route.name, options, "finalize")
+    place = Place(served, "", route.name, options, "finalize", request.warnings)
     bring_into_form(obj, served, options.validation, duplicates, place.warnings)
     match_name(obj, route.name)
     wanted = (obj.get("spec") or {}).get("finalizers")
@@ -81,9 +80,6 @@ async def _finalize(handlers: Handlers, request: Request, route: Route, served: 
         old["metadata"]["resourceVersion"] = version
         return old
 
-    try:
-        written = await handlers._writer.update(place, transform)
-    except ApiError:
-        raise
+    written = await handlers._writer.update(place, transform)
     view = handlers._view(request, served, of_list=False)
     return Response(200, view.object(written.record), view.content_type)

@@ -8,6 +8,7 @@ Invalid UTF-8 becomes U+FFFD, as in Go. Nesting is bounded by the interpreter's 
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -21,8 +22,12 @@ class DecodeFault(ValueError):
     """A body that cannot be read; the text is what kube-apiserver says of it."""
 
 
+class NumberFault(DecodeFault):
+    """A number that is no double; everything around it can be read."""
+
+
 def decode(data: bytes) -> Any:
-    """The value of a JSON document. Raises DecodeFault."""
+    """The value of a JSON document. Raises DecodeFault, for a number beyond a double NumberFault."""
     try:
         return _decode(data)
     except RecursionError:
@@ -32,12 +37,22 @@ def decode(data: bytes) -> Any:
     if fault := syntax_fault(data):
         raise DecodeFault(fault)
     try:
-        # What is left is bad text: broken UTF-8, or half of a surrogate pair written as an escape.
-        return _decode(_LONE_SURROGATE.sub(r"\\ufffd", data.decode("utf-8", "replace")))
+        # What is left is bad text (broken UTF-8, or half of a surrogate pair written as an escape) or a huge number.
+        text = _LONE_SURROGATE.sub(r"\\ufffd", data.decode("utf-8", "replace"))
+        try:
+            return _decode(text)
+        except msgspec.DecodeError as fault:
+            json.loads(text, parse_float=_double)
+            raise DecodeFault(str(fault)) from None
     except RecursionError:
         raise DecodeFault("exceeded max depth") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        raise DecodeFault(str(fault)) from None
+
+
+def _double(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise NumberFault(f"json: cannot unmarshal number {text} into Go value of type float64")
+    return value
 
 
 def decode_merging(data: bytes) -> Any:
