@@ -171,8 +171,10 @@ def test_a_clean_kind_has_no_findings(tmp_path: Path) -> None:
 def test_every_rule_has_a_case_and_explains_itself() -> None:
     rules = load_rules()
     covered = {case["rule"] for case in CASES}
-    # L212 needs patch strategies, which CRDs have none of; the others cannot pass the CRD source.
-    assert set(rules) - covered == {"L101", "L104", "L212", "L505", "L506"}
+    # L212 needs patch strategies, which CRDs have none of; L320 another source, the others cannot pass that of CRDs;
+    # L001 and the rules of the house have tests of their own.
+    alone = {"L001", "L601", "L602", "L603", "L604"}
+    assert set(rules) - covered == {"L101", "L104", "L212", "L320", "L505", "L506"} | alone
     for rule in rules.values():
         check = rule.of_place or rule.of_kind or rule.of_api
         assert check is not None
@@ -248,12 +250,17 @@ def test_settings_come_from_pyproject(faulty: Path) -> None:
 REFUSED = [
     (
         'colour = "red"',
-        "unknown setting 'colour'; there are: baseline, exclude, fail-on, ignore, profile, select, severity",
+        "unknown setting 'colour'; there are: apart, baseline, exclude, fail-on, forbidden, ignore, names, needed, "
+        "profile, select, severity",
     ),
     ('profile = "x"', "profile: 'x' is neither crd nor native"),
     ('select = ["Q"]', "select: there is no rule Q; `--explain all` lists them"),
     ('select = "L1"', "select: must be a list of strings"),
     ('severity = { L101 = "loud" }', "severity.L101: 'loud' is none of error, warning, note, off"),
+    ('names = { "[" = "x" }', "names: '[' is no regular expression: unterminated character set"),
+    ('forbidden = "nullable"', "forbidden: must be a list of strings"),
+    ("needed = { default = 1 }", "needed.default: must be a list of strings"),
+    ('apart = ["a"]', "apart: must be a list of strings"),
     ('fail-on = "never"', "fail-on: 'never' is none of error, warning, note"),
 ]
 
@@ -289,6 +296,91 @@ def test_machine_readable_forms_parse(faulty: Path, form: str) -> None:
         assert out.startswith("::warning file=crd.yaml,line=")
     else:
         assert "L112" in json.dumps(json.loads(out))
+
+
+HOUSE = """
+[tool.kubewright.lint]
+select = ["L6"]
+forbidden = ["nullable"]
+needed = { default = ["description"] }
+apart = [["enum", "pattern"]]
+[tool.kubewright.lint.names]
+"(?i)fruit" = "say crop"
+"""
+
+
+def test_a_house_has_rules_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = {"type": "string"}
+    spec = {
+        "fruitSize": {**text, "description": "fruitSize"},
+        "maybe": {**text, "nullable": True},
+        "bare": {**text, "default": "x"},
+        "told": {**text, "default": "x", "description": "told"},
+        "both": {**text, "enum": ["a"], "pattern": "a"},
+    }
+    Path("crd.yaml").write_text(yaml.safe_dump(manifest({"spec": spec})))
+    assert run("crd.yaml", "--select", "L6")[:2] == (0, "")
+    Path("pyproject.toml").write_text(HOUSE)
+    _, out, _ = run("crd.yaml")
+    said = sorted(line.split(": ", 4)[-1] for line in out.splitlines() if "warning" in line)
+    assert said == [
+        '"bare" has default, but no description',
+        '"both" has enum and pattern',
+        '"fruitSize": say crop',
+        '"maybe" has the keyword nullable',
+    ]
+
+
+def test_a_rule_that_waits_to_be_named_is_silent_until_then(faulty: Path) -> None:
+    faulty.write_text(yaml.safe_dump(manifest({"spec": {"a": {"type": "string"}}})))
+    assert "L231" not in run("crd.yaml")[1]
+    assert "L231" not in run("crd.yaml", "--select", "L2")[1]
+    assert '"a" has no minLength' in run("crd.yaml", "--select", "L231")[1]
+    Path("pyproject.toml").write_text('[tool.kubewright.lint]\nseverity = { L231 = "error" }\n')
+    assert "error L231" in run("crd.yaml")[1]
+    assert "only where it is named" in run("--explain", "L231")[1]
+
+
+@pytest.mark.parametrize(
+    ("above", "beside", "found"),
+    [
+        ("", "", ["L112"]),
+        ("", "# kubewright: ignore[L112] of old", []),
+        ("# kubewright: ignore[L112]\n# for a reason", "", []),
+        ("# kubewright: ignore[L113, L112]", "", ["L001"]),
+        ("# kubewright: ignore[L999]", "", ["L112"]),
+        ("", "# kubewright: ignore L112", ["L112"]),
+    ],
+)
+def test_a_comment_passes_over_what_stands_there(
+    faulty: Path, above: str, beside: str, found: list[str]
+) -> None:
+    lines = faulty.read_text().splitlines()
+    at = next(n for n, text in enumerate(lines) if "isReady:" in text)
+    lines[at] += f"  {beside}"
+    lines[at:at] = above.splitlines()
+    faulty.write_text("\n".join(lines) + "\n")
+    _, out, _ = run("crd.yaml", "--select", "L11", "--select", "L001", "--format", "json")
+    assert [each["code"] for each in json.loads(out)["findings"]] == found
+
+
+def test_comments_of_rules_that_were_not_asked_for_are_left_alone(faulty: Path) -> None:
+    faulty.write_text("# kubewright: ignore[L308] nothing here\n" + faulty.read_text())
+    assert "L001" not in run("crd.yaml", "--select", "L112")[1]
+    assert "crd.yaml:1:1: warning L001: nothing here for L308 to be passed over" in run("crd.yaml")[1]
+
+
+def test_the_documentation_lists_every_rule() -> None:
+    said = (ROOT / "docs/tools.md").read_text().splitlines()
+    rows = []
+    for rule in load_rules().values():
+        check = rule.of_place or rule.of_kind or rule.of_api
+        profile = "both" if len(rule.profiles) == 2 else next(iter(rule.profiles))
+        waits = " (only where it is named)" if rule.opt_in else ""
+        text = ((check.__doc__ if check else "") or "").strip().replace("\n   ", "")
+        rows.append(f"| {rule.code} | {rule.name} | {rule.severity.value} | {profile} | {text}{waits} |")
+    assert [line for line in said if line.startswith("| L")] == rows, "\n".join(rows)
 
 
 ROOT = Path(__file__).parents[2]

@@ -8,6 +8,7 @@ the command line wins.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import textwrap
 import tomllib
@@ -18,9 +19,12 @@ from kubewright.config import KubernetesSource, Package, PathSource
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.tools import reporting
 from kubewright.tools.linting import baseline
-from kubewright.tools.linting.run import Finding, Settings, lint, load_rules
+from kubewright.tools.linting.rule import House
+from kubewright.tools.linting.run import Finding, Settings, chosen, lint, load_rules
+from kubewright.tools.linting.suppress import suppress
 
-_KEYS: Final = {"profile", "select", "ignore", "severity", "exclude", "baseline", "fail-on"}
+_HOUSE_KEYS: Final = {"names", "forbidden", "needed", "apart"}
+_KEYS: Final = {"profile", "select", "ignore", "severity", "exclude", "baseline", "fail-on", *_HOUSE_KEYS}
 _WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
@@ -110,7 +114,10 @@ def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding
     if options.kubernetes:
         sources.append(KubernetesSource(options.kubernetes))
     api = read_api(Package(name="linted", sources=tuple(sources), documentation=True), diagnostics)
-    return ([] if diagnostics.has_errors else lint(api, settings)), diagnostics
+    if diagnostics.has_errors:
+        return [], diagnostics
+    files = {each.location.file for each in api.resources} | {d.value.location.file for d in api.definitions}
+    return suppress(lint(api, settings), sorted(files), {rule.code for rule in chosen(settings)}), diagnostics
 
 
 def _against(findings: list[Finding], path: Path, *, update: bool) -> tuple[list[Finding], int]:
@@ -183,11 +190,43 @@ def _resolve(options: argparse.Namespace, given: dict[str, Any]) -> tuple[Settin
         severity={code: levels[level] for code, level in severities.items() if level != "off"},
         least=Severity.WARNING if options.quiet_notes else Severity.NOTE,
         exclude=texts("exclude"),
+        house=_house(given),
     )
     path = options.baseline or (Path(given["baseline"]) if isinstance(given.get("baseline"), str) else None)
     if path is not None and not options.update_baseline and not path.exists():
         raise SettingsError(f"{path}: no such baseline; --update-baseline writes the first one")
     return settings, levels[fail_on], path
+
+
+def _house(given: dict[str, Any]) -> House:
+    """What the project forbids beside the conventions."""
+
+    def table(key: str) -> dict[str, Any]:
+        value = given.get(key, {})
+        if not isinstance(value, dict):
+            raise SettingsError(f"{key}: must be a table")
+        return value
+
+    def words(key: str, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise SettingsError(f"{key}: must be a list of strings")
+        return tuple(value)
+
+    names = {}
+    for pattern, said in table("names").items():
+        try:
+            names[re.compile(pattern)] = str(said)
+        except re.error as error:
+            raise SettingsError(f"names: {pattern!r} is no regular expression: {error}") from None
+    groups = given.get("apart", [])
+    if not isinstance(groups, list):
+        raise SettingsError("apart: must be a list of lists of strings")
+    return House(
+        names=names,
+        forbidden=words("forbidden", given.get("forbidden", [])),
+        needed={keyword: words(f"needed.{keyword}", value) for keyword, value in table("needed").items()},
+        apart=tuple(words("apart", group) for group in groups),
+    )
 
 
 def _explain(code: str) -> int:
@@ -202,7 +241,9 @@ def _explain(code: str) -> int:
         return 2
     rule = rules[code]
     check = rule.of_place or rule.of_kind or rule.of_api
-    print(f"{rule.code} {rule.name} ({rule.severity.value}; profiles: {', '.join(sorted(rule.profiles))})")
+    waits = "; only where it is named" if rule.opt_in else ""
+    profiles = ", ".join(sorted(rule.profiles))
+    print(f"{rule.code} {rule.name} ({rule.severity.value}; profiles: {profiles}{waits})")
     for title, said in (
         ("Rule", (check.__doc__ or "").strip()),
         ("Why", rule.rationale),

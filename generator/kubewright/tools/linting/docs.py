@@ -8,7 +8,7 @@ from typing import Final
 
 from kubewright.diagnostics import Severity
 from kubewright.tools.linting.places import Place
-from kubewright.tools.linting.rule import BOTH, CONVENTIONS, CRD, NATIVE, Kind, kind_rule, place_rule
+from kubewright.tools.linting.rule import BOTH, CONVENTIONS, CRD, Kind, kind_rule, place_rule
 
 _LEFTOVER: Final = re.compile(
     r"INSERT ADDITIONAL|make\" to regenerate|Edit \w+_types\.go|foo is an example field|\bTODO\b|\bFIXME\b|\bXXX\b"
@@ -41,7 +41,7 @@ def kind_described(kind: Kind) -> Iterator[tuple[Place | None, str]]:
 
 
 @place_rule(
-    "L403", "begins-with-name", Severity.NOTE, NATIVE,
+    "L403", "begins-with-name", Severity.NOTE, BOTH,
     why="A description that begins with the field's name reads as a sentence wherever it is quoted.",
     source=f"{CONVENTIONS}: Documentation",
     hint="begin with the JSON name of the field",
@@ -50,7 +50,7 @@ def begins_with_name(place: Place, kind: Kind) -> Iterator[str]:
     """A description begins with its field's name."""
     text = place.value.doc.strip()
     if place.name and text and not place.in_metadata and place.name not in _STANDARD:
-        if not text.lower().startswith(place.name.lower()):
+        if not text.lstrip("`'\"").lower().startswith(place.name.lower()):
             yield f'the description of "{place.path}" does not begin with "{place.name}"'
 
 
@@ -75,10 +75,11 @@ def leftover_text(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def deprecation_form(place: Place, kind: Kind) -> Iterator[str]:
     """Deprecation is announced as `Deprecated: …`."""
-    text = place.value.doc
-    if re.search(r"\b(is|are|been) deprecated\b", text, re.IGNORECASE) and not re.search(
-        r"\bDeprecated:", text
-    ):
+    text, name = place.value.doc, re.escape(place.name) or "it"
+    subject = rf"(this|this (field|property|option|kind|type)|{name}|field)"
+    said = re.search(rf"\b{subject} (is|has been) deprecated\b", text, re.IGNORECASE)
+    begins = place.name != "deprecated" and re.match(r"deprecated\b", text, re.IGNORECASE)
+    if (said or begins) and not re.search(r"\bdeprecated:", text, re.IGNORECASE):
         yield f'"{place.path}" is deprecated, but no line begins with "Deprecated:"'
 
 

@@ -35,9 +35,16 @@ _ACRONYMS: Final = frozenset(
     "Smtp Sql Ssh Tcp Tls Ttl Udp Ui Uid Uri Url Utf Uuid Vm Vpc Xml".split()
 )
 _SEGMENT: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
+_APPROVED: Final = "api-approved.kubernetes.io"
+# Words that say of which things there are several without being plurals: envFrom, reservedFor, setHeaders' set.
+_PLURAL_ENOUGH: Final = re.compile(
+    r"(s|data|info|[^a-z]|From|For|By|In|To|Of|With)$|^(add|remove|set|all|any|from)$"
+)
 _TIMED: Final = re.compile(
     r"(timeout|interval|period|delay|duration|ttl|expiry|deadline|backoff|wait)$", re.IGNORECASE
 )
+
+_SPAN: Final = re.compile(r"(timeout|interval|period|delay|duration|ttl)$", re.IGNORECASE)
 
 
 @api_rule(
@@ -63,12 +70,13 @@ _OLD_GROUPS: Final = frozenset({"apps", "autoscaling", "batch", "extensions", "p
     hint="use a domain of your own, or set api-approved.kubernetes.io to the review's URL",
 )  # fmt: skip
 def group_reserved(api: Api) -> Iterator[tuple[Resource, str]]:
-    """Custom resources stay out of the protected groups."""
+    """Custom resources stay out of the protected groups, unless they are approved."""
     for resource in api.resources:
-        if resource.group.endswith((".k8s.io", ".kubernetes.io")) or resource.group in (
-            "k8s.io",
-            "kubernetes.io",
-        ):
+        manifest = resource.manifest if isinstance(resource.manifest, dict) else {}
+        annotations = manifest.get("annotations")
+        if isinstance(annotations, dict) and str(annotations.get(_APPROVED, "")).startswith("https://"):
+            continue
+        if f".{resource.group}".endswith((".k8s.io", ".kubernetes.io")):
             yield resource, f'group "{resource.group}" is protected'
 
 
@@ -218,7 +226,9 @@ def time_name(place: Place, kind: Kind) -> Iterator[str]:
     """Points in time are called fooTime."""
     node = place.target.type
     is_time = isinstance(node, Time | MicroTime) or (isinstance(node, Scalar) and node.format == "date-time")
-    if is_time and place.name and not place.in_metadata and not place.name.endswith(("Time", "time")):
+    if re.search(r"(^t|T)ime[Ss]tamp", place.name):
+        yield f'"{place.name}" is called a time stamp, not a time'
+    elif is_time and place.name and not place.name.endswith(("Time", "time")):
         yield f'"{place.name}" is a point in time but its name does not end in Time'
 
 
@@ -245,7 +255,9 @@ def unit_suffix(place: Place, kind: Kind) -> Iterator[str]:
 def duration_type(place: Place, kind: Kind) -> Iterator[str]:
     """Durations are whole numbers with a unit."""
     node = place.target.type
-    if isinstance(node, Duration) or (isinstance(node, Scalar) and node.format == "duration"):
+    told = isinstance(node, Duration) or (isinstance(node, Scalar) and node.format == "duration")
+    named = _is_scalar(place, Primitive.STRING) and _SPAN.search(place.name)
+    if told or (named and not place.value.constraints.enum):
         yield f'"{place.shown}" is a duration written as a string'
 
 
@@ -257,10 +269,13 @@ def duration_type(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def reference_name(place: Place, kind: Kind) -> Iterator[str]:
     """References end in Ref or Name."""
-    if _is_scalar(place, Primitive.BOOLEAN):
+    if _is_scalar(place, Primitive.BOOLEAN) or (
+        place.name == "reference"
+        and _is_scalar(place, Primitive.STRING)  # of an image or a file, not of an object
+    ):
         return
-    if re.search(r"(Reference|References)$", place.name):
-        short = place.name.replace("Reference", "Ref")
+    if re.search(r"(Reference|^reference)s?(?![a-z])", place.name):
+        short = place.name.replace("Reference", "Ref").replace("reference", "ref")
         yield f'"{place.name}" should be called "{short}"'
     elif place.name.endswith("Ref") and _is_scalar(place, Primitive.STRING):
         yield f'"{place.name}" is a string: a name alone is called "{place.name[:-3]}Name"'
@@ -274,11 +289,7 @@ def reference_name(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def list_plural(place: Place, kind: Kind) -> Iterator[str]:
     """Lists have plural names."""
-    if (
-        isinstance(place.target.type, ListOf)
-        and place.name
-        and not re.search(r"(s|data|info|[^a-z])$", place.name)
-    ):
+    if isinstance(place.target.type, ListOf) and place.name and not _PLURAL_ENOUGH.search(place.name):
         yield f'list "{place.name}" has a singular name'
 
 

@@ -2,7 +2,8 @@
 
 A rule is a function from a ``Subject`` (the whole API, a resource, or a place in one) to messages, and the facts
 that explain it: code, severity, profiles, why, where the rule comes from, and what to do. Codes are stable and
-never reused: L1 names, L2 types, L3 shape, L4 documentation, L5 versions. ``RULES`` fills as the rule modules are
+never reused: L0 the linting itself, L1 names, L2 types, L3 shape, L4 documentation, L5 versions, L6 rules of the
+house (settings say what they forbid). ``RULES`` fills as the rule modules are
 imported; ``run.load_rules`` imports them all.
 
 Profiles: ``crd`` for custom resources, ``native`` for API groups in the manner of Kubernetes' own. They differ where
@@ -12,8 +13,9 @@ what its schema says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from kubewright.diagnostics import Severity
@@ -28,6 +30,21 @@ CRD: Final[frozenset[Profile]] = frozenset({"crd"})
 NATIVE: Final[frozenset[Profile]] = frozenset({"native"})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """What a project forbids beside the conventions. ``names``: pattern of field names → what to say. ``forbidden``:
+    keywords of schemas. ``needed``: keyword → those that must stand beside it. ``apart``: groups of which a place
+    may have keywords of one only."""
+
+    names: Mapping[re.Pattern[str], str] = field(default_factory=dict)
+    forbidden: tuple[str, ...] = ()
+    needed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    apart: tuple[tuple[str, ...], ...] = ()
+
+
+NO_HOUSE: Final = House()
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One served kind: its resource, its definition, and every place inside it."""
@@ -36,6 +53,7 @@ class Kind:
     resource: Resource
     definition: Definition
     places: tuple[Place, ...]
+    house: House = NO_HOUSE
 
     @property
     def is_stored(self) -> bool:
@@ -69,6 +87,8 @@ class Rule:
     rationale: str
     source: str
     hint: str
+    opt_in: bool = False
+    """Whether the rule waits to be named: by its whole code in ``select``, or by a severity of its own."""
     of_place: PlaceCheck | None = None
     of_kind: KindCheck | None = None
     of_api: ApiCheck | None = None
@@ -87,6 +107,11 @@ def _add(rule: Rule) -> None:
     RULES[rule.code] = rule
 
 
+def nothing(api: Api) -> Iterator[tuple[Resource, str]]:
+    """Every comment that passes over a rule passes over a finding."""
+    yield from ()
+
+
 def place_rule(
     code: str,
     name: str,
@@ -96,6 +121,7 @@ def place_rule(
     why: str,
     source: str,
     hint: str,
+    opt_in: bool = False,
 ) -> Callable[[PlaceCheck], PlaceCheck]:
     """Registers a rule that looks at one place."""
 
@@ -109,6 +135,7 @@ def place_rule(
                 rationale=why,
                 source=source,
                 hint=hint,
+                opt_in=opt_in,
                 of_place=check,
             )
         )
@@ -126,6 +153,7 @@ def kind_rule(
     why: str,
     source: str,
     hint: str,
+    opt_in: bool = False,
 ) -> Callable[[KindCheck], KindCheck]:
     """Registers a rule that looks at one kind as a whole."""
 
@@ -139,6 +167,7 @@ def kind_rule(
                 rationale=why,
                 source=source,
                 hint=hint,
+                opt_in=opt_in,
                 of_kind=check,
             )
         )
@@ -156,6 +185,7 @@ def api_rule(
     why: str,
     source: str,
     hint: str,
+    opt_in: bool = False,
 ) -> Callable[[ApiCheck], ApiCheck]:
     """Registers a rule that looks at all resources together."""
 
@@ -169,9 +199,24 @@ def api_rule(
                 rationale=why,
                 source=source,
                 hint=hint,
+                opt_in=opt_in,
                 of_api=check,
             )
         )
         return check
 
     return register
+
+
+UNUSED: Final = Rule(
+    code="L001",
+    name="idle-comment",
+    severity=Severity.WARNING,
+    profiles=BOTH,
+    rationale="A comment that passes over nothing hides the next fault of its kind.",
+    source="this tool",
+    hint="take the comment out",
+    of_api=nothing,
+)
+"""What ``suppress`` finds itself. It stands in the registry, so that it is listed and can be explained."""
+_add(UNUSED)

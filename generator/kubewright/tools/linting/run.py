@@ -12,7 +12,7 @@ from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.ir.api import Api, Resource
 from kubewright.location import Location
 from kubewright.tools.linting.places import places_of
-from kubewright.tools.linting.rule import RULES, Kind, Profile, Rule
+from kubewright.tools.linting.rule import NO_HOUSE, RULES, House, Kind, Profile, Rule
 
 _CODE: Final = re.compile(r"L\d{3}")
 _WEIGHT: Final = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.NOTE: 0}
@@ -31,6 +31,7 @@ class Settings:
     severity: Mapping[str, Severity] = field(default_factory=dict)
     least: Severity = Severity.NOTE
     exclude: tuple[str, ...] = ()
+    house: House = NO_HOUSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,9 @@ def _excludes(pattern: str, code: str, path: str) -> bool:
 
 def load_rules() -> Mapping[str, Rule]:
     """All rules, by code."""
-    from kubewright.tools.linting import docs, names, shape, types, versions
+    from kubewright.tools.linting import bounds, docs, house, names, shape, types, versions
 
-    assert all((docs, names, shape, types, versions))  # imported for their registrations
+    assert all((bounds, docs, house, names, shape, types, versions))  # imported for their registrations
     return dict(sorted(RULES.items()))
 
 
@@ -67,6 +68,7 @@ def chosen(settings: Settings) -> list[Rule]:
             and rule.code.startswith(settings.select)
             and not (settings.ignore and rule.code.startswith(settings.ignore))
             and _WEIGHT[severity] >= _WEIGHT[settings.least]
+            and (not rule.opt_in or rule.code in settings.select or rule.code in settings.severity)
         ):
             found.append(rule)
     return found
@@ -88,7 +90,7 @@ def lint(api: Api, settings: Settings) -> list[Finding]:
         if rule.of_api is not None:
             for resource, message in rule.of_api(api):
                 add(rule, resource.location, _name(resource), message)
-    for kind in kinds_of(api):
+    for kind in kinds_of(api, settings.house):
         name = _name(kind.resource)
         for rule in rules:
             if rule.of_kind is not None:
@@ -106,14 +108,14 @@ def lint(api: Api, settings: Settings) -> list[Finding]:
     )
 
 
-def kinds_of(api: Api) -> list[Kind]:
+def kinds_of(api: Api, house: House = NO_HOUSE) -> list[Kind]:
     """Every served kind of an API, with all its places."""
     definitions = {d.name: d for d in api.definitions}
     found = []
     for resource in api.resources:
         definition = definitions.get(resource.definition)
         if definition is not None:
-            found.append(Kind(api, resource, definition, tuple(places_of(definition, definitions))))
+            found.append(Kind(api, resource, definition, tuple(places_of(definition, definitions)), house))
     return found
 
 

@@ -10,7 +10,16 @@ from kubewright.diagnostics import Severity
 from kubewright.ir.merge import ListType
 from kubewright.ir.types import Absent, ListOf, Primitive, Ref, Scalar, Struct
 from kubewright.tools.linting.places import Place, struct_of
-from kubewright.tools.linting.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, Kind, kind_rule, place_rule
+from kubewright.tools.linting.rule import (
+    BOTH,
+    CONVENTIONS,
+    CRD,
+    CRD_DOCS,
+    NATIVE,
+    Kind,
+    kind_rule,
+    place_rule,
+)
 
 _CONDITION: Final = {"type", "status", "lastTransitionTime", "reason", "message"}
 _STEP: Final = re.compile(r"\.([A-Za-z0-9_$-]+)|\['([^']*)'\]|\[(\d+|\*)\]")
@@ -63,9 +72,11 @@ def status_subresource(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     hint="drop it from required",
 )  # fmt: skip
 def status_optional(place: Place, kind: Kind) -> Iterator[str]:
-    """status, and what stands directly in it, is optional."""
-    if place.required and (
-        place.path == "status" or (place.parent is not None and place.parent.path == "status")
+    """status, and what stands directly in it, is optional. The answer of a review is there at once."""
+    if (
+        kind.is_stored
+        and place.required
+        and (place.path == "status" or (place.parent is not None and place.parent.path == "status"))
     ):
         yield f'"{place.path}" is required'
 
@@ -77,9 +88,9 @@ def status_optional(place: Place, kind: Kind) -> Iterator[str]:
     hint="let the controller write it",
 )  # fmt: skip
 def status_default(place: Place, kind: Kind) -> Iterator[str]:
-    """Nothing in status has a default."""
+    """Nothing in status has a default, but for fields of items, which somebody has observed."""
     if place.in_status and not isinstance(place.value.default, Absent):
-        if not (place.parent is not None and place.parent.value.merge.list_type is ListType.MAP):
+        if "[]" not in place.path and "{}" not in place.path:
             yield f'"{place.path}" has a default'
 
 
@@ -90,9 +101,10 @@ def status_default(place: Place, kind: Kind) -> Iterator[str]:
     hint="add status.conditions, a map list by type",
 )  # fmt: skip
 def conditions(kind: Kind) -> Iterator[tuple[Place | None, str]]:
-    """A status has conditions."""
+    """A status has conditions, of its own or of its parts."""
     status = kind.find("status")
-    if status is not None and kind.is_stored and kind.find("status.conditions") is None:
+    there = any(place.in_status and place.name == "conditions" for place in kind.places)
+    if status is not None and kind.is_stored and not there:
         yield status, "status has no conditions"
 
 
@@ -137,8 +149,8 @@ def condition_fields(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     hint="use conditions",
 )  # fmt: skip
 def no_phase(place: Place, kind: Kind) -> Iterator[str]:
-    """No status.phase."""
-    if place.path in ("status.phase", "status.state"):
+    """No phase in a status, nor a state of the whole."""
+    if place.path == "status.state" or (place.in_status and re.search(r"(^p|P)hase$", place.name)):
         yield f'"{place.path}" is a state machine in one word'
 
 
@@ -158,14 +170,17 @@ def observed_generation(kind: Kind) -> Iterator[tuple[Place | None, str]]:
         or isinstance(status.target.type, Ref)
     ):
         return
-    own, of_condition = (
-        kind.find("status.observedGeneration"),
-        kind.find("status.conditions[].observedGeneration"),
-    )
-    if own is None and of_condition is None:
+    own = kind.find("status.observedGeneration")
+    if own is None and not any(place.in_status and _has_generation(place) for place in kind.places):
         yield status, "status has no observedGeneration"
     elif own is not None and not (isinstance(own.target.type, Scalar) and own.target.type.format == "int64"):
         yield own, "status.observedGeneration is not an int64"
+
+
+def _has_generation(place: Place) -> bool:
+    """Whether a struct has it: conditions of meta/v1 are not entered, but seen."""
+    body = struct_of(place.target)
+    return body is not None and any(f.wire_name == "observedGeneration" for f in body.fields)
 
 
 @kind_rule(
@@ -324,6 +339,19 @@ def spec_required(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     body = struct_of(spec.target) if spec is not None else None
     if spec is not None and body is not None and not spec.required and any(f.required for f in body.fields):
         yield spec, "spec requires fields, but is itself optional"
+
+
+@kind_rule(
+    "L320", "object-form", Severity.ERROR, NATIVE,
+    why="Every client reads apiVersion, kind and metadata before anything else.",
+    source=f"{CONVENTIONS}: Objects",
+    hint="declare apiVersion, kind and metadata (meta/v1 ObjectMeta)",
+)  # fmt: skip
+def object_form(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+    """A kind has apiVersion, kind and metadata."""
+    missing = [name for name in ("apiVersion", "kind", "metadata") if kind.find(name) is None]
+    if missing:
+        yield None, f"kind {kind.resource.kind} has no {', no '.join(missing)}"
 
 
 def _resolve(kind: Kind, path: str) -> Place | Struct | None:

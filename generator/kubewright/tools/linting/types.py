@@ -1,4 +1,4 @@
-"""L2: types, bounds and merge rules."""
+"""L2: types and merge rules (``bounds`` holds what a value may be beside its type)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from kubewright.diagnostics import Severity
 from kubewright.ir.merge import ListType, PatchStrategy
 from kubewright.ir.types import (
     Absent,
+    Constraints,
+    EmbeddedObject,
     IntOrString,
     ListOf,
     MapOf,
@@ -86,21 +88,6 @@ def safe_integers(place: Place, kind: Kind) -> Iterator[str]:
 
 
 @place_rule(
-    "L205", "number-bounds", Severity.NOTE, CRD,
-    why="A number without bounds is accepted where it makes no sense, and bounds cannot be tightened later.",
-    source=f"{CONVENTIONS}: Primitive types; Validation",
-    hint="set minimum and maximum",
-)  # fmt: skip
-def number_bounds(place: Place, kind: Kind) -> Iterator[str]:
-    """Numbers of a spec are bounded on both sides."""
-    node, limits = place.target.type, place.value.constraints
-    if place.in_spec and isinstance(node, Scalar) and node.primitive in (Primitive.INTEGER, Primitive.NUMBER):
-        missing = [n for n, v in (("minimum", limits.minimum), ("maximum", limits.maximum)) if v is None]
-        if missing and not limits.enum:
-            yield f'"{place.shown}" has no {" and no ".join(missing)}'
-
-
-@place_rule(
     "L206", "enum-form", Severity.WARNING, BOTH,
     why="Values of string enums are CamelCase words, as kinds are: that is what users expect to type.",
     source=f"{CONVENTIONS}: Constants",
@@ -132,10 +119,12 @@ def boolean_with_care(place: Place, kind: Kind) -> Iterator[str]:
     hint="use a list with x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [name]",
 )  # fmt: skip
 def lists_over_maps(place: Place, kind: Kind) -> Iterator[str]:
-    """No maps of objects."""
+    """No maps of objects or lists."""
     node = place.target.type
     if isinstance(node, MapOf) and _is_object(node.values, kind):
         yield f'"{place.shown}" is a map of objects'
+    elif isinstance(node, MapOf) and isinstance(node.values.type, ListOf):
+        yield f'"{place.shown}" is a map of lists'
 
 
 @place_rule(
@@ -250,6 +239,8 @@ def untyped(place: Place, kind: Kind) -> Iterator[str]:
     """Untyped parts are rare."""
     node = place.target.type
     body = struct_of(place.target)
+    if isinstance(node, EmbeddedObject):
+        return  # an object of any kind, which says itself what it is
     if isinstance(node, RawJson) or (body is not None and body.preserve_unknown):
         yield f'"{place.shown}" accepts any fields'
 
@@ -265,7 +256,8 @@ def int_or_string(place: Place, kind: Kind) -> Iterator[str]:
     idiomatic = re.search(
         r"(max|min|port|percent|surge|unavailable|available|partition)", place.name, re.IGNORECASE
     )
-    if isinstance(place.target.type, IntOrString) and not idiomatic:
+    is_quantity = "[KMGTPE]i" in place.value.constraints.pattern  # as generators write a resource quantity
+    if isinstance(place.target.type, IntOrString) and not idiomatic and not is_quantity:
         yield f'"{place.shown}" is an integer or a string'
 
 
@@ -281,86 +273,6 @@ def known_format(place: Place, kind: Kind) -> Iterator[str]:
     if isinstance(node, Scalar) and node.format and node.format not in KNOWN_FORMATS:
         if not node.format.startswith("uint"):
             yield f'format "{node.format}" of "{place.shown}" is not checked by the server'
-
-
-@place_rule(
-    "L218", "required-with-default", Severity.WARNING, BOTH,
-    why="A defaulted field is never absent when it is validated, so requiring it says nothing and misleads readers.",
-    source=f"{CONVENTIONS}: Optional vs. required; Defaulting",
-    hint="drop it from required, or drop the default",
-)  # fmt: skip
-def required_with_default(place: Place, kind: Kind) -> Iterator[str]:
-    """A field is required or defaulted, not both."""
-    if place.required and place.name and not isinstance(place.value.default, Absent):
-        yield f'"{place.name}" is required and has a default'
-
-
-@place_rule(
-    "L219", "anchored-pattern", Severity.NOTE, CRD,
-    why="A pattern that is not anchored accepts anything around what it describes.",
-    source="JSON Schema: patterns are searched for, not matched whole",
-    hint="begin with ^ and end with $",
-)  # fmt: skip
-def anchored_pattern(place: Place, kind: Kind) -> Iterator[str]:
-    """Patterns are anchored on both sides."""
-    pattern = place.value.constraints.pattern
-    if pattern and not (
-        pattern.lstrip("(").startswith(("^", "\\A")) and pattern.rstrip(")").endswith(("$", "\\z"))
-    ):
-        yield f'pattern "{pattern}" of "{place.shown}" is not anchored'
-
-
-@place_rule(
-    "L220", "impossible-bounds", Severity.ERROR, BOTH,
-    why="No value satisfies both bounds.",
-    source="JSON Schema: validation keywords",
-    hint="swap or correct the bounds",
-)  # fmt: skip
-def impossible_bounds(place: Place, kind: Kind) -> Iterator[str]:
-    """Lower bounds are not above upper bounds."""
-    limits = place.value.constraints
-    pairs = [
-        ("minimum", limits.minimum, "maximum", limits.maximum),
-        ("minLength", limits.min_length, "maxLength", limits.max_length),
-        ("minItems", limits.min_items, "maxItems", limits.max_items),
-        ("minProperties", limits.min_properties, "maxProperties", limits.max_properties),
-    ]
-    for low_name, low, high_name, high in pairs:
-        if low is not None and high is not None and low > high:
-            yield f'{low_name} {low} of "{place.shown}" is above {high_name} {high}'
-
-
-@place_rule(
-    "L221", "enum-default", Severity.ERROR, BOTH,
-    why="Every object that leaves the field out is refused.",
-    source="JSON Schema: enum; structural schema rules",
-    hint="choose a default from the enum",
-)  # fmt: skip
-def enum_default(place: Place, kind: Kind) -> Iterator[str]:
-    """A default is a member of its enum."""
-    value, members = place.value.default, place.value.constraints.enum
-    if members and not isinstance(value, Absent) and value not in members:
-        yield f'default {value!r} of "{place.shown}" is not in its enum'
-
-
-@place_rule(
-    "L222", "bounded-size", Severity.NOTE, CRD,
-    why="Sizes without a limit let one object fill etcd, and make CEL rules over them too expensive to accept.",
-    source=f"{CRD_DOCS}: Resource use by validation functions",
-    hint="set maxLength, maxItems or maxProperties",
-)  # fmt: skip
-def bounded_size(place: Place, kind: Kind) -> Iterator[str]:
-    """Strings, lists and maps of a spec have a largest size."""
-    if not place.in_spec:
-        return
-    node, limits, name = place.target.type, place.value.constraints, place.shown
-    if isinstance(node, ListOf) and limits.max_items is None:
-        yield f'list "{name}" has no maxItems'
-    elif isinstance(node, MapOf) and limits.max_properties is None:
-        yield f'map "{name}" has no maxProperties'
-    elif isinstance(node, Scalar) and node.primitive is Primitive.STRING:
-        if limits.max_length is None and not limits.enum and not node.format:
-            yield f'string "{name}" has no maxLength'
 
 
 @place_rule(
@@ -422,6 +334,41 @@ _SECRET: Final = re.compile(
 )
 
 
+@place_rule(
+    "L226", "item-required", Severity.NOTE, BOTH,
+    why="An item of which nothing is required may be empty, and reads in YAML as a bare dash that means nothing.",
+    source=f"{CONVENTIONS}: Optional vs. required",
+    hint="require at least the field that tells items apart",
+)  # fmt: skip
+def item_required(place: Place, kind: Kind) -> Iterator[str]:
+    """Items of a list require at least one field."""
+    node = place.target.type
+    body = _struct(node.items, kind) if isinstance(node, ListOf) else None
+    if not isinstance(node, ListOf) or body is None or place.value.merge.list_type is ListType.MAP:
+        return
+    limits = _constraints(node.items, kind)
+    told = limits.one_of or limits.any_of or limits.all_of or limits.rules or limits.min_properties
+    if body.fields and not told and not any(f.required for f in body.fields):
+        yield f'items of "{place.shown}" require no field'
+
+
+@place_rule(
+    "L229", "integer-format", Severity.NOTE, BOTH,
+    why="How large an integer may be is read from its format; without one clients and servers choose differently.",
+    source=f"{CONVENTIONS}: Primitive types (int32 and int64 only)",
+    hint="set format to int32 or int64",
+)  # fmt: skip
+def integer_format(place: Place, kind: Kind) -> Iterator[str]:
+    """Integers are int32 or int64."""
+    node = place.value.type
+    if not isinstance(node, Scalar) or node.primitive is not Primitive.INTEGER:
+        return
+    if not node.format and not place.value.constraints.enum:
+        yield f'integer "{place.shown}" has no format'
+    elif node.format and node.format not in ("int32", "int64") and not node.format.startswith("uint"):
+        yield f'integer "{place.shown}" has the format {node.format}'
+
+
 def _primitive(place: Place) -> Primitive | None:
     node = place.target.type
     return node.primitive if isinstance(node, Scalar) else None
@@ -433,6 +380,15 @@ def _struct(value: Value, kind: Kind) -> Struct | None:
         found = next((d for d in kind.api.definitions if d.name == name), None)
         return struct_of(found.value) if found is not None else None
     return struct_of(value)
+
+
+def _constraints(value: Value, kind: Kind) -> Constraints:
+    """What bounds a value: its own words, or those of the definition that it refers to."""
+    if isinstance(value.type, Ref):
+        name = value.type.name
+        found = next((d for d in kind.api.definitions if d.name == name), None)
+        return found.value.constraints if found is not None else value.constraints
+    return value.constraints
 
 
 def _is_object(value: Value, kind: Kind) -> bool:

@@ -95,8 +95,15 @@ def deprecation_order(api: Api) -> Iterator[tuple[Resource, str]]:
                     )
                 )
             ]
-            if old.deprecated and not better:
+            # What replaces it may stand in another group: the catalog, or the author's own warning, says so.
+            named = old.replacement or old.deprecation_warning not in ("", _default_warning(old))
+            if old.deprecated and not better and not named:
                 yield old, f"{old.version} is deprecated, but no version as stable is served"
+
+
+def _default_warning(resource: Resource) -> str:
+    """What a server says where the author says nothing."""
+    return f"{resource.group}/{resource.version} {resource.kind} is deprecated"
 
 
 @api_rule(
@@ -108,8 +115,7 @@ def deprecation_order(api: Api) -> Iterator[tuple[Resource, str]]:
 def deprecation_warning(api: Api) -> Iterator[tuple[Resource, str]]:
     """A deprecated version says what to use instead."""
     for resource in api.resources:
-        said_for_it = f"{resource.group}/{resource.version} {resource.kind} is deprecated"
-        if resource.deprecated and resource.deprecation_warning in ("", said_for_it):
+        if resource.deprecated and resource.deprecation_warning in ("", _default_warning(resource)):
             yield resource, f"{resource.version} is deprecated without a warning of its own"
 
 
