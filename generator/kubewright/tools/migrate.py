@@ -15,9 +15,10 @@ from pathlib import Path
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.source.kubernetes_validate import NEWEST
 from kubewright.tools import reporting
+from kubewright.tools.migrating.aftermath import Refusals, patches_of
 from kubewright.tools.migrating.conversions import converter_of
 from kubewright.tools.migrating.judge import CODES, Judge, Migration
-from kubewright.tools.migrating.lifecycle import read_lifecycles, release_of
+from kubewright.tools.migrating.lifecycle import read_lifecycles, read_plurals, release_of
 from kubewright.tools.validating.inputs import STDIN, Chunk, read_chunks
 
 CLEAN, FOUND, MISUSED = 0, 1, 2
@@ -60,8 +61,23 @@ def run(options: argparse.Namespace) -> int:
         )
         if options.write:
             return MISUSED
-    judge = Judge(options.to, read_lifecycles(), converter)
-    judged = [judge.document(chunk) for chunk in chunks]
+    judge = Judge(
+        options.to,
+        read_lifecycles(),
+        converter,
+        read_plurals(),
+        patches_of(chunks),
+        Refusals(options.to, options.package).of,
+    )
+    progress = reporting.progress(len(chunks), quiet=options.quiet)
+    judged: list[Migration] = []
+    before: dict[str, str] = {}
+    for chunk in chunks:
+        judged.append(judge.document(chunk, before.get(chunk.file, "")))
+        if b"{{" in chunk.content:
+            before[chunk.file] = before.get(chunk.file, "") + chunk.content.decode("utf-8", "replace")
+        progress(len(judged))
+    progress.clear()
     changed = sum(each.text is not None for each in judged)
     if options.write:
         _write(options.paths, chunks, judged)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
@@ -152,6 +153,32 @@ def markdown(value: str) -> str:
     up is written as character references; a mention or a reference to an issue is broken by a space of no width."""
     flat = " ".join(_clean(value).split()).translate(_MARKUP)
     return flat.replace("://", "&#58;//").replace("www.", "www&#46;")
+
+
+class Progress:
+    """A line on a terminal that is written over."""
+
+    def __init__(self, total: int, *, shown: bool = True) -> None:
+        self._total = total
+        self._percent = -1
+        self._shown = shown
+
+    def __call__(self, done: int) -> None:
+        """Says how many documents are done."""
+        percent = done * 100 // max(1, self._total)
+        if self._shown and percent != self._percent:
+            self._percent = percent
+            print(f"\r{done}/{self._total} documents ({percent} %)", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Takes the line away."""
+        if self._shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def progress(total: int, *, quiet: bool) -> Progress:
+    """The progress of work on ``total`` documents, shown where standard error is a terminal."""
+    return Progress(total, shown=not quiet and sys.stderr.isatty())
 
 
 def _clean(value: str) -> str:

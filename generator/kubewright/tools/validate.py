@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     if not chunks and not diagnostics.has_errors and not options.allow_empty:
         return _misused("the input has no documents; --allow-empty accepts that")
     unreadable = diagnostics.has_errors
-    progress = _Progress(len(chunks)) if sys.stderr.isatty() and not options.quiet else None
+    progress = reporting.progress(len(chunks), quiet=options.quiet)
     judged = judge_all(
         chunks,
         kinds,
@@ -83,8 +83,7 @@ def run(options: argparse.Namespace) -> int:
         jobs=options.jobs,
         progress=progress,
     )
-    if progress is not None:
-        progress.clear()
+    progress.clear()
     findings = [*diagnostics, *(finding for each in judged for finding in each.findings)]
     sys.stdout.write(reporting.FORMATS[options.format](findings, CODES))
     if not options.quiet:
@@ -117,20 +116,3 @@ def _misused(text: str) -> int:
 def _print(diagnostics: Diagnostics) -> None:
     for item in diagnostics:
         print(item, file=sys.stderr)
-
-
-class _Progress:
-    """A line on a terminal that is written over."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._shown = -1
-
-    def __call__(self, done: int) -> None:
-        percent = done * 100 // max(1, self._total)
-        if percent != self._shown:
-            self._shown = percent
-            print(f"\r{done}/{self._total} documents ({percent} %)", end="", file=sys.stderr, flush=True)
-
-    def clear(self) -> None:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,15 @@ from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.location import Location
 from kubewright.tools.migrating.conversions import converted
 from kubewright.tools.migrating.lifecycle import Key, LifeCycle, Release, release_of
+from kubewright.tools.migrating.references import (
+    Rule,
+    is_kustomization,
+    pod_fields,
+    redirected,
+    references,
+    rules,
+    shown,
+)
 from kubewright.tools.migrating.rewrite import rewrite
 from kubewright.tools.validating.inputs import Chunk
 from kubewright.tools.validating.places import Places
@@ -27,15 +37,28 @@ CODES = {
     "M004": "an API version that the release does not have yet",
     "M005": "a reference to an API version that is gone",
     "M006": "rewritten without comments and order",
+    "M007": "what the new version refuses, to be decided by a person",
+    "M008": "a rule that speaks of resources which are gone",
+    "M009": "a field that is gone",
     "M010": "a template or broken document that was not judged",
 }
 """Code → what it says, for reports."""
 
 _TEMPLATE = re.compile(rb"\{\{")
 _API_VERSION = re.compile(r"""^apiVersion:[ \t]*["']?([\w.\-/]+)["']?[ \t]*(?:#.*)?$""", re.MULTILINE)
+_VERSION_LINE = re.compile(r"^[ \t]*apiVersion:", re.MULTILINE)
 _KIND = re.compile(r"""^kind:[ \t]*["']?(\w+)["']?[ \t]*(?:#.*)?$""", re.MULTILINE)
-_CONTROL = re.compile(r"^\s*\{\{-?\s*(?:if|else|range|with|end|define)\b", re.MULTILINE)
-_REFERENCES = ("scaleTargetRef",)
+_DIRECTIVE = re.compile(r"\{\{-?\s*(if|with|range|define|block|else|end)\b([^}]*)")
+_CHOICE = re.compile(r"capabilities|apiversion|kubeversion|semver", re.IGNORECASE)
+"""In a template's condition: it asks what the cluster serves, and what stands below it may be meant for others."""
+
+_POD_FIELDS = {
+    "workloadRef": ("1.36", "spec.schedulingGroup says which PodGroup a pod belongs to"),
+    "source": ("1.31", "resourceClaimName and resourceClaimTemplateName stand beside the claim's name"),
+}
+"""Fields of pods that schemas of 1.25 to 1.37 lost: name → first release without it, what to use."""
+
+_MATCHES_ALL = "*"
 
 
 @dataclass(slots=True)
@@ -53,20 +76,31 @@ class Judge:
     release: str
     lifecycles: Mapping[Key, LifeCycle]
     converter: Converter | None
+    plurals: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    patches: frozenset[str] = frozenset()
+    """Files that kustomizations name as patches."""
+    refusals: Callable[[Chunk], Iterable[str]] = lambda chunk: ()
+    """What the release has against a document that was converted."""
 
-    def document(self, chunk: Chunk) -> Migration:
-        """Judges one document; raises nothing for any input."""
+    def document(self, chunk: Chunk, before: str = "") -> Migration:
+        """Judges one document; raises nothing for any input. ``before`` is the text of its file that stands before
+        it: in a template, conditions reach over documents."""
         found = Migration()
         try:
             json_form = chunk.content.lstrip()[:1] == b"{" and not _TEMPLATE.search(chunk.content)
             value = wire_json.decode(chunk.content) if json_form else wire_yaml.decode(chunk.content)
         except (DecodeFault, RecursionError, ValueError):
-            self._template(chunk, found)
+            self._template(chunk, before, found)
             return found
         if not isinstance(value, dict):
             return found
         places = Places(chunk, value)
-        new = self._object(value, "", places, found)
+        if is_kustomization(value, chunk.file):
+            new = self._references(value, "", places, found, kustomization=True)
+        elif os.path.normpath(chunk.file) in self.patches:
+            new = self._patch(value, places, found)
+        else:
+            new = self._object(value, "", places, found)
         if new != value:
             text = chunk.content.decode("utf-8-sig")
             done = rewrite(text, value, new)
@@ -74,7 +108,26 @@ class Judge:
             if not done.kept:
                 said = "this document has to be written anew; its comments and order are lost"
                 found.findings.append(Diagnostic("M006", Severity.NOTE, said, places.at("")))
+            if any(each.code in ("M001", "M002") for each in found.findings):
+                found.findings += [
+                    Diagnostic(
+                        "M007", Severity.ERROR, f"the new version refuses {refusal}", places.at("apiVersion")
+                    )
+                    for refusal in self.refusals(Chunk(chunk.file, chunk.line, done.text.encode()))
+                ]
         return found
+
+    def _patch(self, obj: Json, places: Places, found: Migration) -> Json:
+        """A strategic merge patch is no object: defaults that a conversion makes explicit do not belong into it."""
+        kind, api_version = obj.get("kind"), obj.get("apiVersion")
+        if isinstance(kind, str) and isinstance(api_version, str):
+            self._told((api_version, kind), places.at("apiVersion"), found)
+            hint = "a kustomize patch is not rewritten: bring it to the version of what it patches"
+            found.findings = [
+                replace(each, code="M003", hint=f"{hint}\n        {each.hint}" if each.hint else hint)
+                for each in found.findings
+            ]
+        return obj
 
     def _object(self, obj: Json, below: str, places: Places, found: Migration) -> Json:
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
@@ -91,6 +144,8 @@ class Judge:
             return {**obj, "items": new}
         place = places.at("apiVersion", below)
         target = self._told((api_version, kind), place, found)
+        self._rules(obj, below, places, found)
+        self._pods(obj, below, places, found)
         if target is None or self.converter is None:
             return self._references(obj, below, places, found)
         try:
@@ -111,7 +166,7 @@ class Judge:
             said = f"{kind} of {api_version} is new in {life.introduced}; {self.release} does not have it"
             found.findings.append(Diagnostic("M004", Severity.ERROR, said, place))
             return None
-        gone = bool(life.removed) and release_of(life.removed) <= release
+        gone = _is_gone(life, release)
         if not gone and not (life.deprecated and release_of(life.deprecated) <= release):
             return None
         target = self._successor(life, release)
@@ -148,34 +203,77 @@ class Judge:
                 break
             if next_life.introduced and release_of(next_life.introduced) > release:
                 break
-            if not next_life.removed or release_of(next_life.removed) > release:
+            if not _is_gone(next_life, release):
                 best = key
             key = next_life.successor
         return best
 
-    def _references(self, obj: Json, below: str, places: Places, found: Migration) -> Json:
+    def _references(
+        self, obj: Json, below: str, places: Places, found: Migration, *, kustomization: bool = False
+    ) -> Json:
         """References to a kind by apiVersion follow it; they hold no object, so only the version changes."""
-        spec = obj.get("spec")
-        if not isinstance(spec, dict):
-            return obj
-        for name in _REFERENCES:
-            reference = spec.get(name)
-            if not isinstance(reference, dict):
-                continue
-            key = (str(reference.get("apiVersion")), str(reference.get("kind")))
-            life = self.lifecycles.get(key)
-            release = release_of(self.release)
-            if life is None or not life.removed or release_of(life.removed) > release:
+        release = release_of(self.release)
+        for reference in [*references(obj, kustomization=kustomization)]:
+            life = self.lifecycles.get((reference.api_version, reference.kind))
+            if life is None or not _is_gone(life, release):
                 continue
             target = self._successor(life, release)
-            said = f"spec.{name} names {key[1]} of {key[0]}, which is gone since {life.removed}"
-            place = places.at(f"spec.{name}.apiVersion", below)
+            said = f"{reference.shown} names {reference.kind} of {reference.api_version}"
+            said += f", which is gone since {life.removed}"
+            place = places.at(reference.shown, below)
             found.findings.append(Diagnostic("M005", Severity.ERROR, said, place))
-            if target is not None:
-                obj = {**obj, "spec": {**spec, name: {**reference, "apiVersion": target[0]}}}
+            if target is not None and target[1] == reference.kind:
+                obj = redirected(obj, reference, target[0])
         return obj
 
-    def _template(self, chunk: Chunk, found: Migration) -> None:
+    def _rules(self, obj: Json, below: str, places: Places, found: Migration) -> None:
+        """Roles and admission rules that speak of resources by a group, or a version of it, that is gone."""
+        spoken = [*rules(obj)]
+        covered = {(group, name) for rule in spoken for group in rule.groups for name in rule.resources}
+        for rule in spoken:
+            for group in rule.groups:
+                names = {name.partition("/")[0] for name in rule.resources} - {_MATCHES_ALL}
+                for name in sorted(names):
+                    self._rule(rule, group, name, covered, places.at(rule.shown, below), found)
+
+    def _rule(
+        self, rule: Rule, group: str, name: str, covered: set[Key], place: Location, found: Migration
+    ) -> None:
+        kind = self.plurals.get((group, name))
+        release = release_of(self.release)
+        lives = {
+            key: life
+            for key, life in self.lifecycles.items()
+            if key[1] == kind and key[0].rpartition("/")[0] == group
+            and (not rule.versions or {_MATCHES_ALL, key[0].rpartition("/")[2]} & {*rule.versions})
+        }  # fmt: skip
+        if not lives or not all(_is_gone(life, release) for life in lives.values()):
+            return
+        newest = max(lives, key=lambda key: release_of(lives[key].removed))
+        target = self._successor(lives[newest], release)
+        if target is not None:
+            other, _, version = target[0].rpartition("/")
+            said_there = rule.versions and version in rule.versions and other in rule.groups
+            if said_there or (not rule.versions and {(other, name), (other, _MATCHES_ALL)} & covered):
+                return
+        said = f"{rule.shown} speaks of {name} of {newest[0] if rule.versions else group}"
+        said += f", gone since {lives[newest].removed}"
+        said += f"; they are in {target[0]} now" if target is not None else ", without a successor"
+        severity = Severity.WARNING if target is not None else Severity.NOTE
+        found.findings.append(Diagnostic("M008", severity, said, place))
+
+    def _pods(self, obj: Json, below: str, places: Places, found: Migration) -> None:
+        """Fields of pods that the release does not know any more."""
+        release = release_of(self.release)
+        for way, name in pod_fields(obj, frozenset(_POD_FIELDS)):
+            gone, hint = _POD_FIELDS[name]
+            if release_of(gone) <= release:
+                said = f"{shown((*way, name))} is gone since {gone}"
+                found.findings.append(
+                    Diagnostic("M009", Severity.WARNING, said, places.at(shown((*way, name)), below), hint)
+                )
+
+    def _template(self, chunk: Chunk, before: str, found: Migration) -> None:
         """A document that is no YAML yet. Of a template only what stands literally and unconditionally is told."""
         text = chunk.content.decode("utf-8", "replace")
         place = Location(chunk.file, "", chunk.line + 1, 1)
@@ -188,17 +286,34 @@ class Judge:
         if (
             len(versions) == len(kinds) == 1
             and first is not None
-            and not _CONTROL.search(text[: first.start()])
+            and not _is_chosen(before + text[: first.start()])
         ):
             line = chunk.line + text.count("\n", 0, first.start()) + 1
             self._told((versions[0], kinds[0]), Location(chunk.file, "", line, 1), found)
-            found.findings = [
-                replace(each, code="M003") if each.code in ("M001", "M002") else each
-                for each in found.findings
-            ]
+            found.findings = [_unwritten(each) for each in found.findings]
             return
+        if not versions and not _VERSION_LINE.search(text):
+            return  # no object: helpers, values, notes
         said = "a template whose API version depends on its values was not judged; render it and look again"
         found.findings.append(Diagnostic("M010", Severity.NOTE, said, place))
+
+
+def _is_chosen(text: str) -> bool:
+    """Whether a template that begins like this goes on below a condition on what the cluster serves."""
+    open_blocks: list[bool] = []
+    for directive in _DIRECTIVE.finditer(text):
+        word, asks = directive.group(1), bool(_CHOICE.search(directive.group(2)))
+        if word == "end":
+            del open_blocks[-1:]
+        elif word != "else":
+            open_blocks.append(asks)
+        elif open_blocks:
+            open_blocks[-1] |= asks
+    return any(open_blocks)
+
+
+def _is_gone(life: LifeCycle, release: Release) -> bool:
+    return bool(life.removed) and release_of(life.removed) <= release
 
 
 def _unwritten(finding: Diagnostic) -> Diagnostic:

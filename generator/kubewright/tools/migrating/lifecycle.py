@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from kubewright.config import specs_folder
-from kubewright.diagnostics import Diagnostics
-from kubewright.source.text import read_documents
+from kubewright.ir.versions import version_priority
 
 Release = tuple[int, ...]
 Key = tuple[str, str]
@@ -41,6 +41,7 @@ def release_of(text: str) -> Release:
     return tuple(int(part) for part in text.removeprefix("v").split("."))
 
 
+@cache
 def read_lifecycles(folder: Path | None = None) -> Mapping[Key, LifeCycle]:
     """All life cycles that the catalog in ``folder`` (that of this installation) knows. Raises ``OSError``."""
     folder = folder or specs_folder() / "kubernetes"
@@ -50,13 +51,41 @@ def read_lifecycles(folder: Path | None = None) -> Mapping[Key, LifeCycle]:
         document = _load(path)
         group = document["group"]
         for entry in document["resources"]:
-            for version, facts in entry["versions"].items():
-                key = (f"{group}/{version}" if group else version, entry["kind"])
-                found[key] = _life_cycle(facts, notes.get(key, ()))
+            ordered = sorted(entry["versions"], key=version_priority)
+            for version, later in zip(ordered, [*ordered[1:], ""], strict=True):
+                facts = entry["versions"][version]
+                key = (_join(group, version), entry["kind"])
+                life = _life_cycle(facts, notes.get(key, ()))
+                if later and not life.replacement and (life.deprecated or life.removed):
+                    # The next version of the kind follows where nothing else is said.
+                    life = replace(life, replacement=f"{_join(group, later)}/{entry['kind']}")
+                found[key] = life
     for entry in _load(folder / "removed.yaml")["resources"]:
         key = (entry["api_version"], entry["kind"])
-        found[key] = _life_cycle(entry, notes.get(key, ()))
+        found[key] = _life_cycle(entry, notes.get(key) or tuple(entry.get("notes", ())))
     return found
+
+
+@cache
+def read_plurals(folder: Path | None = None) -> Mapping[tuple[str, str], str]:
+    """(group, name of a resource in paths and rules) → kind, of all kinds that are or were built in."""
+    folder = folder or specs_folder() / "kubernetes"
+    found: dict[tuple[str, str], str] = {}
+    of_kind: dict[str, str] = {}
+    for path in sorted((folder / "resources").glob("*.yaml")):
+        document = _load(path)
+        for entry in document["resources"]:
+            found[document["group"], entry["plural"]] = entry["kind"]
+            of_kind[entry["kind"]] = entry["plural"]
+    for entry in _load(folder / "removed.yaml")["resources"]:
+        plural = entry.get("plural") or of_kind.get(entry["kind"])
+        if plural:
+            found.setdefault((entry["api_version"].rpartition("/")[0], plural), entry["kind"])
+    return found
+
+
+def _join(group: str, version: str) -> str:
+    return f"{group}/{version}" if group else version
 
 
 def _life_cycle(facts: Mapping[str, Any], notes: tuple[str, ...]) -> LifeCycle:
@@ -74,8 +103,8 @@ def _notes(folder: Path) -> dict[Key, tuple[str, ...]]:
     """What a person who migrates must know, from the conversion files."""
     found: dict[Key, tuple[str, ...]] = {}
     for path in sorted((folder / "conversions").glob("*.yaml")):
-        for document in read_documents(path, Diagnostics()):
-            for entry in document.value.get("kinds", [document.value]):
+        for document in yaml.load_all(path.read_bytes(), Loader=yaml.CSafeLoader):
+            for entry in document.get("kinds", [document]):
                 for names, body in entry["spokes"].items():
                     if isinstance(body, dict):
                         for name in names.replace(" ", "").split(","):

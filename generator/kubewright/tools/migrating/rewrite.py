@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,18 +26,22 @@ def rewrite(text: str, old: Any, new: Any) -> Rewritten:
     if text.lstrip()[:1] == "{":
         indent = 2 if "\n" in text.strip() else None
         return Rewritten(json.dumps(new, indent=indent, ensure_ascii=False) + "\n", True)
-    try:
-        loader = yaml.CSafeLoader(text)
+    for moving in (True, False):
         try:
-            edits = _Edits(text)
-            edits.change(loader.get_single_node(), old, new)
-        finally:
-            loader.dispose()
-        edited = edits.apply()
-        if wire_yaml.decode(edited.encode()) == new:
-            return Rewritten(edited, True)
-    except (yaml.YAMLError, DecodeFault, _Unsupported):
-        pass
+            loader = yaml.CSafeLoader(text)
+            try:
+                edits = _Edits(text)
+                node = loader.get_single_node()
+                if moving:
+                    edits.learn(node, old)
+                edits.change(node, old, new)
+            finally:
+                loader.dispose()
+            edited = edits.apply()
+            if wire_yaml.decode(edited.encode()) == new:
+                return Rewritten(edited, True)
+        except (yaml.YAMLError, DecodeFault, _Unsupported):
+            pass
     return Rewritten(wire_yaml.encode(new).decode(), False)
 
 
@@ -48,6 +53,20 @@ class _Unsupported(Exception):
 class _Edits:
     text: str
     edits: list[tuple[int, int, str]] = field(default_factory=list)
+    moved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    """Mappings and lists of the old text by their value, as JSON: (node, its key). What stands elsewhere in the new
+    value is taken over with its comments and order."""
+
+    def learn(self, node: Any, value: Any, key: Any = None) -> None:
+        """Remembers where the old text says which mapping or list."""
+        if isinstance(node, yaml.MappingNode) and isinstance(value, dict) and value:
+            self.moved.setdefault(json.dumps(value, sort_keys=True), (node, key))
+            for name, inner in node.value:
+                self.learn(inner, value.get(name.value), name)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(value, list) and value:
+            self.moved.setdefault(json.dumps(value, sort_keys=True), (node, key))
+            for inner, item in zip(node.value, value, strict=False):
+                self.learn(inner, item)
 
     def change(self, node: Any, old: Any, new: Any) -> None:
         if old == new and type(old) is type(new):
@@ -80,17 +99,27 @@ class _Edits:
         column = node.value[0][0].start_mark.column
         added = [name for name in new if name not in old]
         gone = [name for name in old if name not in new]
-        block = "".join(_entry(name, new[name], column) for name in added)
+        for before, after in _renamed(old, new, gone, added):
+            key = pairs[before][0]
+            self.edits.append((key.start_mark.index, key.end_mark.index, _flow(after)))
+            gone.remove(before)
+            added.remove(after)
+            old = {after if name == before else name: value for name, value in old.items()}
+            pairs = {after if name == before else name: pair for name, pair in pairs.items()}
+        block = "".join(self._block({name: new[name]}, column) for name in added)
         if len(gone) == len(old) or any(self._shares_line(pairs[name][0]) for name in gone):
-            start = node.value[0][0].start_mark.index
-            self.edits.append((start, self._end(node), _block(new, column).strip()))
+            start, end = node.value[0][0].start_mark.index, self._end(node)
+            kept = "".join(f"\n{' ' * column}{text}" for text in self._comments(start, end, node))
+            self.edits.append((start, end, self._block(new, column).strip() + kept))
             return
-        # What is new stands where what went stood, or at the end.
+        # What is new stands where what went stood, or at the end; comments it has taken along are not said twice.
+        written = block
         for name in gone:
             key, value = pairs[name]
             start = self._line_start(key.start_mark.index)
             end = self._line_end(self._end(value))
-            self.edits.append((start, end, block))
+            comments = [text for text in self._comments(start, end, value) if text not in written]
+            self.edits.append((start, end, "".join(f"{' ' * column}{text}\n" for text in comments) + block))
             block = ""
         if block:
             last = node.value[-1][1]
@@ -127,7 +156,59 @@ class _Edits:
         if isinstance(node, yaml.ScalarNode) or before.strip():
             self.edits.append((start, end, _flow(new)))
             return
-        self.edits.append((line, end, _block(new, len(before)).rstrip("\n")))
+        self.edits.append((line, end, self._block(new, len(before)).rstrip("\n")))
+
+    def _comments(self, start: int, end: int, node: Any) -> list[str]:
+        """The comments of a text that goes, but for those of a value that is taken over elsewhere."""
+        held: list[tuple[int, int]] = []
+        _scalars(node, held)
+        found = []
+        for match in re.finditer(r"(?:(?<=\s)|^)#[^\n]*", self.text[start:end], re.MULTILINE):
+            place = start + match.start()
+            if not any(low <= place < high for low, high in held):
+                found.append(match.group().rstrip())
+        return found
+
+    def _block(self, value: Any, column: int) -> str:
+        """A value in block style at a column, in its own order; what the old text says already is taken from there."""
+        indent = " " * column
+        lines: list[str] = []
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                key = f"{indent}{_flow(name)}:"
+                known = self._taken(inner, column)
+                if known is not None:
+                    lines.append(key + known)
+                elif isinstance(inner, dict | list) and inner:
+                    below = column + 2 if isinstance(inner, dict) else column
+                    lines.append(f"{key}\n{self._block(inner, below)}".rstrip("\n"))
+                else:
+                    lines += [indent + line for line in wire_yaml.encode({name: inner}).decode().splitlines()]
+        elif isinstance(value, list):
+            for item in value:
+                if isinstance(item, dict | list) and item:
+                    lines.append(f"{indent}- {self._block(item, column + 2).strip()}")
+                else:
+                    lines += [indent + line for line in wire_yaml.encode([item]).decode().splitlines()]
+        return "".join(line + "\n" for line in lines)
+
+    def _taken(self, value: Any, column: int) -> str | None:
+        """What stands behind the key of a value, from the old text, for a key at ``column``."""
+        if not isinstance(value, dict | list) or not value:
+            return None
+        node, key = self.moved.get(json.dumps(value, sort_keys=True), (None, None))
+        if key is None or node.value == [] or _has_anchor(node):
+            return None
+        end = self._end(node)
+        rest = self.text[end : self._line_end(end)]
+        if rest.lstrip().startswith("#"):
+            end += len(rest.rstrip())
+        text = self.text[key.end_mark.index : end].lstrip(" ").removeprefix(":")
+        shift = column - key.start_mark.column
+        first, *lines = text.split("\n")
+        if shift < 0 and any(line.strip() and line[:-shift].strip() for line in lines):
+            return None
+        return "\n".join([first, *(_shifted(line, shift) for line in lines)])
 
     def _end(self, node: Any) -> int:
         """Where the text of a value ends; of a block, at its last entry and not where the next token begins."""
@@ -156,13 +237,43 @@ class _Edits:
         return text
 
 
-def _entry(name: str, value: Any, column: int) -> str:
-    return _block({name: value}, column)
+def _renamed(
+    old: dict[str, Any], new: dict[str, Any], gone: list[str], added: list[str]
+) -> list[tuple[str, str]]:
+    """Keys that are called otherwise and hold what they held, where no other key could be meant."""
+    pairs = []
+    for before in gone:
+        same = [name for name in added if new[name] == old[before] and type(new[name]) is type(old[before])]
+        rivals = [name for name in gone if old[name] == old[before]]
+        if len(same) == len(rivals) == 1:
+            pairs.append((before, same[0]))
+    return pairs
 
 
-def _block(value: Any, column: int) -> str:
-    dumped = wire_yaml.encode(value).decode()
-    return "".join(" " * column + line + "\n" for line in dumped.splitlines())
+def _scalars(node: Any, found: list[tuple[int, int]]) -> None:
+    """From where to where the scalars of a value stand."""
+    if isinstance(node, yaml.ScalarNode):
+        found.append((node.start_mark.index, node.end_mark.index))
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            _scalars(key, found)
+            _scalars(value, found)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _scalars(item, found)
+
+
+def _has_anchor(node: Any) -> bool:
+    """Whether a value is read from more than one place: an alias stands for a node of another."""
+    spans: list[tuple[int, int]] = []
+    _scalars(node, spans)
+    return any(low < node.start_mark.index or high > node.end_mark.index for low, high in spans)
+
+
+def _shifted(line: str, columns: int) -> str:
+    if not line.strip():
+        return ""
+    return " " * columns + line if columns >= 0 else line[-columns:]
 
 
 def _flow(value: Any) -> str:

@@ -255,6 +255,8 @@ class _Judge:
 
     def _metadata(self, known: BuiltinKind, work: Json, kind: str) -> list[FieldError]:
         _settle_metadata(work, bool(known.namespaced))
+        if not known.is_stored:
+            work["metadata"].setdefault("name", "unnamed")
         rule: NameRule | None = dns_label_name if kind == "Namespace" else None
         return validate_object_meta(
             work["metadata"], namespaced=bool(known.namespaced), name_rule=rule, builtin=True

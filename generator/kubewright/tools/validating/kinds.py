@@ -37,6 +37,8 @@ class BuiltinKind:
     strategy: Strategy | None
     validate: Callable[[Json, Json | None], list[FieldError]] | None
     is_resource: bool
+    is_stored: bool = True
+    """Reviews are asked and answered; nobody names them."""
 
 
 class UnusableSchema(Exception):
@@ -132,6 +134,7 @@ class Kinds:
             strategy=generated.entry(api_version, "strategies", "STRATEGIES", kind),
             validate=generated.entry(api_version, "validation", "VALIDATORS", kind),
             is_resource="metadata" in schema.node.properties and "items" not in schema.node.properties,
+            is_stored=resource is None or "get" in resource.verbs,
         )
 
 

@@ -1,0 +1,64 @@
+"""What is known only of several documents, or of one after it was rewritten."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apimachinery.wire import yaml as wire_yaml
+from apimachinery.wire.json import DecodeFault
+from kubewright.diagnostics import Severity
+from kubewright.tools.migrating.references import is_kustomization, patch_files
+from kubewright.tools.validating.inputs import Chunk
+
+if TYPE_CHECKING:
+    from kubewright.tools.validating.kinds import Kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """What a release has against converted documents. A release without schemas (before 1.25) has nothing."""
+
+    release: str
+    package: str
+
+    def of(self, chunk: Chunk) -> Iterator[str]:
+        """The faults of a document, as ``kubewright validate --strict`` tells them."""
+        from kubewright.tools.validating.check import Options, judge
+
+        kinds = _kinds(self.release.removeprefix("v"), self.package)
+        for finding in judge(chunk, kinds, Options(strict=True, ignore_missing_schemas=True)).findings:
+            if finding.severity is Severity.ERROR:
+                yield finding.message
+
+
+@cache
+def _kinds(release: str, package: str) -> Kinds:
+    """The kinds of a release, read when the first conversion asks for them."""
+    from kubewright.tools.validating.kinds import Kinds
+
+    kinds = Kinds(release, package)
+    with suppress(LookupError):
+        kinds.load()
+    return kinds
+
+
+def patches_of(chunks: Sequence[Chunk]) -> frozenset[str]:
+    """The files that kustomizations among the documents name as strategic merge patches."""
+    found: set[str] = set()
+    for chunk in chunks:
+        path = Path(chunk.file)
+        if path.stem != "kustomization" and b"kustomize.config.k8s.io" not in chunk.content:
+            continue
+        try:
+            value = wire_yaml.decode(chunk.content)
+        except (DecodeFault, RecursionError, ValueError):
+            continue
+        if isinstance(value, dict) and is_kustomization(value, chunk.file):
+            found |= {os.path.normpath(path.parent / name) for name in patch_files(value)}
+    return frozenset(found)
