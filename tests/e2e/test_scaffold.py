@@ -114,7 +114,7 @@ def kubectl(request: pytest.FixtureRequest, group: Path, tmp_path: Path) -> Call
 
 
 def test_its_own_tests_pass(group: Path) -> None:
-    assert "6 passed" in run(group, "pytest", "-q", "-p", "no:cacheprovider", "tests")
+    assert "8 passed" in run(group, "pytest", "-q", "-p", "no:cacheprovider", "tests")
 
 
 def test_kubectl_applies_and_gets_every_version(kubectl: Callable[..., str], group: Path) -> None:

@@ -100,7 +100,7 @@ def test_its_own_tests_pass(grown: Path) -> None:
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
         cwd=grown, env=environment, capture_output=True, text=True, timeout=200, check=False,
     )  # fmt: skip
-    assert answer.returncode == 0 and "6 passed" in answer.stdout, answer.stdout + answer.stderr
+    assert answer.returncode == 0 and "8 passed" in answer.stdout, answer.stdout + answer.stderr
 
 
 @pytest.mark.parametrize("version", ["v1alpha1", "v1beta1", "v1"])

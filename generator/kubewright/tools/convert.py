@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from pathlib import Path
 
 from apimachinery.conversion import ConversionError, Converter
 from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
 from kubewright.diagnostics import Diagnostics
-from kubewright.tools.migrating.conversions import converted, converter_of
+from kubewright.tools.migrating.conversions import converted, converter_of, tables_of_crds
 from kubewright.tools.migrating.rewrite import rewrite
 from kubewright.tools.validating.inputs import read_chunks
 
@@ -28,15 +28,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output-version", required=True, metavar="GROUP/VERSION", help="such as apps/v1")
     parser.add_argument("--package", default="kubernetes_api", metavar="NAME", help="the generated package")
+    parser.add_argument(
+        "--crds",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="PATH",
+        help="CRDs of custom kinds; may be repeated",
+    )
+    parser.add_argument(
+        "--rules", type=Path, metavar="DIR", help="folder with the CRDs' `conversions/` (docs/rules.md)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Prints all documents named at the version wanted, comments and order kept where the value allows."""
-    converter = converter_of(options.package)
+    if options.rules is not None and not options.crds:
+        print("kubewright convert: --rules speaks of --crds; give them too", file=sys.stderr)
+        return MISUSED
+    diagnostics = Diagnostics()
+    custom = tables_of_crds(options.crds, options.rules, diagnostics) if options.crds else []
+    if diagnostics.has_errors:
+        for item in diagnostics:
+            print(item, file=sys.stderr)
+        return MISUSED
+    converter = converter_of(options.package, custom) or (Converter(custom) if custom else None)
     if converter is None:
         print(f"kubewright convert: the package {options.package!r} is not importable", file=sys.stderr)
         return MISUSED
-    diagnostics = Diagnostics()
     chunks = read_chunks(options.filename, diagnostics)
     if diagnostics.has_errors or not chunks:
         for item in diagnostics:
@@ -55,7 +74,9 @@ def run(options: argparse.Namespace) -> int:
             print(f"{where}: error: {fault}", file=sys.stderr)
             return MISUSED
         try:
-            new = _converted(value, options.output_version, converter)
+            if not isinstance(value, dict):
+                raise ConversionError("an object is wanted, with apiVersion and kind")
+            new = converted(converter, value, options.output_version)
         except (ConversionError, AttributeError, TypeError, KeyError) as problem:
             print(f"{where}: error: {problem}", file=sys.stderr)
             code = REFUSED
@@ -65,11 +86,3 @@ def run(options: argparse.Namespace) -> int:
         written.append(text if text.endswith("\n") else text + "\n")
     sys.stdout.write("---\n".join(written))
     return code
-
-
-def _converted(value: Any, target: str, converter: Converter) -> Any:
-    if not isinstance(value, dict):
-        raise ConversionError("an object is wanted, with apiVersion and kind")
-    if value.get("kind") == "List" and isinstance(value.get("items"), list):
-        return {**value, "items": [_converted(item, target, converter) for item in value["items"]]}
-    return converted(converter, value, target)

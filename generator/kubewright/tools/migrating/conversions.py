@@ -1,18 +1,21 @@
-"""The generated conversions of an installed package."""
+"""Conversions: the generated ones of an installed package, and those that rules beside CRDs declare."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from apimachinery.conversion import Converter, Table
+from apimachinery.conversion import ConversionError, Converter, Table
+from kubewright.config import Package, PathSource
+from kubewright.diagnostics import Diagnostics
 
 
-def converter_of(package: str) -> Converter | None:
-    """The conversions of a generated package; ``None`` where it is not importable."""
-    return Converter(_tables(package)) if find_spec(package) is not None else None
+def converter_of(package: str, further: Iterable[Table] = ()) -> Converter | None:
+    """The conversions of a generated package, and ``further`` ones; ``None`` where it is not importable."""
+    return Converter([*_tables(package), *further]) if find_spec(package) is not None else None
 
 
 def _tables(package: str) -> Iterator[Table]:
@@ -25,11 +28,41 @@ def _tables(package: str) -> Iterator[Table]:
                 yield getattr(import_module(name), "CONVERSIONS", {})
 
 
-def converted(converter: Converter, obj: dict[str, Any], api_version: str) -> dict[str, Any]:
-    """A manifest at another version. Empty objects that only the form of a stored object demands are left out.
+def tables_of_crds(paths: Sequence[Path], rules: Path | None, diagnostics: Diagnostics) -> list[Table]:
+    """The conversions between the versions of CRDs: by the rule files below ``rules`` (docs/rules.md), and by name
+    alone for kinds without rules whose versions have one shape. What is wrong with either is a diagnostic."""
+    from kubewright.pipeline import build
 
-    Raises what ``Converter.convert`` does.
+    sources = tuple(PathSource(path, path.name) for path in paths)
+    built = build(Package(name="crds", sources=sources, facts=rules, only=("conversion",)), Path("crds"))
+    for item in built.diagnostics:
+        diagnostics.add(item)
+    found: list[Table] = []
+    if not diagnostics.has_errors:
+        for name, content in sorted(built.tree.files.items()):
+            module: dict[str, Any] = {"__name__": name}
+            # Text of a spec reaches generated code as literals alone (kubewright.emit.render): this is our own code.
+            exec(compile(content, name, "exec"), module)  # noqa: S102
+            found.append(module["CONVERSIONS"])
+    return found
+
+
+def converted(converter: Converter, obj: dict[str, Any], api_version: str) -> dict[str, Any]:
+    """A manifest at another version; a ``List`` item by item. Empty objects that only the form of a stored object
+    demands are left out.
+
+    Raises what ``Converter.convert`` does, with the place of the item.
     """
+    if obj.get("kind") == "List" and isinstance(obj.get("items"), list):
+        items = []
+        for index, item in enumerate(obj["items"]):
+            try:
+                if not isinstance(item, dict):
+                    raise ConversionError("an object is wanted, with apiVersion and kind")
+                items.append(converted(converter, item, api_version))
+            except ConversionError as problem:
+                raise ConversionError(f"items[{index}]: {problem}") from problem
+        return {**obj, "items": items}
     new = converter.convert(obj, api_version)
     added = {name for name in ("metadata", "status") if name not in obj and new.get(name) == {}}
     return {name: value for name, value in new.items() if name not in added}

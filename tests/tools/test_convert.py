@@ -1,0 +1,149 @@
+"""``kubewright convert``: declared conversions of CRDs and packages, there and back, in the form they came in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.rules.test_conversion import kinds_of
+from tests.tools.command import kubewright
+
+SPECS = Path(__file__).parents[2] / "specs"
+GROUP = "backup.kubewright.dev"
+VERSIONS = [f"{GROUP}/{version}" for version in ("v1alpha1", "v1beta1", "v1")]
+CRDS = ("--crds", SPECS / "backup/crds", "--rules", SPECS / "backup")
+
+TEXT = """\
+# every night
+apiVersion: backup.kubewright.dev/v1beta1   # the middle one
+kind: BackupSchedule
+metadata: {name: nightly}
+spec:
+  cron: "0 3 * * *"   # at three
+  timeZone: Europe/Berlin
+  concurrencyPolicy: Allow
+  backoffLimit: 3
+  # what to copy
+  target:
+    namespaces: [a, b]   # both
+  stores:
+  - name: main   # the big one
+    secretName: key
+"""
+
+
+def convert(text: str, target: str, *options: str | Path) -> str:
+    code, out, err = kubewright("convert", "-f", "-", "--output-version", target, *options, stdin=text)
+    assert code == 0, err
+    return out
+
+
+def test_a_custom_kind_by_its_rules_with_comments_and_order() -> None:
+    new = convert(TEXT, f"{GROUP}/v1", *CRDS)
+    assert (
+        new
+        == """\
+# every night
+apiVersion: backup.kubewright.dev/v1   # the middle one
+kind: BackupSchedule
+metadata: {name: nightly}
+spec:
+  # at three
+  schedule:
+    cron: 0 3 * * *
+    timeZone: Europe/Berlin
+  concurrencyPolicy: Allow
+  backoffLimit: 3
+  # what to copy
+  target:
+    namespaces: [a, b]   # both
+  stores:
+  - name: main   # the big one
+    credentials:
+      name: key
+"""
+    )
+    assert kubewright("validate", "-", "--strict", "--crds", SPECS / "backup/crds", stdin=new)[:2] == (0, "")
+
+
+def test_lists_documents_and_json_on_standard_input() -> None:
+    item = yaml.safe_load(TEXT)
+    both = json.dumps({"apiVersion": "v1", "kind": "List", "items": [item]}) + "\n---\n" + TEXT
+    out = [*yaml.safe_load_all(convert(both, f"{GROUP}/v1", *CRDS))]
+    assert [out[0]["items"][0]["apiVersion"], out[1]["apiVersion"]] == [f"{GROUP}/v1"] * 2
+    assert convert(json.dumps(item), f"{GROUP}/v1", *CRDS).startswith("{")
+    mixed = json.dumps({"kind": "List", "items": [item, {"apiVersion": "v1", "kind": "Pod"}]})
+    code, out_text, err = kubewright(
+        "convert", "-f", "-", "--output-version", f"{GROUP}/v1", *CRDS, stdin=mixed
+    )
+    assert (code, out_text) == (1, "")
+    assert "items[1]: no conversion from v1 to backup.kubewright.dev/v1 for Pod" in err
+
+
+def test_versions_of_one_shape_need_no_rules(tmp_path: Path) -> None:
+    crd = (Path(__file__).parent / "validate_widget_crd.yaml").read_text()
+    group = yaml.safe_load(crd)["spec"]["group"]
+    document = yaml.safe_load(crd)
+    first = document["spec"]["versions"][0]
+    document["spec"]["versions"] = [
+        {**first, "name": name, "storage": name == "v1"} for name in ("v1", "v1beta1")
+    ]
+    path = tmp_path / "crd.yaml"
+    path.write_text(yaml.safe_dump(document))
+    kind = document["spec"]["names"]["kind"]
+    out = convert(f"apiVersion: {group}/v1beta1\nkind: {kind}\n", f"{group}/v1", "--crds", path)
+    assert out == f"apiVersion: {group}/v1\nkind: {kind}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--rules", SPECS / "backup"), "--rules speaks of --crds"),
+        (("--crds", "nowhere.yaml"), "nowhere.yaml"),
+        (("--crds", SPECS / "backup/crds", "--rules", "nowhere"), "nowhere"),
+        (("--package", "no_such_package"), "is not importable"),
+    ],
+)
+def test_what_cannot_be_used_is_told(options: tuple[str, ...], said: str) -> None:
+    code, out, err = kubewright("convert", "-f", "-", "--output-version", "v1", *options, stdin=TEXT)
+    assert (code, out) == (2, "") and said in err and "Traceback" not in err
+
+
+def test_a_fault_in_the_rules_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "conversions").mkdir()
+    rules = tmp_path / "conversions/b.yaml"
+    rules.write_text(
+        f"kind: BackupSchedule\nhub: {GROUP}/v1\nspokes:\n  {GROUP}/v1beta1: [{{move: spec.cron}}]\n"
+    )
+    code, out, err = kubewright(
+        "convert", "-f", "-", "--output-version", f"{GROUP}/v1", *CRDS[:2], "--rules", tmp_path, stdin=TEXT
+    )
+    assert (code, out) == (2, "") and f"{rules}:4:" in err
+
+
+def there_and_back(obj: dict[str, Any], way: tuple[str, ...], package: str) -> None:
+    text = "# kept\n" + yaml.safe_dump(obj, sort_keys=False)
+    for version in (*way, obj["apiVersion"]):
+        text = convert(text, version, "--package", package)
+        assert text.startswith("# kept\n")
+    assert yaml.safe_load(text) == obj
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[*HealthCheck])
+@given(data=st.data(), way=st.permutations(VERSIONS))
+def test_an_object_survives_any_way_through_its_versions(data: st.DataObject, way: list[str]) -> None:
+    start, *rest = way
+    there_and_back(data.draw(kinds_of("backup_api", start, "BackupSchedule")), tuple(rest), "backup_api")
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[*HealthCheck])
+@given(data=st.data())
+def test_an_object_of_an_openapi_group_survives(data: st.DataObject) -> None:
+    obj = data.draw(kinds_of("flags_api", "flags.kubewright.dev/v1beta1", "FeatureFlag"))
+    there_and_back(obj, ("flags.kubewright.dev/v1",), "flags_api")
