@@ -35,8 +35,8 @@ test-real: $(SETUP) ## every real input through every check; many more examples 
 	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile -m "thorough or shared" tests/real
 	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile tests/merge tests/wire
 
-golden: $(SETUP) ## write tests/golden anew, to be read in the diff
-	$(RUN) -m pytest -q tests/golden --rewrite-golden
+golden: $(SETUP) ## write tests/golden and the client's plain verbs anew, to be read in the diff
+	$(RUN) -m pytest -q tests/golden tests/client/test_twins.py --rewrite-golden
 
 lint: $(SETUP) ## ruff, on hand-written and generated code
 	$(BIN)/ruff check generator generated tests

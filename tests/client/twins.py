@@ -1,0 +1,42 @@
+"""``resource``, the verbs called plainly, as it follows from ``async_resource``, the verbs awaited.
+
+One text says what both do; ``make golden`` writes the plain one anew.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+CLIENT = Path(__file__).parents[2] / "generator/apimachinery/client"
+AWAITED, PLAIN = CLIENT / "async_resource.py", CLIENT / "resource.py"
+
+RULES = (
+    ("a resource, awaited", "a resource, called plainly"),
+    ("``close`` or leaving", "``close`` (from any thread) or leaving"),
+    (r"\bawait ", ""),
+    (r"\basync (?=def|for|with)", ""),
+    (r"\bAsync(?=[A-Z])", ""),
+    (r"\basync_(?=[a-z])", ""),
+    (r"__a(?=(?:iter|enter|exit)__)", "__"),
+    (
+        "``resource``, its plain twin, is made of this file: ``make golden``",
+        "Made of ``async_resource`` by ``make golden``: edit that one",
+    ),
+)
+"""Pattern → what stands there in the plain twin; in order."""
+
+
+def plain(text: str) -> str:
+    """The plain twin of a module, formatted. Raises ``CalledProcessError`` where it is no Python."""
+    for pattern, instead in RULES:
+        text = re.sub(pattern, instead, text)
+    text = _ruff(text, "check", "--quiet", "--select=I,UP028", "--unsafe-fixes", "--fix")
+    return _ruff(text, "format", "--quiet")
+
+
+def _ruff(text: str, *arguments: str) -> str:
+    command = [sys.executable, "-m", "ruff", *arguments, f"--stdin-filename={PLAIN}", "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
