@@ -6,15 +6,19 @@ Exit codes: 0 explained, 1 no such kind or field, 2 the command line or input ca
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from kubewright.diagnostics import Diagnostics
+from kubewright.config import specs_folder
+from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.versions import version_priority
+from kubewright.source.catalog import read_catalog
 from kubewright.source.kubernetes_validate import NEWEST, load
 from kubewright.source.text import read_documents
 
@@ -41,36 +45,72 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints kind, version, type, description and fields."""
+    """Prints group, kind, version, type, description and fields."""
     diagnostics = Diagnostics()
     described = [*_custom(options.crds, diagnostics)]
     document = load(options.kubernetes, diagnostics)
+    if not diagnostics.has_errors and document is not None:
+        described += _builtin(document.value["$defs"], options.kubernetes, diagnostics)
     if diagnostics.has_errors or document is None:
         for item in diagnostics:
             print(item, file=sys.stderr)
         return MISUSED
-    definitions = document.value["$defs"]
-    described += _builtin(definitions)
-    first, *fields = options.path.split(".")
-    word = first.lower()
-    known = [d for d in described if word in d.names and options.api_version in ("", d.api_version)]
-    if not known:
-        where = f" in {options.api_version}" if options.api_version else ""
-        print(f"kubewright explain: no kind {first!r}{where}; give its CRD by --crds", file=sys.stderr)
+    found = _chosen(described, options.path, options.api_version)
+    if found is None:
         return MISSING
-    chosen = max(known, key=lambda d: d.rank)
-    schema: Json | None = chosen.schema
+    chosen, fields = found
+    definitions: Mapping[str, Json] = document.value["$defs"]
+    schema: Json = chosen.schema
     passed = chosen.kind
     for name in fields:
-        properties = _properties(_resolved(schema or {}, definitions), definitions)
-        schema = properties.get(name.removesuffix("[]"))
-        if schema is None:
-            there = ", ".join(properties) or "no fields"
-            print(f"kubewright explain: {passed} has no field {name!r}; it has {there}", file=sys.stderr)
+        properties = _properties(_resolved(schema, definitions), definitions)
+        if name.removesuffix("[]") not in properties:
+            _say(f"{passed} has no field {name!r}; {_instead(name, properties)}")
             return MISSING
+        schema = properties[name.removesuffix("[]")]
         passed += f".{name}"
-    sys.stdout.write(_text(chosen, passed, schema or {}, definitions, recursive=options.recursive))
+    sys.stdout.write(_text(chosen, fields, schema, definitions, recursive=options.recursive))
     return FOUND
+
+
+def _say(text: str) -> None:
+    print(f"kubewright explain: {printable(text)}", file=sys.stderr)
+
+
+def _chosen(described: list[_Described], path: str, api_version: str) -> tuple[_Described, list[str]] | None:
+    """The kind that a path begins with, and the fields that follow; None after a word on what there is instead.
+    A kind may be followed by its group, with or without a version: ``ingresses.networking.k8s.io.spec``."""
+    first, _, rest = path.partition(".")
+    of_name = [d for d in described if first.lower() in d.names]
+    found: list[tuple[bool, tuple[int, int, tuple[int, int, int, str]], _Described, str]] = []
+    for each in of_name:
+        if api_version not in ("", each.api_version) or not (each.served or api_version):
+            continue
+        group, _, version = each.api_version.rpartition("/")
+        for prefix in (f"{version}.{group}", group) if group else (version,):
+            if rest == prefix or rest.startswith(f"{prefix}."):
+                found.append((True, each.rank, each, rest[len(prefix) + 1 :]))
+                break
+        else:
+            found.append((False, each.rank, each, rest))
+    if found:
+        _, _, chosen, fields = max(found, key=lambda one: one[:2])
+        return chosen, fields.split(".") if fields else []
+    if of_name:
+        there = ", ".join(sorted({each.api_version for each in of_name}))
+        _say(f"no kind {first!r} in {api_version or 'a served version'}; it is in {there}")
+    else:
+        near = get_close_matches(first.lower(), sorted({name for d in described for name in d.names}), 1)
+        meant = f"; did you mean {near[0]!r}?" if near else "; give its CRD by --crds"
+        _say(f"no kind {first!r}{meant}")
+    return None
+
+
+def _instead(name: str, properties: Json) -> str:
+    near = get_close_matches(name, properties, 3, 0.6)
+    if near:
+        return "did you mean " + " or ".join(map(repr, near)) + "?"
+    return "it has " + (", ".join(properties) or "no fields")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +119,28 @@ class _Described:
     kind: str
     names: frozenset[str]
     schema: Json
-    rank: tuple[int, bool, tuple[int, int, int, str]]
+    rank: tuple[int, int, tuple[int, int, int, str]]
+    served: bool = True
 
 
-def _builtin(definitions: Mapping[str, Json]) -> Iterator[_Described]:
-    for schema in definitions.values():
-        for gvk in schema.get(_MARKER, ()):
-            kind = gvk["kind"]
-            api_version = f"{gvk['group']}/{gvk['version']}" if gvk["group"] else gvk["version"]
-            rank = (0, not gvk["group"], version_priority(gvk["version"]))
-            yield _Described(api_version, kind, _names(kind, ""), schema, rank)
+def _builtin(definitions: Mapping[str, Json], release: str, diagnostics: Diagnostics) -> Iterator[_Described]:
+    of_kind = {
+        (gvk["group"], gvk["version"], gvk["kind"]): name
+        for name, schema in definitions.items()
+        for gvk in schema.get(_MARKER, ())
+    }
+    catalog = read_catalog(specs_folder() / "kubernetes", release, of_kind, diagnostics)
+    groups = [group.name for group in catalog.groups]  # the first one wins, as in discovery
+    served = {(r.group, r.version, r.kind): r for r in catalog.resources}
+    for key, name in of_kind.items():
+        group, version, kind = key
+        resource = served.get(key)
+        names = _names(kind, "")
+        if resource is not None:
+            names = frozenset({kind.lower(), resource.plural, resource.singular, *resource.short_names})
+        place = -groups.index(group) if group in groups else -len(groups)
+        rank = (0, place, version_priority(version))
+        yield _Described(f"{group}/{version}" if group else version, kind, names, definitions[name], rank)
 
 
 def _custom(paths: list[Path], diagnostics: Diagnostics) -> Iterator[_Described]:
@@ -105,10 +157,12 @@ def _custom(paths: list[Path], diagnostics: Diagnostics) -> Iterator[_Described]
                 schema = holder.get("openAPIV3Schema") if isinstance(holder, dict) else None
                 if isinstance(schema, dict):
                     kind, name = str(names.get("kind")), str(version.get("name"))
+                    short = names.get("shortNames")
                     known = _names(kind, str(names.get("plural", "")))
-                    yield _Described(
-                        f"{spec.get('group')}/{name}", kind, known, schema, (1, False, version_priority(name))
-                    )
+                    known |= {str(each) for each in short} if isinstance(short, list) else set()
+                    rank = (1, 0, version_priority(name))
+                    served = version.get("served") is not False
+                    yield _Described(f"{spec.get('group')}/{name}", kind, known, schema, rank, served)
 
 
 def _names(kind: str, plural: str) -> frozenset[str]:
@@ -144,7 +198,12 @@ def _properties(schema: Json, definitions: Mapping[str, Json]) -> Json:
     return {}
 
 
+_ALWAYS_NAMED = frozenset({"IntOrString", "Quantity"})
+"""Strings and numbers that are called by their name; of others the JSON type says more."""
+
+
 def _type(schema: Json, definitions: Mapping[str, Json]) -> str:
+    """What kubectl shows of a type: the name of a struct, ``[]`` and ``map[string]`` before what they hold."""
     reference = schema.get("$ref") or next((one.get("$ref") for one in schema.get("allOf") or ()), None)
     named = str(reference).rpartition(".")[2] if reference else ""
     schema = _resolved(schema, definitions)
@@ -157,23 +216,32 @@ def _type(schema: Json, definitions: Mapping[str, Json]) -> str:
         return f"[]{_type(schema.get('items') or {}, definitions)}"
     if isinstance(schema.get("additionalProperties"), dict) and "properties" not in schema:
         return f"map[string]{_type(schema['additionalProperties'], definitions)}"
-    return named or {"object": "Object"}.get(str(kind), str(kind or "any"))
+    if named and (named in _ALWAYS_NAMED or kind in (None, "", "object")):
+        return named
+    return {"object": "Object"}.get(str(kind), str(kind or "Object"))
 
 
 def _text(
-    chosen: _Described, path: str, schema: Json, definitions: Mapping[str, Json], *, recursive: bool
+    chosen: _Described, path: list[str], schema: Json, definitions: Mapping[str, Json], *, recursive: bool
 ) -> str:
     whole = _resolved(schema, definitions)
-    lines = [f"{path}  ({chosen.api_version}, {_type(schema, definitions)})", ""]
-    lines += _wrapped(str(whole.get("description", "no description")), "")
+    group, _, version = chosen.api_version.rpartition("/")
+    lines = [f"GROUP:      {group}"] if group else []
+    lines += [f"KIND:       {chosen.kind}", f"VERSION:    {version}", ""]
+    if path:
+        lines += [f"FIELD: {path[-1]} <{_type(schema, definitions)}>", ""]
     if enum := whole.get("enum"):
-        lines += ["", "one of: " + ", ".join(map(str, enum))]
-    if "default" in whole:
-        lines += ["", f"default: {whole['default']}"]
-    if fields := _properties(whole, definitions):
-        lines += ["", "fields:"]
-        lines += _fields(whole, definitions, "  ", recursive, ()) if fields else []
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+        lines += ["ENUM:", *(f"    {value}" for value in enum), ""]
+    if whole.get("default") is not None:
+        lines += [f"DEFAULT: {_json(whole['default'])}", ""]
+    lines += ["DESCRIPTION:", *(_wrapped(str(whole.get("description") or ""), "    ") or ["    <empty>"]), ""]
+    if _properties(whole, definitions):
+        lines += ["FIELDS:", *_fields(whole, definitions, "  ", recursive, ())]
+    return "\n".join(printable(line.rstrip()) for line in lines).rstrip("\n") + "\n"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _fields(
@@ -186,19 +254,31 @@ def _fields(
         return
     required = holder.get("required") or ()
     for name, field in sorted(holder["properties"].items()):
-        needed = " (required)" if name in required else ""
-        yield f"{indent}{name}  {_type(field, definitions)}{needed}"
+        needed = " -required-" if name in required else ""
         whole = _resolved(field, definitions)
+        yield f"{indent}{name} <{_type(field, definitions)}>{needed}"
+        if enum := whole.get("enum"):
+            yield f"{indent}enum: {', '.join(map(str, enum))}"
+        if whole.get("default") is not None:
+            yield f"{indent}default: {_json(whole['default'])}"
         if not recursive:
-            yield from _wrapped(str(whole.get("description", "")), indent + "  ")
+            yield from _wrapped(str(whole.get("description") or ""), indent + "  ") or [
+                f"{indent}  <no description>"
+            ]
+            yield ""
         elif _properties(whole, definitions):
             below = (*above, id(holder["properties"]))
             yield from _fields(whole, definitions, indent + "  ", recursive, below)
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
-    return [
-        line
-        for paragraph in text.split("\n")
-        for line in textwrap.wrap(paragraph, _WIDTH, initial_indent=indent, subsequent_indent=indent)
-    ]
+    """Lines of at most ``_WIDTH``; addresses stay whole, so that they can be followed."""
+    wrapper = textwrap.TextWrapper(
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    paragraphs = text.strip().split("\n") if text.strip() else []
+    return [line for paragraph in paragraphs for line in wrapper.wrap(paragraph) or [""]]
