@@ -47,7 +47,7 @@ def test_each_rule_of_the_policy(case: dict[str, Any], tmp_path: Path) -> None:
 
 def test_each_code_has_a_case() -> None:
     told = {said.partition(":")[0] for case in CASES for said in case["said"]}
-    assert set(RULES) - told == {"P012", "P100"}
+    assert set(RULES) - told == {"P012", "P100"}  # of specs, and of plans that cannot be read
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,25 @@ def test_names_in_a_plan_are_no_markup(tmp_path: Path) -> None:
         assert "://" not in out and "@you" not in out
         lines = [line for line in out.splitlines() if line.startswith("|")]
         assert len({line.count("|") for line in lines}) == 1
+
+
+def test_the_specs_of_a_plan_lose_no_field_between_versions(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("resources: [{api_version: x/v1, kind: A, introduced: X}]")
+    backup = HERE.parents[1] / "specs" / "backup"
+    assert kubewright("lifecycle", plan, "--specs", backup / "crds", "--facts", backup) == (0, "", "")
+    code, out, _ = kubewright("lifecycle", plan, "--specs", backup / "crds")
+    assert (code, " error " in out) == (0, False)  # a webhook converts: nobody knows what it keeps
+    assert "note P012: backupschedules.backup.kubewright.dev/v1: spec." in out
+    crd = yaml.safe_load((backup / "crds" / "backupschedules.yaml").read_text())
+    del crd["spec"]["conversion"]
+    (tmp_path / "crd.yaml").write_text(yaml.safe_dump(crd))
+    code, out, _ = kubewright("lifecycle", plan, "--specs", tmp_path / "crd.yaml")
+    assert code == 1
+    assert "error P012: backupschedules.backup.kubewright.dev/v1: spec." in out
+    assert "has no place in v1alpha1, which is served too" in out
+    code, _, err = kubewright("lifecycle", plan, "--specs", tmp_path / "nothing")
+    assert (code, err) == (2, f"kubewright lifecycle: {tmp_path}/nothing: no such file or folder\n")
 
 
 def test_the_built_in_kinds_keep_the_policy_but_for_what_is_explained() -> None:

@@ -55,9 +55,10 @@ class Group:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
     """One resource of one version. ``definition`` names its object's ``Definition``; ``served`` says whether
-    a server serves it without being told to. The last four but one are life-cycle facts of built-in kinds:
-    releases such as ``1.36``, and the GVK to use instead. ``manifest`` is there only if the source is a
-    CustomResourceDefinition: the labels, annotations and conversion that it has."""
+    a server serves it without being told to, ``stored`` that objects are known to be stored in this version,
+    perhaps from before. The last four but one are life-cycle facts of built-in kinds: releases such as ``1.36``, and
+    the GVK to use instead. ``manifest`` is there only if the source is a CustomResourceDefinition: the labels,
+    annotations and conversion that it has."""
 
     group: str
     version: str
@@ -76,6 +77,7 @@ class Resource:
     selectable_fields: tuple[str, ...] = ()
     served: bool = True
     storage: bool = True
+    stored: bool = False
     deprecated: bool = False
     deprecation_warning: str = ""
     introduced: str = ""

@@ -113,7 +113,7 @@ def _check_conversion(
         (hub_shape, spoke_shape, conversion.hub, conversion.spoke, False),
     ):
         for path, kind in here.items():
-            target = _destination(path, conversion.rules, forward)
+            target = destination(path, conversion.rules, forward)
             if target is None:
                 continue
             if target not in there:
@@ -137,7 +137,7 @@ def _split(api_version: str) -> tuple[str, str]:
     return group, version
 
 
-def _destination(path: str, rules: Iterable[ConversionRule], forward: bool) -> str | None:
+def destination(path: str, rules: Iterable[ConversionRule], forward: bool) -> str | None:
     """Where the value at ``path`` goes, in words of the other version; ``None`` where a rule answers for it."""
     for rule in rules:
         here, there = (rule.spoke, rule.hub) if forward else (rule.hub, rule.spoke)

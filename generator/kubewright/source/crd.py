@@ -187,6 +187,7 @@ class _Reader:
             ),
             served=body.get("served") is not False,
             storage=body.get("storage") is True,
+            stored=version in _texts(_mapping(self.document.value.get("status")).get("storedVersions")),
             deprecated=deprecated,
             deprecation_warning=_text(body.get("deprecationWarning"))
             or (f"{group}/{version} {kind} is deprecated" if deprecated else ""),
@@ -293,6 +294,10 @@ def _metadata_rules(said: Value) -> Constraints:
             rules[member.wire_name] = kept
     extra: tuple[Json, ...] = ({"properties": rules},) if rules else ()
     return replace(said.constraints, all_of=(*said.constraints.all_of, *extra))
+
+
+def _mapping(value: Json) -> Json:
+    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Json) -> str:

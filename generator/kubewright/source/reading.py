@@ -73,14 +73,17 @@ def _library() -> tuple[Fragment | None, Diagnostics]:
     return Fragment(origin=fragment.origin, definitions=definitions), diagnostics
 
 
-def read_facts(folder: Path | None, diagnostics: Diagnostics) -> tuple[tuple[str, Json], ...]:
-    """The declared rules below ``folder``, by the name of their folder (``defaults``, ``conversions``, …) or file."""
+def read_facts(
+    folder: Path | None, diagnostics: Diagnostics, only: tuple[str, ...] = ()
+) -> tuple[tuple[str, Json], ...]:
+    """The declared rules below ``folder``, by the name of their folder (``defaults``, ``conversions``, …) or file;
+    ``only`` limits them to some names."""
     if folder is None:
         return ()
     if not folder.is_dir():
         diagnostics.error("K001", "cannot read: no such folder", Location(str(folder)))
         return ()
-    return read_rules(folder, diagnostics)
+    return read_rules(folder, diagnostics, only)
 
 
 def read_input(paths: Iterable[Path], diagnostics: Diagnostics) -> Input:

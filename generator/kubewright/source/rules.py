@@ -36,8 +36,11 @@ _OPTIONS = frozenset(
 _SOURCES = ("value", "copy", "text", "collect")
 
 
-def read_rules(folder: FilePath, diagnostics: Diagnostics) -> tuple[tuple[str, Json], ...]:
-    """All rule files below ``folder``: the name of each folder (or of ``zero_values.yaml``) → what was read."""
+def read_rules(
+    folder: FilePath, diagnostics: Diagnostics, only: tuple[str, ...] = ()
+) -> tuple[tuple[str, Json], ...]:
+    """All rule files below ``folder``: the name of each folder (or of ``zero_values.yaml``) → what was read; with
+    ``only`` those of some names."""
     from kubewright.source.conversions import read_conversions
 
     readers: dict[str, Callable[[Document, Diagnostics], tuple[Any, ...]]] = {
@@ -50,6 +53,8 @@ def read_rules(folder: FilePath, diagnostics: Diagnostics) -> tuple[tuple[str, J
     }
     found: list[tuple[str, Json]] = []
     for name, read in readers.items():
+        if only and name not in only:
+            continue
         files = rule_files(folder, name)
         rules: list[Any] = []
         for path in files:

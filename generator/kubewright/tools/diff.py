@@ -10,15 +10,18 @@ from __future__ import annotations
 import argparse
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from kubewright.config import DEFAULT_RELEASE
 from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.ir.api import Api
 from kubewright.tools import reporting
 from kubewright.tools.differing.change import KINDS
 from kubewright.tools.differing.policy import Exceptions, diagnose, markdown
 from kubewright.tools.differing.resources import compare
-from kubewright.tools.sources import StateError, read_states
+from kubewright.tools.sources import StateError, read_states, with_facts
 
 _WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
@@ -27,6 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument("old", help="PATH, git:REVISION:PATH or kubernetes:RELEASE")
     parser.add_argument("new", help="likewise")
+    parser.add_argument(
+        "--facts",
+        type=Path,
+        metavar="FOLDER",
+        help="rules beside the specs: conversions between versions, protobuf numbers (of a git state, in its revision)",
+    )
+    parser.add_argument(
+        "--old-facts", type=Path, metavar="FOLDER", help="those of OLD, where they stand elsewhere"
+    )
     parser.add_argument(
         "--exceptions", type=Path, metavar="FILE", help="TOML: code → path patterns that may change"
     )
@@ -45,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         exceptions = _exceptions(options.exceptions)
         diagnostics = Diagnostics()
-        old, new = read_states([options.old], diagnostics), read_states([options.new], diagnostics)
+        old = read_state(options.old, options.old_facts or options.facts, diagnostics)
+        new = read_state(options.new, options.facts, diagnostics)
     except StateError as error:
         print(f"kubewright diff: {error}", file=sys.stderr)
         return 2
@@ -68,6 +81,21 @@ def run(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return int(bool(unused) or any(_WEIGHT[d.severity] >= _WEIGHT[levels[options.fail_on]] for d in found))
+
+
+def read_state(state: str, facts: Path | None, diagnostics: Diagnostics) -> Api:
+    """The API that ``state`` names, with the conversions and protobuf numbers of the folder ``facts``.
+
+    Raises ``StateError`` where there is no such thing; faults of the specs are diagnostics.
+    """
+    # The catalog tells the conversions of its newest release; older ones have fields it does not speak of.
+    is_older = state.startswith("kubernetes:") and state != f"kubernetes:{DEFAULT_RELEASE}"
+    wanted = ("protobuf",) if is_older else ("conversions", "protobuf")
+    api = with_facts(read_states([state], diagnostics), state, facts, wanted, diagnostics)
+    if state.startswith("kubernetes:"):
+        # The catalog knows the storage versions of one release; those of the others are no facts to compare.
+        return replace(api, resources=tuple(replace(r, storage=False) for r in api.resources))
+    return api
 
 
 def _exceptions(path: Path | None) -> Exceptions:

@@ -13,12 +13,16 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
 from kubewright.source.text import read_single
 from kubewright.tools import reporting
+from kubewright.tools.diff import read_state
+from kubewright.tools.differing.change import Impact
+from kubewright.tools.differing.roundtrip import find_losses
 from kubewright.tools.planning.plan import Plan, builtin_plan, read_plan
 from kubewright.tools.planning.policy import RULES, judge, lines_of
 from kubewright.tools.planning.timeline import timeline
+from kubewright.tools.sources import StateError
 
 KEPT, BROKEN, MISUSED = 0, 1, 2
 
@@ -44,6 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a table or timeline: group/Kind, a shell pattern (core is 'core')",
     )
     parser.add_argument(
+        "--specs",
+        metavar="STATE",
+        help="specs of the plan's kinds (as diff names them): no field may be lost between their served versions",
+    )
+    parser.add_argument(
+        "--facts", type=Path, metavar="FOLDER", help="rules beside the specs: conversions between versions"
+    )
+    parser.add_argument(
         "--format", choices=[*reporting.FORMATS], default="text", help="how to print findings"
     )
 
@@ -52,6 +64,11 @@ def run(options: argparse.Namespace) -> int:
     """Checks the plan and prints findings, or prints a table or timeline."""
     diagnostics = Diagnostics()
     plan = _read(options.plan, diagnostics)
+    try:
+        losses = _losses(options.specs, options.facts, diagnostics) if options.specs else []
+    except StateError as error:
+        print(f"kubewright lifecycle: {error}", file=sys.stderr)
+        return MISUSED
     if plan is None or diagnostics.has_errors:
         for item in diagnostics:
             print(item, file=sys.stderr)
@@ -70,9 +87,19 @@ def run(options: argparse.Namespace) -> int:
     if showing:
         sys.stdout.write(timeline(plan) if options.timeline else table(plan))
         return KEPT
-    findings = judge(plan)
+    findings = [*judge(plan), *losses]
     sys.stdout.write(reporting.FORMATS[options.format](findings, RULES))
     return BROKEN if any(f.severity is Severity.ERROR for f in findings) else KEPT
+
+
+def _losses(specs: str, facts: Path | None, diagnostics: Diagnostics) -> list[Diagnostic]:
+    """Rule #2 as far as specs tell: an error where a field is lost, a note where another version may refuse it."""
+    found = []
+    for loss in find_losses(read_state(specs, facts, diagnostics)):
+        is_lost = loss.kind.impact is Impact.BREAKS_STORED
+        severity = Severity.ERROR if is_lost else Severity.NOTE
+        found.append(Diagnostic("P012", severity, f"{loss.path}: {loss.message}", loss.location))
+    return found
 
 
 def _read(path: Path | None, diagnostics: Diagnostics) -> Plan | None:

@@ -8,9 +8,10 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from kubewright.config import KubernetesSource, Package, PathSource, Source
+from kubewright.config import KubernetesSource, Package, PathSource, Source, specs_folder
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
 
@@ -35,6 +36,30 @@ def read_states(states: Sequence[str], diagnostics: Diagnostics) -> Api:
                 raise StateError(f"{state}: no such file or folder")
             sources.append(PathSource(path))
         return read_api(Package(name="read", sources=tuple(sources), documentation=True), diagnostics)
+
+
+def with_facts(
+    api: Api, state: str, folder: Path | None, wanted: tuple[str, ...], diagnostics: Diagnostics
+) -> Api:
+    """``api``, read from ``state``, with the declared rules of ``folder``: those of a git state in its own revision, if
+    it has them there, those of a Kubernetes release from the catalog of this installation. Raises ``StateError``."""
+    from kubewright.source.reading import read_facts
+
+    if state.startswith("kubernetes:"):
+        folder, state = specs_folder() / "kubernetes", ""
+    if folder is None:
+        return api
+    revision = state.removeprefix("git:").partition(":")[0] if state.startswith("git:") else ""
+    if revision and not _has(revision, folder):
+        return api
+    with _checkout(f"git:{revision}:{folder}" if revision else str(folder)) as found:
+        return replace(api, facts=read_facts(found, diagnostics, wanted))
+
+
+def _has(revision: str, path: Path) -> bool:
+    command = ["git", "ls-tree", "--name-only", revision, "--", str(path)]
+    done = subprocess.run(command, capture_output=True, check=False)
+    return done.returncode == 0 and bool(done.stdout.strip())
 
 
 @contextmanager

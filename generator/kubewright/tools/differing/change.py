@@ -50,6 +50,7 @@ _TWO: Final = "deprecation policy rule #2: objects convert between versions with
 _FOUR_A: Final = "deprecation policy rule #4a: versions live as long as their level promises"
 _FOUR_B: Final = "deprecation policy rule #4b: the storage version moves after a release that serves both"
 _COMPATIBLE: Final = "API changes: a change within a version is compatible"
+_WIRE: Final = "API changes: a number of the protobuf form means one field of one type for ever"
 _TOPOLOGY: Final = "KEP-555: merge topology decides who owns what"
 
 W, R, S, N = Impact.BREAKS_WRITERS, Impact.BREAKS_READERS, Impact.BREAKS_STORED, Impact.SAFE
@@ -73,6 +74,10 @@ KINDS: Final[dict[str, ChangeKind]] = {
         ("D114", "printer column removed", N, _COMPATIBLE),
         ("D115", "subresource added that takes fields away", W, _COMPATIBLE),
         ("D116", "deprecated without a successor", R, "deprecation policy rule #3"),
+        ("D117", "version removed in which objects are stored", S, _FOUR_A),
+        ("D118", "list kind renamed", W, _ONE),
+        ("D119", "singular name changed", R, _COMPATIBLE),
+        ("D120", "object of a subresource changed", W, _ONE),
         ("D151", "resource added", N, ""),
         ("D152", "version added", N, ""),
         ("D153", "subresource added", N, ""),
@@ -81,6 +86,7 @@ KINDS: Final[dict[str, ChangeKind]] = {
         ("D156", "selectable field added", N, ""),
         ("D157", "printer column added", N, ""),
         ("D158", "no longer deprecated", N, ""),
+        ("D159", "printer column changed", N, ""),
         ("D201", "field removed", W, _ONE),
         ("D202", "type changed", S, _ONE),
         ("D203", "format changed", W, _COMPATIBLE),
@@ -108,9 +114,11 @@ KINDS: Final[dict[str, ChangeKind]] = {
         ("D225", "became immutable", W, _COMPATIBLE),
         ("D226", "became a full object", W, _COMPATIBLE),
         ("D227", "logical rule changed", W, _COMPATIBLE),
-        ("D228", "unknown format extension changed", R, _COMPATIBLE),
+        ("D228", "extension changed", R, _COMPATIBLE),
         ("D229", "additional fields no longer accepted", S, _COMPATIBLE),
         ("D230", "items became unique", W, _COMPATIBLE),
+        ("D231", "no longer immutable", R, _COMPATIBLE),
+        ("D232", "field no longer described, though kept", R, _ONE),
         ("D251", "optional field added", N, ""),
         ("D252", "field became optional", R, _COMPATIBLE),
         ("D253", "bound loosened", N, ""),
@@ -121,6 +129,17 @@ KINDS: Final[dict[str, ChangeKind]] = {
         ("D258", "CEL message changed", N, ""),
         ("D259", "description changed", N, ""),
         ("D260", "additional fields accepted", N, ""),
+        ("D261", "no longer read-only", N, ""),
+        ("D262", "became read-only", W, _COMPATIBLE),
+        ("D263", "field deprecated", N, ""),
+        ("D264", "field no longer deprecated", N, ""),
         ("D301", "field of one served version has no place in another", S, _TWO),
+        ("D302", "field of another type in another served version", S, _TWO),
+        ("D303", "accepted in one served version, refused in another", R, _TWO),
+        ("D304", "only the conversion webhook can keep a field of a served version", R, _TWO),
+        ("D311", "protobuf number changed", S, _WIRE),
+        ("D312", "protobuf number used again", S, _WIRE),
+        ("D313", "type changed in the protobuf form", S, _WIRE),
+        ("D314", "field left the protobuf form", W, _WIRE),
     )
 }

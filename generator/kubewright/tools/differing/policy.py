@@ -51,6 +51,8 @@ class Exceptions:
 def weigh(change: Change) -> Severity:
     """How much one change weighs."""
     severity = _WEIGHT[change.kind.impact]
+    if change.kind.code == "D117":
+        return severity  # a server refuses it, whatever the level
     alpha = version_priority(change.version)[0] == 0
     if change.kind.code in _REMOVALS:
         if alpha:

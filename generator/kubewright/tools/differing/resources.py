@@ -8,7 +8,9 @@ from kubewright.ir.api import Api, Resource
 from kubewright.ir.versions import version_priority
 from kubewright.location import Location
 from kubewright.tools.differing.change import KINDS, Change
+from kubewright.tools.differing.roundtrip import api_version_of, compare_roundtrips, resource_path
 from kubewright.tools.differing.schemas import Comparison
+from kubewright.tools.differing.wire import compare_wire
 
 Found = tuple[str, Resource, str, Location]
 
@@ -16,31 +18,27 @@ Found = tuple[str, Resource, str, Location]
 def compare(old: Api, new: Api, *, documentation: bool = False) -> list[Change]:
     """Every change from ``old`` to ``new``, ordered by path and code."""
     changes = {
-        Change(KINDS[code], _path(resource), resource.version, message, location)
+        Change(KINDS[code], resource_path(resource), resource.version, message, location)
         for code, resource, message, location in _resources(old, new)
     }
     before = {d.name: d for d in old.definitions}
     after = {d.name: d for d in new.definitions}
     shared = Comparison(before, after, documentation)
     then = {(r.group, r.version, r.plural): r for r in old.resources}
-    for resource in new.resources:
+    # A definition that several versions share is compared once: in the version that promises most.
+    by_promise = sorted(new.resources, key=lambda r: version_priority(r.version)[0], reverse=True)
+    for resource in by_promise:
         earlier = then.get((resource.group, resource.version, resource.plural))
         if earlier is None or earlier.definition not in before or resource.definition not in after:
             continue
         was, now = before[earlier.definition].value, after[resource.definition].value
         for code, path, message, location in shared.values("", was, now):
             changes.add(
-                Change(KINDS[code], f"{_path(resource)}: {path}", resource.version, message, location)
+                Change(KINDS[code], f"{resource_path(resource)}: {path}", resource.version, message, location)
             )
+    changes.update(compare_roundtrips(old, new))
+    changes.update(compare_wire(old, new))
     return sorted(changes, key=lambda c: (c.path, c.kind.code, c.message))
-
-
-def _path(resource: Resource) -> str:
-    return (
-        f"{resource.plural}.{resource.group}/{resource.version}"
-        if resource.group
-        else f"{resource.plural}/{resource.version}"
-    )
 
 
 def _resources(old: Api, new: Api) -> Iterator[Found]:
@@ -50,7 +48,7 @@ def _resources(old: Api, new: Api) -> Iterator[Found]:
             for resource in versions.values():
                 yield "D101", resource, "resource removed", resource.location
             continue
-        yield from _versions(versions, after[key])
+        yield from _versions(versions, after[key], new)
     for key, versions in after.items():
         if key not in before:
             for resource in versions.values():
@@ -64,25 +62,20 @@ def _by_plural(api: Api) -> dict[tuple[str, str], dict[str, Resource]]:
     return found
 
 
-def _versions(old: dict[str, Resource], new: dict[str, Resource]) -> Iterator[Found]:
+def _versions(old: dict[str, Resource], new: dict[str, Resource], state: Api) -> Iterator[Found]:
     for version, was in old.items():
         now = new.get(version)
         if now is None:
             yield "D102", was, f"version {version} removed{_excuse(was)}", was.location
+            if (was.storage or was.stored) and not was.introduced:
+                yield "D117", was, f"version {version} removed, and objects may be stored in it", was.location
             continue
         yield from _resource(was, now)
         if now.deprecated and not was.deprecated:
-            successor = [r for r in new.values() if r.served and not r.deprecated]
-            as_stable = [
-                r for r in successor if version_priority(r.version)[0] >= version_priority(version)[0]
-            ]
-            code = "D154" if as_stable else "D116"
-            yield (
-                code,
-                now,
-                f"deprecated{'' if as_stable else ', and no version as stable is served'}",
-                now.location,
-            )
+            if _has_successor(now, new, state):
+                yield "D154", now, "deprecated", now.location
+            else:
+                yield "D116", now, "deprecated, and no version as stable is served", now.location
         elif was.deprecated and not now.deprecated:
             yield "D158", now, "no longer deprecated", now.location
     for version, now in new.items():
@@ -100,6 +93,19 @@ def _versions(old: dict[str, Resource], new: dict[str, Resource]) -> Iterator[Fo
         yield "D106" if known else "D107", stored[1], said, stored[1].location
 
 
+def _has_successor(deprecated: Resource, versions: dict[str, Resource], state: Api) -> bool:
+    """Whether a version as stable is there: of the resource, or what its life cycle names. Betas of built-in kinds
+    count though a server serves them only when told to."""
+    api_version, _, kind = deprecated.replacement.rpartition("/")
+    named = [r for r in state.resources if api_version_of(r) == api_version and r.kind == kind]
+    return any(
+        (r.served or r.introduced)
+        and not r.deprecated
+        and version_priority(r.version)[0] >= version_priority(deprecated.version)[0]
+        for r in (*versions.values(), *named)
+    )
+
+
 def _excuse(resource: Resource) -> str:
     return " (it was deprecated)" if resource.deprecated else ""
 
@@ -113,6 +119,13 @@ def _resource(was: Resource, now: Resource) -> Iterator[Found]:
         yield "D104", now, f"scope changed from {scopes[was.namespaced]} to {scopes[now.namespaced]}", where
     if was.kind != now.kind:
         yield "D105", now, f"kind renamed from {was.kind} to {now.kind}", where
+    for code, shown, before_name, after_name in (
+        ("D118", "list kind", was.list_kind, now.list_kind),
+        ("D119", "singular name", was.singular, now.singular),
+    ):
+        if before_name != after_name and before_name and was.kind == now.kind:
+            yield code, now, f'{shown} changed from "{before_name}" to "{after_name}"', where
+    yield from _columns(was, now)
     yield from _subresources(was, now)
     named = (
         ("D110", "D156", "selectable field", was.selectable_fields, now.selectable_fields),
@@ -136,6 +149,14 @@ def _resource(was: Resource, now: Resource) -> Iterator[Found]:
                 yield added, now, f'{what} "{name}" added', where
 
 
+def _columns(was: Resource, now: Resource) -> Iterator[Found]:
+    columns = {c.name: c for c in was.printer_columns}
+    for column in now.printer_columns:
+        before = columns.get(column.name)
+        if before is not None and (before.type, before.json_path) != (column.type, column.json_path):
+            yield "D159", now, f'printer column "{column.name}" shows something else', now.location
+
+
 def _subresources(was: Resource, now: Resource) -> Iterator[Found]:
     before, after = {s.name: s for s in was.subresources}, {s.name: s for s in now.subresources}
     for name, earlier in before.items():
@@ -143,6 +164,16 @@ def _subresources(was: Resource, now: Resource) -> Iterator[Found]:
         if later is None:
             yield "D108", now, f"subresource {name} removed", now.location
             continue
+        for verb in earlier.verbs:
+            if verb not in later.verbs:
+                yield "D113", now, f'verb "{verb}" of subresource {name} removed', now.location
+        for verb in later.verbs:
+            if verb not in earlier.verbs:
+                yield "D155", now, f'verb "{verb}" of subresource {name} added', now.location
+        objects = [f"{s.group}/{s.version}/{s.kind}".lstrip("/") for s in (earlier, later)]
+        if objects[0] != objects[1] and was.kind == now.kind:
+            said = f"subresource {name} takes {objects[1]}, no longer {objects[0]}"
+            yield "D120", now, said, now.location
         for shown, attribute in (
             ("specReplicasPath", "spec_replicas_path"),
             ("statusReplicasPath", "status_replicas_path"),

@@ -6,6 +6,7 @@ pair of definitions is entered once, so recursive types end.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -31,7 +32,12 @@ from kubewright.location import Location
 Finding = tuple[str, str, str, Location]
 """Code, path, message, where it stands now."""
 
-_IMMUTABLE: Final = frozenset({"self == oldSelf", "oldSelf == self"})
+_OLD: Final = re.compile(r"oldSelf(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
+_TOLD_ELSEWHERE: Final = frozenset(
+    {"x-kubernetes-preserve-unknown-fields", "title", "example", "examples", "externalDocs"}
+)
+"""D222 and D257 tell of the first; the others are prose."""
+
 _UPPER: Final = (
     ("maximum", "maximum"),
     ("maxLength", "max_length"),
@@ -59,7 +65,7 @@ class Comparison:
         """What changed from ``old`` to ``new``, here and below."""
         pair = (_name(old), _name(new))
         if all(pair):
-            if pair in self._entered:
+            if pair in self._entered or (pair[0] == pair[1] and self.old is self.new):
                 return
             self._entered.add((pair[0], pair[1]))
         was, now = _follow(old, self.old), _follow(new, self.new)
@@ -80,7 +86,8 @@ class Comparison:
         yield from _constraints(path, old.constraints, new.constraints, where)
         if not of_definition:
             yield from _merge(path, old, new, where)
-        if self.documentation and old.doc != new.doc:
+        yield from _extensions(path, old, new, where)
+        if self.documentation and _is_retold(old, new):
             yield "D259", path, "is described otherwise", where
 
     def _types(self, path: str, old: Type, new: Type, where: Location) -> Iterator[Finding]:
@@ -119,7 +126,10 @@ class Comparison:
         for name, was in before.items():
             below = f"{path}.{name}" if path else name
             if name not in after:
-                yield "D201", below, "field removed", where
+                if new.preserve_unknown or new.extra is not None:
+                    yield "D232", below, "field no longer described; its value is kept", where
+                else:
+                    yield "D201", below, "field removed", where
                 continue
             now = after[name]
             if now.required and not was.required:
@@ -197,6 +207,8 @@ def _constraints(path: str, old: Constraints, new: Constraints, where: Location)
         )
     if new.unique_items and not old.unique_items:
         yield "D230", path, "items must be unique now", where
+    elif old.unique_items and not new.unique_items:
+        yield "D253", path, "items need not be unique any more", where
     if old.pattern != new.pattern:
         code = "D216" if not old.pattern else "D254" if not new.pattern else "D215"
         yield code, path, f"pattern changed from {_said(old.pattern)} to {_said(new.pattern)}", where
@@ -229,8 +241,9 @@ def _rules(path: str, old: tuple[Rule, ...], new: tuple[Rule, ...], where: Locat
     before, after = {r.rule: r for r in old}, {r.rule: r for r in new}
     for text, rule in after.items():
         if text not in before:
-            if text.strip() in _IMMUTABLE:
-                yield "D225", path, "cannot be changed any more once set", where
+            frozen = _frozen(text)
+            if frozen is not None:
+                yield "D225", f"{path}{frozen}", "cannot be changed any more once set", where
             else:
                 yield "D223", path, f"rule added: {text}", where
         elif rule != before[text]:
@@ -238,7 +251,21 @@ def _rules(path: str, old: tuple[Rule, ...], new: tuple[Rule, ...], where: Locat
             yield code, path, f"rule answers otherwise: {text}", where
     for text in before:
         if text not in after:
-            yield "D256", path, f"rule removed: {text}", where
+            thawed = _frozen(text)
+            if thawed is not None:
+                yield "D231", f"{path}{thawed}", "may be changed now", where
+            else:
+                yield "D256", path, f"rule removed: {text}", where
+
+
+def _frozen(rule: str) -> str | None:
+    """Of a rule that forbids every change of a value: the path below ``self``; ``None`` of any other."""
+    sides = rule.split("==")
+    if len(sides) != 2:
+        return None
+    left, right = sorted(side.strip() for side in sides)
+    is_frozen = _OLD.match(left) is not None and left.removeprefix("oldSelf") == right.removeprefix("self")
+    return left.removeprefix("oldSelf") if is_frozen else None
 
 
 def _merge(path: str, old: Value, new: Value, where: Location) -> Iterator[Finding]:
@@ -250,6 +277,8 @@ def _merge(path: str, old: Value, new: Value, where: Location) -> Iterator[Findi
         yield "D218", path, f"list map keys changed from {keys[0]} to {keys[1]}", where
     if was.map_type is not now.map_type:
         yield "D219", path, f"map type changed from {was.map_type.value} to {now.map_type.value}", where
+    if isinstance(old.type, Scalar) and isinstance(new.type, Scalar):
+        return  # strategic merge replaces a scalar, whatever a marker beside it says
     if was.patch_strategy != now.patch_strategy:
         said = [",".join(s.value for s in m.patch_strategy) or "none" for m in (was, now)]
         yield "D220", path, f"patch strategy changed from {said[0]} to {said[1]}", where
@@ -260,6 +289,33 @@ def _merge(path: str, old: Value, new: Value, where: Location) -> Iterator[Findi
             f'patch merge key changed from "{was.patch_merge_key}" to "{now.patch_merge_key}"',
             where,
         )
+
+
+def _is_retold(old: Value, new: Value) -> bool:
+    prose = [{k: v for k, v in value.extensions if k in _TOLD_ELSEWHERE} for value in (old, new)]
+    return old.doc != new.doc or prose[0] != prose[1]
+
+
+def _extensions(path: str, old: Value, new: Value, where: Location) -> Iterator[Finding]:
+    before, after = dict(old.extensions), dict(new.extensions)
+    for name in sorted(before.keys() | after.keys()):
+        was, now = before.get(name), after.get(name)
+        if was == now or name in _TOLD_ELSEWHERE:
+            continue
+        if name == "readOnly":
+            yield (
+                ("D262", path, "is read-only now", where)
+                if now
+                else ("D261", path, "may be written now", where)
+            )
+        elif name == "deprecated":
+            yield (
+                ("D263", path, "is deprecated", where)
+                if now
+                else ("D264", path, "is no longer deprecated", where)
+            )
+        else:
+            yield "D228", path, f"{name} changed from {_said(was)} to {_said(now)}", where
 
 
 def _is_less(now: Any, was: Any) -> bool:
