@@ -38,7 +38,7 @@ _SEGMENT: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
 _APPROVED: Final = "api-approved.kubernetes.io"
 # Words that say of which things there are several without being plurals: envFrom, reservedFor, setHeaders' set.
 _PLURAL_ENOUGH: Final = re.compile(
-    r"(s|data|info|[^a-z]|From|For|By|In|To|Of|With)$|^(add|remove|set|all|any|from)$"
+    r"(s|data|info|[^a-z]|From|For|By|In|To|Of|With)$|^(add|drop|remove|set|all|any|from)$"
 )
 _TIMED: Final = re.compile(
     r"(timeout|interval|period|delay|duration|ttl|expiry|deadline|backoff|wait)$", re.IGNORECASE
