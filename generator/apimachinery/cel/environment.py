@@ -24,7 +24,8 @@ from .errors import CompileError, CostLimitError, EvalError
 from .literal_checks import literal_faults
 from .macros import Expander, MacroKey
 from .parser import Positions, parse
-from .planner import FIRST_SLOT, Planner
+from .planner import Planner
+from .steps import FIRST_SLOT
 from .types import Type
 from .values import MISSING, NO_OVERLOAD, TypeValue
 

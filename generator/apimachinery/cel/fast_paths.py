@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .errors import EvalError
+from .steps import Run, Step
 from .values import NO_OVERLOAD
-
-if TYPE_CHECKING:
-    from .planner import Run, Step
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "_<_": operator.lt,

@@ -9,17 +9,15 @@ The limit is checked at every turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .ast import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node
 from .errors import CostLimitError, EvalError
+from .steps import Frame, Plans, Run, Step
 from .values import MISSING, NO_OVERLOAD, insert
 
-if TYPE_CHECKING:
-    from .planner import Frame, Planner, Run, Step
 
-
-def plan_fold(planner: Planner, node: Comprehension) -> Step:
+def plan_fold(planner: Plans, node: Comprehension) -> Step:
     """Compile a comprehension."""
     if isinstance(node.range, ListExpr) and not node.range.elements and _is(node.condition, False):
         return _bind(planner, node)
@@ -57,9 +55,7 @@ def _names(node: Node, name: str) -> bool:
     return isinstance(node, Ident) and node.ident == name
 
 
-def _bind(planner: Planner, node: Comprehension) -> Step:
-    from .planner import Step
-
+def _bind(planner: Plans, node: Comprehension) -> Step:
     value = planner.plan(node.init)
     slot = planner.new_slot()
     planner.lazy[slot] = value.charged()
@@ -76,7 +72,7 @@ def _bind(planner: Planner, node: Comprehension) -> Step:
 
 
 class _Loop:
-    def __init__(self, planner: Planner, node: Comprehension, over: Step):
+    def __init__(self, planner: Plans, node: Comprehension, over: Step):
         self.planner = planner
         self.node = node
         self.over = over
@@ -114,8 +110,6 @@ class _Loop:
         return double
 
     def quantifier(self, predicate: Node, stop: bool, turn: int) -> Step:
-        from .planner import Step
-
         step = self.inside(predicate)
         test, slot, turns = step.run, self.slot, self.turns()
         cost = turn + step.cost
@@ -149,8 +143,6 @@ class _Loop:
         return Step(decide, self.over.cost + 1)
 
     def exactly_one(self, predicate: Node) -> Step:
-        from .planner import Step
-
         step = self.inside(predicate)
         test, slot, turns, cost = step.run, self.slot, self.turns(), step.cost
 
@@ -173,8 +165,6 @@ class _Loop:
         return Step(count, self.over.cost + 2)
 
     def collect(self, condition: Node | None, element: Node) -> Step:
-        from .planner import Step
-
         value = self.inside(element)
         # ``@result + [e]``: the name, the sum and the list, which is free where e is a constant.
         make, make_cost = value.run, value.cost + (2 if value.constant else 12)
@@ -204,8 +194,6 @@ class _Loop:
         return Step(build, self.over.cost + 1)
 
     def collect_map(self, condition: Node | None, entry: list[Node]) -> Step:
-        from .planner import Step
-
         steps = [self.inside(part) for part in entry]
         runs = [s.run for s in steps]
         make_cost = sum(s.cost for s in steps) + 2
@@ -242,8 +230,6 @@ class _Loop:
         return Step(build, self.over.cost + 1)
 
     def generic(self) -> Step:
-        from .planner import Step
-
         planner, node = self.planner, self.node
         accu = planner.new_slot()
         init = planner.plan(node.init)

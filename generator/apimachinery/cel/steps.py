@@ -1,0 +1,222 @@
+"""Compiled nodes and what they are made of: closures that read variables and fields, and calls that charge.
+
+Theory. A node becomes a ``Step``: a function of the frame and a *fixed cost* that the function does not charge
+itself. Whoever runs a step without condition adds its fixed cost to the own one; whoever runs it on a condition
+(the right side of ``&&``, a branch, the body of a loop) charges it when it happens. So an expression without
+branches charges once, at its root. The frame is a list: [0] cost so far, [1] the limit, then the variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+from typing import Any, Protocol
+
+from . import values as v
+from .ast import Node
+from .call_costs import cost_needs_result, runtime_cost
+from .errors import CostLimitError, EvalError
+from .libraries.standard import compile_search
+from .values import ABSENT, MISSING, NO_OVERLOAD, Optional, Uint, type_name
+
+Frame = list[Any]
+Run = Callable[[Frame], Any]
+FIRST_SLOT = 2
+
+
+class Step:
+    """A compiled node. ``path`` is (slot, property names) of a plain chain of selects on known records."""
+
+    __slots__ = ("attribute", "constant", "cost", "path", "run")
+
+    def __init__(
+        self,
+        run: Run,
+        cost: int,
+        constant: bool = False,
+        attribute: bool = False,
+        path: tuple[int, tuple[str, ...]] | None = None,
+    ):
+        self.run = run
+        self.cost = cost
+        self.constant = constant
+        self.attribute = attribute
+        self.path = path
+
+    def charged(self) -> Run:
+        """The run of a step that pays for itself."""
+        run, cost = self.run, self.cost
+        if not cost:
+            return run
+
+        def pay(frame: Frame) -> Any:
+            frame[0] += cost
+            return run(frame)
+
+        return pay
+
+
+def constant(value: Any) -> Step:
+    """The step of a value known now; free."""
+    return Step(lambda frame: value, 0, constant=True)
+
+
+class Plans(Protocol):
+    """What compiles the parts of a node. ``locals`` holds the names in scope with their slots, inner ones last;
+    ``lazy`` the runs of slots that are filled when they are first read."""
+
+    locals: list[tuple[str, int]]
+    lazy: dict[int, Run]
+
+    def plan(self, node: Node) -> Step:
+        """Compile a node."""
+
+    def new_slot(self) -> int:
+        """A place in the frame for one more variable."""
+
+
+def build_call(impl: Callable[..., Any], runs: list[Run], cost: int, function: str, overload: str) -> Step:
+    """The step of a call, charging what the call costs before it is made."""
+    if cost_needs_result(function):
+
+        def by_result(frame: Frame) -> Any:
+            result = impl(*[run(frame) for run in runs])
+            frame[0] += -(-len(result) * 2 // 10) if isinstance(result, str) else 1
+            if frame[0] > frame[1]:
+                raise CostLimitError
+            return result
+
+        return Step(by_result, cost)
+    price = runtime_cost(function, overload)
+    if isinstance(price, int):
+        return Step(_fixed_call(impl, runs), cost + price)
+    price_of = price
+
+    def priced(frame: Frame) -> Any:
+        args = [run(frame) for run in runs]
+        frame[0] += price_of(*args)
+        if frame[0] > frame[1]:
+            raise CostLimitError
+        return impl(*args)
+
+    return Step(priced, cost)
+
+
+def _fixed_call(impl: Callable[..., Any], runs: list[Run]) -> Run:
+    if len(runs) == 1:
+        (one,) = runs
+        return lambda frame: impl(one(frame))
+    if len(runs) == 2:
+        first, second = runs
+        return lambda frame: impl(first(frame), second(frame))
+    return lambda frame: impl(*[run(frame) for run in runs])
+
+
+def match_constant(text: Step, pattern: str, overloads: tuple[str, ...]) -> Step:
+    """A search for a pattern known now."""
+    run = text.run
+    try:
+        search = compile_search(pattern)
+    except EvalError as error:
+        return Step(raiser(error), text.cost)
+    regex_cost = ceil(len(pattern) * 0.25)
+    if overloads == ("matches",):
+
+        def plain(frame: Frame) -> bool:
+            return search(run(frame))
+
+        return Step(plain, text.cost + 1)
+
+    def test(frame: Frame) -> bool:
+        value = run(frame)
+        frame[0] += ceil((1.0 + len(value)) * 0.1) * regex_cost
+        return search(value)
+
+    return Step(test, text.cost)
+
+
+def read_slot(slot: int) -> Run:
+    """Read a variable."""
+    return lambda frame: frame[slot]
+
+
+def read_lazily(slot: int, compute: Run) -> Run:
+    """Read a variable that is computed when it is first asked for."""
+
+    def read(frame: Frame) -> Any:
+        value = frame[slot]
+        if value is MISSING:
+            value = frame[slot] = compute(frame)
+        return value
+
+    return read
+
+
+def raiser(error: EvalError) -> Run:
+    """A run that fails."""
+
+    def fail(frame: Frame) -> Any:
+        raise error
+
+    return fail
+
+
+def record_field(run: Run, name: str, shown: str) -> Run:
+    """Read a field of a record; null counts as absent."""
+
+    def read(frame: Frame) -> Any:
+        try:
+            value = run(frame)[name]
+        except KeyError:
+            value = None
+        if value is None:
+            raise EvalError(f"no such key: {shown}")
+        return value
+
+    return read
+
+
+def select_dynamic(held: Any, field: str) -> Any:
+    """``held.field`` for a value of unknown type."""
+    if type(held) is dict:
+        value = held.get(field, MISSING)
+        if value is MISSING:
+            raise EvalError(f"no such key: {field}")
+        return value
+    if type(held) is Optional:
+        return ABSENT if held is ABSENT else optional_index(held.value, field)
+    read = getattr(held, "cel_field", None)
+    if read is not None:
+        return read(field)
+    raise EvalError(f"{NO_OVERLOAD}: {type_name(held)}.{field}" if held is None else NO_OVERLOAD)
+
+
+def is_present(held: Any, field: str) -> bool:
+    """``has(held.field)`` for a value of unknown type."""
+    if type(held) is dict:
+        return field in held
+    if type(held) is Optional:
+        return held is not ABSENT and is_present(held.value, field)
+    has = getattr(held, "cel_has", None)
+    if has is not None:
+        return bool(has(field))
+    raise EvalError(NO_OVERLOAD)
+
+
+def optional_index(held: Any, key: Any) -> Optional:
+    """``held[?key]``: absent where the key or the index is not there."""
+    if type(held) is dict:
+        value = v.lookup(held, key, MISSING)
+        return ABSENT if value is MISSING else Optional(value)
+    if isinstance(held, list):
+        if type(key) in (int, Uint) or (type(key) is float and key.is_integer()):
+            return Optional(held[int(key)]) if 0 <= key < len(held) else ABSENT
+        raise EvalError(f"unsupported index type '{type_name(key)}' in list")
+    raise EvalError(NO_OVERLOAD)
+
+
+def expect_optional(value: Any) -> Optional:
+    """``value``, which an optional entry of a literal must have as an optional."""
+    if type(value) is not Optional:
+        raise EvalError(f"cannot initialize optional entry from non-optional value {value}")
+    return value
