@@ -7,7 +7,7 @@ from kubewright.ir.paths import Items, Path
 from kubewright.ir.rules import Conversion, ConversionRule
 from kubewright.ir.types import ABSENT, Json
 from kubewright.location import Document, escape_pointer
-from kubewright.source.rules import RuleReader
+from kubewright.source.rule_reader import RuleReader
 
 _WORDS: dict[str, frozenset[str]] = {
     "move": frozenset({"to", "values"}),
