@@ -7,16 +7,14 @@ namespaces that a cluster stands on are not deleted. Policies and webhooks come 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from apimachinery.meta.errors import Cause, forbidden, not_found
+from apimachinery.server.place import Place
 from apimachinery.storage.interface import Record
 from apimachinery.storage.watch_cache import WatchCache
-
-if TYPE_CHECKING:
-    from apimachinery.server.writes import Place
 
 NAMESPACES = "/core/namespaces/"
 IMMORTAL = frozenset({"default", "kube-system", "kube-public"})

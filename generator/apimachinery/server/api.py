@@ -24,8 +24,9 @@ from apimachinery.server.http import Request, Response, StreamResponse
 from apimachinery.server.openapi import OpenApi
 from apimachinery.server.options import WriteOptions
 from apimachinery.server.packages import Package, add_package
+from apimachinery.server.place import Place
 from apimachinery.server.process import Backend
-from apimachinery.server.writes import Place, Writer
+from apimachinery.server.writes import Writer
 
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 SERVER = "kube-apiserver"

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import logging
 
-from ..meta.errors import ApiError
-from .authentication import Authenticator, unauthorized
-from .health import Health
-from .http import Handler, Request, Response, StreamResponse
-from .metrics import Metrics
-from .view import encode
+from apimachinery.meta.errors import ApiError
+from apimachinery.server.authentication import Authenticator, unauthorized
+from apimachinery.server.health import Health
+from apimachinery.server.http import Handler, Request, Response, StreamResponse
+from apimachinery.server.metrics import Metrics
+from apimachinery.server.view import encode
 
 log = logging.getLogger("kubewright.server")
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from ..meta.errors import ApiError
-from .http import Request, User
+from apimachinery.meta.errors import ApiError
+from apimachinery.server.http import Request, User
 
 AUTHENTICATED = "system:authenticated"
 ADMIN = User("admin", "admin", ("system:masters", AUTHENTICATED))

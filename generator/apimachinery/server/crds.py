@@ -28,10 +28,12 @@ from apimachinery.server.catalog import Catalog, version_order
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.discovery import CUSTOM_VERBS
 from apimachinery.server.hooks import CUSTOM, Json
+from apimachinery.server.identity import now
 from apimachinery.server.options import DeleteOptions, WriteOptions
+from apimachinery.server.place import Place
 from apimachinery.server.served import Change, Compiled, Served
 from apimachinery.server.watch import Watches
-from apimachinery.server.writes import Place, Writer, now
+from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import Event, KeyNotFound, Record, RevisionConflict
 from apimachinery.storage.watch_cache import WatchCache
 

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from apimachinery.meta.errors import conflict, not_found
 from apimachinery.server.admission import Admission, Operation
 from apimachinery.server.hooks import Hooks, Json
+from apimachinery.server.identity import now
 from apimachinery.server.options import DeleteOptions
-from apimachinery.server.writes import Place, Writer, held_by_spec, now
+from apimachinery.server.place import Place
+from apimachinery.server.terminating import held_by_spec
+from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import KeyNotFound, Record, RevisionConflict
 from apimachinery.wire.json import encode
 

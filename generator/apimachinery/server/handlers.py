@@ -29,21 +29,21 @@ from apimachinery.server.negotiation import check_routed, for_error, negotiate
 from apimachinery.server.openapi import OpenApi
 from apimachinery.server.options import WriteOptions, read_delete_options, read_write_options
 from apimachinery.server.patch import patch
+from apimachinery.server.place import Place, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.routes import Area, Route, read_path
 from apimachinery.server.scale import Scales
 from apimachinery.server.selection import selection_of
 from apimachinery.server.served import Served
 from apimachinery.server.view import View
-from apimachinery.server.views import view_of
-from apimachinery.server.virtual import answer_virtual
+from apimachinery.server.views import asked_view, view_of
+from apimachinery.server.virtual import VirtualResources
 from apimachinery.server.watch import Watches
-from apimachinery.server.writes import Place, Writer, Written, match_name, match_namespace, metadata_of
+from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import StorageClosed
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import DecodeFault, encode
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_JSON = "application/json"
 _OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 Answer = Response | StreamResponse
 
@@ -73,6 +73,7 @@ class Handlers:
         self._openapi = openapi
         self._is_kind = is_kind
         self._scales = Scales(writer)
+        self._virtual = VirtualResources(writer, is_kind)
 
     async def handle(self, request: Request) -> Answer:
         """Answers a request; a failure is an answer too."""
@@ -118,7 +119,7 @@ class Handlers:
             if _misplaced(route, served):
                 return NOT_FOUND
             verb = _custom_verb(request, route, served)
-        if served.typed and (accept := request.headers.get("accept", "")) and accept != _JSON:
+        if served.typed and (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
             check_routed(accept, watch=verb in ("list", "watch"))
         request.warnings.extend(served.warnings)
         return await self._verb(verb, request, route, served)
@@ -143,19 +144,8 @@ class Handlers:
                 return await self._delete_collection(request, route, served)
         raise method_not_allowed()
 
-    def _view(self, request: Request, served: Served, *, of_list: bool) -> View:
-        accept = request.headers.get("accept", "")
-        if not accept or accept == _JSON:
-            found: View | None = served.views.get(_JSON)
-            if found is None:
-                found = served.views[_JSON] = view_of(served, negotiate(""), "", of_list=of_list)
-            return found
-        form = negotiate(accept, typed=served.typed)
-        include = request.first("includeObject") if form.shown_as else ""
-        return view_of(served, form, include, of_list=of_list)
-
     def _get(self, request: Request, route: Route, served: Served) -> Answer:
-        view = self._view(request, served, of_list=False)
+        view = asked_view(request, served, of_list=False)
         key = served.key(route.namespace, route.name)
         resource_version = request.first("resourceVersion") if request.query_string else ""
         record = read_record(self._cache.resource(served.prefix), key, resource_version)
@@ -165,7 +155,7 @@ class Handlers:
 
     async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
         options = read_list_options(request.query, watch=watch)
-        view = self._view(request, served, of_list=not options.watch)
+        view = asked_view(request, served, of_list=not options.watch)
         selection, scope = selection_of(request, route, served)
         cache = self._cache.resource(served.prefix)
         if options.watch:
@@ -176,10 +166,10 @@ class Handlers:
 
     async def _create(self, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource or not served.prefix:
-            return await answer_virtual(self, request, route, served)
+            return await self._virtual.answer(request, route, served)
         options = read_write_options(request, "CreateOptions")
         place = Place(served, route.namespace, "", options, "", request.warnings, request.user)
-        view = self._view(request, served, of_list=False)
+        view = asked_view(request, served, of_list=False)
         obj, duplicates = read_body(request, CODECS, served, self._is_kind)
         bring_into_form(obj, served, options.validation, duplicates, place.warnings)
         match_namespace(metadata_of(obj), route.namespace)
@@ -187,10 +177,10 @@ class Handlers:
 
     async def _update(self, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource == "finalize":
-            return await answer_virtual(self, request, route, served)
+            return await self._virtual.answer(request, route, served)
         options = read_write_options(request, "UpdateOptions")
         place = Place(served, route.namespace, route.name, options, route.subresource, request.warnings)
-        view = self._view(request, served, of_list=False)
+        view = asked_view(request, served, of_list=False)
         obj, duplicates = read_body(request, CODECS, served, self._is_kind)
         bring_into_form(obj, served, options.validation, duplicates, place.warnings)
         metadata = metadata_of(obj)
@@ -205,7 +195,7 @@ class Handlers:
         return self._written(view, written)
 
     async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
-        view = self._view(request, served, of_list=False)
+        view = asked_view(request, served, of_list=False)
         written = await patch(request, served, route.namespace, route.name, route.subresource, self._writer)
         return self._written(view, written)
 
@@ -265,7 +255,7 @@ class Handlers:
     async def _delete_collection(self, request: Request, route: Route, served: Served) -> Answer:
         options = read_delete_options(request, self._delete_body(request))
         list_options = read_list_options(request.query)
-        view = self._view(request, served, of_list=True)
+        view = asked_view(request, served, of_list=True)
         selection, scope = selection_of(request, route, served)
         cache = self._cache.resource(served.prefix)
         answer = await list_records(cache, scope, list_options, view, selection)

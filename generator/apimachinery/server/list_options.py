@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..meta.errors import ApiError, Cause
+from apimachinery.meta.errors import ApiError, Cause
 
 MAX_UINT64 = (1 << 64) - 1
 MAX_INT64 = (1 << 63) - 1

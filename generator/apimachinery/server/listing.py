@@ -23,13 +23,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ..meta.errors import ApiError, Cause
-from ..storage.interface import Compacted, Record
-from ..storage.watch_cache import ResourceCache, Snapshot
-from .continue_token import INCONSISTENT, BadToken, decode_continue, encode_continue
-from .http import Response
-from .list_options import EXACT, BadRevision, ListOptions, parse_revision
-from .view import ListMeta, Selection, View
+from apimachinery.meta.errors import ApiError, Cause
+from apimachinery.server.continue_token import INCONSISTENT, BadToken, decode_continue, encode_continue
+from apimachinery.server.http import Response
+from apimachinery.server.list_options import EXACT, BadRevision, ListOptions, parse_revision
+from apimachinery.server.view import ListMeta, Selection, View
+from apimachinery.storage.interface import Compacted, Record
+from apimachinery.storage.watch_cache import ResourceCache, Snapshot
 
 BODIES_BYTES = 48 << 20
 

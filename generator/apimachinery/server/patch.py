@@ -19,9 +19,11 @@ from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.server.bodies import finish_form, unknown_faults
 from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request
+from apimachinery.server.identity import now
 from apimachinery.server.options import read_write_options
+from apimachinery.server.place import Place, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.served import Served
-from apimachinery.server.writes import Place, Writer, Written, match_name, match_namespace, metadata_of, now
+from apimachinery.server.writes import Writer
 from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error, yaml_errors
 from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, type_name

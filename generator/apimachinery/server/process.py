@@ -14,18 +14,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..storage.compaction import PERIOD_SECONDS, compact_for_ever
-from ..storage.interface import Storage
-from ..storage.url import open_storage
-from ..storage.watch_cache import WatchCache
-from .app import App
-from .authentication import Authenticator
-from .health import Check, Health
-from .http import Request, Response, StreamResponse
-from .listing import JoinedBodies
-from .metrics import Metrics
-from .protocol import ConnectionLimits, Connections
-from .watch import Watches
+from apimachinery.server.app import App
+from apimachinery.server.authentication import Authenticator
+from apimachinery.server.health import Check, Health
+from apimachinery.server.http import Request, Response, StreamResponse
+from apimachinery.server.listing import JoinedBodies
+from apimachinery.server.metrics import Metrics
+from apimachinery.server.protocol import ConnectionLimits, Connections
+from apimachinery.server.watch import Watches
+from apimachinery.storage.compaction import PERIOD_SECONDS, compact_for_ever
+from apimachinery.storage.interface import Storage
+from apimachinery.storage.url import open_storage
+from apimachinery.storage.watch_cache import WatchCache
 
 log = logging.getLogger("kubewright.server")
 

@@ -35,8 +35,8 @@ from urllib.parse import unquote
 
 import httptools
 
-from .compression import gzip_parts, wants_gzip
-from .http import Request, Response, StreamResponse
+from apimachinery.server.compression import gzip_parts, wants_gzip
+from apimachinery.server.http import Request, Response, StreamResponse
 
 log = logging.getLogger("kubewright.server")
 

@@ -20,6 +20,7 @@ from apimachinery.server.bodies import IsKind, cannot_handle, codec_of, internal
 from apimachinery.server.codecs import CODECS
 from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request
+from apimachinery.server.identity import now
 from apimachinery.server.negotiation import Form
 from apimachinery.server.options import read_write_options
 from apimachinery.server.patch import (
@@ -30,9 +31,10 @@ from apimachinery.server.patch import (
     translated,
     unsupported,
 )
+from apimachinery.server.place import Place, match_name, metadata_of
 from apimachinery.server.routes import Route
 from apimachinery.server.served import Served
-from apimachinery.server.writes import Place, Writer, match_name, metadata_of, now
+from apimachinery.server.writes import Writer
 from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, decode
 

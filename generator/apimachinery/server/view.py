@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..storage.interface import Record
+from apimachinery.storage.interface import Record
 
 
 @dataclass(frozen=True, slots=True)

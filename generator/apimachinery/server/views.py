@@ -13,7 +13,8 @@ from typing import Any
 from apimachinery.meta.errors import bad_request, not_acceptable
 from apimachinery.server.bodies import internal_package
 from apimachinery.server.codecs import JSON, Codec
-from apimachinery.server.negotiation import METADATA, METADATA_LIST, TABLE, Form
+from apimachinery.server.http import Request
+from apimachinery.server.negotiation import METADATA, METADATA_LIST, TABLE, Form, negotiate
 from apimachinery.server.served import Served
 from apimachinery.server.table import Columns, columns_of
 from apimachinery.server.view import JsonView, ListMeta, View, encode_list_meta
@@ -218,6 +219,19 @@ class EncodedView:
     def error(self, status: Mapping[str, Any]) -> bytes:
         """An error."""
         return self._codec.frame(self._again(self._view.error(status)))
+
+
+def asked_view(request: Request, served: Served, *, of_list: bool) -> View:
+    """The form that a request accepts for objects of a resource. Raises ApiError 400, 406."""
+    accept = request.headers.get("accept", "")
+    if not accept or accept == JSON.media_type:
+        found: View | None = served.views.get(JSON.media_type)
+        if found is None:
+            found = served.views[JSON.media_type] = view_of(served, negotiate(""), "", of_list=of_list)
+        return found
+    form = negotiate(accept, typed=served.typed)
+    include = request.first("includeObject") if form.shown_as else ""
+    return view_of(served, form, include, of_list=of_list)
 
 
 def view_of(served: Served, form: Form, include: str, *, of_list: bool) -> View:

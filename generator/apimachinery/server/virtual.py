@@ -5,21 +5,20 @@ Until authorization is served a review says what is so: whoever may ask at all m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from apimachinery.meta.errors import method_not_allowed
-from apimachinery.server.bodies import bring_into_form, read_body
+from apimachinery.server.bodies import IsKind, bring_into_form, read_body
 from apimachinery.server.codecs import CODECS, whole
 from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request, Response
 from apimachinery.server.negotiation import negotiate
 from apimachinery.server.options import read_write_options
+from apimachinery.server.place import Place, match_name, metadata_of
 from apimachinery.server.routes import Route
 from apimachinery.server.served import Served
-from apimachinery.server.writes import Place, match_name, metadata_of
-
-if TYPE_CHECKING:
-    from apimachinery.server.handlers import Handlers
+from apimachinery.server.views import asked_view
+from apimachinery.server.writes import Writer
 
 _ALLOWED = {"allowed": True}
 _EVERYTHING = {
@@ -29,21 +28,51 @@ _EVERYTHING = {
 }
 
 
-async def answer_virtual(handlers: Handlers, request: Request, route: Route, served: Served) -> Response:
-    """Answers a call. Raises ApiError 405 for one that is not served."""
-    if route.subresource == "finalize":
-        return await _finalize(handlers, request, route, served)
-    if route.subresource:
-        raise method_not_allowed()
-    obj, duplicates = read_body(request, CODECS, served, handlers._is_kind)
-    options = read_write_options(request, "CreateOptions")
-    bring_into_form(obj, served, options.validation, duplicates, request.warnings)
-    status = _status(request, served, obj)
-    if status is None:
-        raise method_not_allowed()
-    form = negotiate(request.headers.get("accept", ""))
-    obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
-    return Response(201, whole(form.codec, obj), form.codec.media_type)
+class VirtualResources:
+    """Answers calls."""
+
+    def __init__(self, writer: Writer, is_kind: IsKind) -> None:
+        self._writer = writer
+        self._is_kind = is_kind
+
+    async def answer(self, request: Request, route: Route, served: Served) -> Response:
+        """Answers a call. Raises ApiError 405 for one that is not served."""
+        if route.subresource == "finalize":
+            return await self._finalize(request, route, served)
+        if route.subresource:
+            raise method_not_allowed()
+        obj, duplicates = read_body(request, CODECS, served, self._is_kind)
+        options = read_write_options(request, "CreateOptions")
+        bring_into_form(obj, served, options.validation, duplicates, request.warnings)
+        status = _status(request, served, obj)
+        if status is None:
+            raise method_not_allowed()
+        form = negotiate(request.headers.get("accept", ""))
+        obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
+        return Response(201, whole(form.codec, obj), form.codec.media_type)
+
+    async def _finalize(self, request: Request, route: Route, served: Served) -> Response:
+        """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
+        options = read_write_options(request, "UpdateOptions")
+        obj, duplicates = read_body(request, CODECS, served, self._is_kind)
+        place = Place(served, "", route.name, options, "finalize", request.warnings)
+        bring_into_form(obj, served, options.validation, duplicates, place.warnings)
+        match_name(obj, route.name)
+        wanted = (obj.get("spec") or {}).get("finalizers")
+        version = metadata_of(obj).get("resourceVersion") or ""
+
+        def transform(old: Json) -> Json:
+            spec = {**(old.get("spec") or {})}
+            spec.pop("finalizers", None)
+            if wanted:
+                spec["finalizers"] = wanted
+            old["spec"] = spec
+            old["metadata"]["resourceVersion"] = version
+            return old
+
+        written = await self._writer.update(place, transform)
+        view = asked_view(request, served, of_list=False)
+        return Response(200, view.object(written.record), view.content_type)
 
 
 def _status(request: Request, served: Served, obj: Json) -> Any:
@@ -59,27 +88,3 @@ def _status(request: Request, served: Served, obj: Json) -> Any:
                 info["uid"] = user.uid
             return {"userInfo": info}
     return None
-
-
-async def _finalize(handlers: Handlers, request: Request, route: Route, served: Served) -> Response:
-    """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
-    options = read_write_options(request, "UpdateOptions")
-    obj, duplicates = read_body(request, CODECS, served, handlers._is_kind)
-    place = Place(served, "", route.name, options, "finalize", request.warnings)
-    bring_into_form(obj, served, options.validation, duplicates, place.warnings)
-    match_name(obj, route.name)
-    wanted = (obj.get("spec") or {}).get("finalizers")
-    version = metadata_of(obj).get("resourceVersion") or ""
-
-    def transform(old: Json) -> Json:
-        spec = {**(old.get("spec") or {})}
-        spec.pop("finalizers", None)
-        if wanted:
-            spec["finalizers"] = wanted
-        old["spec"] = spec
-        old["metadata"]["resourceVersion"] = version
-        return old
-
-    written = await handlers._writer.update(place, transform)
-    view = handlers._view(request, served, of_list=False)
-    return Response(200, view.object(written.record), view.content_type)

@@ -25,13 +25,13 @@ import random
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 
-from ..meta.errors import ApiError
-from ..storage.interface import Compacted, Event
-from ..storage.watch_cache import ResourceCache
-from .http import StreamResponse
-from .list_options import BadRevision, ListOptions, parse_revision
-from .listing import expired, too_large
-from .view import Selection, View, at_revision
+from apimachinery.meta.errors import ApiError
+from apimachinery.server.http import StreamResponse
+from apimachinery.server.list_options import BadRevision, ListOptions, parse_revision
+from apimachinery.server.listing import expired, too_large
+from apimachinery.server.view import Selection, View, at_revision
+from apimachinery.storage.interface import Compacted, Event
+from apimachinery.storage.watch_cache import ResourceCache
 
 BOOKMARK_SECONDS = 60.0
 MIN_TIMEOUT_SECONDS = 1800

@@ -11,13 +11,8 @@ client named a resourceVersion. A write that changes nothing is not made. A dry 
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
-from typing import Any
-from uuid import UUID
 
 import msgspec
 
@@ -25,7 +20,6 @@ from apimachinery.merge.apply import keep_times
 from apimachinery.meta.errors import (
     ApiError,
     already_exists,
-    bad_request,
     conflict,
     not_found,
     plain_failure,
@@ -35,10 +29,19 @@ from apimachinery.meta.object_meta import validate_object_meta, validate_object_
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.admission import Admission, Operation
 from apimachinery.server.hooks import Json
-from apimachinery.server.http import User
-from apimachinery.server.options import WriteOptions
+from apimachinery.server.identity import generated_name, new_uid, now
+from apimachinery.server.object_changes import (
+    changes_generation,
+    copy_field,
+    drop_repeated_owners,
+    in_order,
+    name_requester,
+    status_update,
+)
+from apimachinery.server.place import Place, Written, match_namespace, metadata_of
 from apimachinery.server.rules import check_object
 from apimachinery.server.served import Served
+from apimachinery.server.terminating import finishes_deletion, is_deleting
 from apimachinery.storage.interface import (
     REVISION_MARK,
     KeyExists,
@@ -54,37 +57,9 @@ from apimachinery.wire.json import decode, encode
 NAME_TRIES = 8
 _SYSTEM_FIELDS = ("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid")
 WRITE_TRIES = 12
-_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 Transform = Callable[[Json], Json]
 """Makes the new object from the present one, which is the caller's own; raises ApiError."""
-
-
-@dataclass(slots=True)
-class Place:
-    """What a write is about. ``warnings`` collects texts for the answer."""
-
-    served: Served
-    namespace: str
-    name: str
-    options: WriteOptions
-    subresource: str = ""
-    warnings: list[str] = field(default_factory=list)
-    user: User | None = None
-    duplicates: list[str] = field(default_factory=list)
-
-    @property
-    def key(self) -> str:
-        """The storage key."""
-        return self.served.key(self.namespace, self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """The object after a write, as a record, and whether the write created it."""
-
-    record: Record
-    created: bool = False
 
 
 class Writer:
@@ -371,202 +346,3 @@ class Writer:
         if served.to_storage is not None:
             stored = served.to_storage(msgspec.json.decode(encode(stored)))
         return in_order(stored, typed=served.typed)
-
-
-_METADATA_ORDER = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-
-
-def name_requester(obj: Json, user: User) -> None:
-    """Writes who asks into ``spec``."""
-    spec = obj.setdefault("spec", {})
-    for key in ("username", "uid", "groups", "extra"):
-        spec.pop(key, None)
-    spec["username"] = user.name
-    if user.uid:
-        spec["uid"] = user.uid
-    if user.groups:
-        spec["groups"] = list(user.groups)
-    if user.extra:
-        spec["extra"] = {key: list(values) for key, values in user.extra}
-
-
-def in_order(obj: Json, *, typed: bool) -> Json:
-    """An object with its keys as kube-apiserver writes them: of built-in kinds in the order of the type, of custom
-    resources by name; kind and apiVersion come first in both."""
-    metadata = obj["metadata"]
-    if typed:
-        ordered = {key: metadata[key] for key in _METADATA_ORDER if key in metadata}
-        return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": ordered, **_rest(obj)}
-    ordered = {key: metadata[key] for key in sorted(metadata)}
-    rest = {**_rest(obj), "metadata": ordered}
-    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **{key: rest[key] for key in sorted(rest)}}
-
-
-def _rest(obj: Json) -> Json:
-    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
-
-
-def metadata_of(obj: Json) -> Json:
-    """``metadata``, put there where it is missing or null."""
-    metadata: Json | None = obj.get("metadata")
-    if metadata is None:
-        metadata = obj["metadata"] = {}
-    return metadata
-
-
-def match_namespace(metadata: Json, namespace: str) -> None:
-    """Sees to it that the object is of the namespace of the path. Raises ApiError 400."""
-    given = metadata.get("namespace") or ""
-    if given == namespace or not given or not namespace:
-        if namespace:
-            metadata["namespace"] = namespace
-        return
-    raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-
-
-def match_name(obj: Json, name: str) -> None:
-    """Sees to it that the object has the name of the path. Raises ApiError 400."""
-    given = metadata_of(obj).get("name") or ""
-    if not given:
-        raise bad_request(
-            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        )
-    if given != name:
-        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
-
-
-def copy_field(new: Json, old: Json, name: str) -> None:
-    """Takes a field over, or away."""
-    if name in old:
-        new[name] = old[name]
-    else:
-        new.pop(name, None)
-
-
-def status_update(served: Served, old: Json, new: Json) -> Json:
-    """What a write through ``/status`` changes: the status; of built-in kinds metadata too."""
-    if not served.typed:
-        made = {**old, "metadata": {**old["metadata"]}}
-        copy_field(made, new, "status")
-        copy_field(made["metadata"], new["metadata"], "managedFields")
-        copy_field(made["metadata"], new["metadata"], "uid")
-        return made
-    for key in {*old, *new} - {"metadata", "status", "kind", "apiVersion"}:
-        copy_field(new, old, key)
-    copy_field(new["metadata"], old["metadata"], "generation")
-    for name in served.hooks.status_keeps:
-        copy_field(new["metadata"], old["metadata"], name)
-    if served.hooks.prepare_status is not None:
-        served.hooks.prepare_status(new, old)
-    return new
-
-
-_NOT_GENERATION = frozenset({"metadata", "status", "kind", "apiVersion"})
-
-
-def changes_generation(new: Json, old: Json, fields: tuple[str, ...]) -> bool:
-    """Whether one of the fields differs; no fields mean all but metadata and status."""
-    if not fields:
-        return any(new.get(key) != old.get(key) for key in {*new, *old} - _NOT_GENERATION)
-    return any(_at(new, field) != _at(old, field) for field in fields)
-
-
-def _at(obj: Json, path: str) -> Any:
-    value: Any = obj
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def finishes_deletion(new: Json, old: Json) -> bool:
-    """Whether an update takes away the last thing that a deletion waits for."""
-    metadata = new["metadata"]
-    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
-        return False
-    if metadata.get("deletionGracePeriodSeconds"):
-        return False
-    if held_by_spec(new):
-        return False
-    return bool(old["metadata"].get("finalizers")) or held_by_spec(old)
-
-
-def held_by_spec(obj: Json) -> bool:
-    """Whether a namespace's own finalizers (``spec.finalizers``) hold it."""
-    return (
-        obj.get("kind") == "Namespace"
-        and obj.get("apiVersion") == "v1"
-        and bool((obj.get("spec") or {}).get("finalizers"))
-    )
-
-
-class _Deletion(msgspec.Struct):
-    deletionTimestamp: str | None = None  # noqa: N815
-
-
-class _Deleting(msgspec.Struct):
-    metadata: _Deletion
-
-
-_read_deleting = msgspec.json.Decoder(_Deleting).decode
-
-
-def is_deleting(record: Record) -> bool:
-    """Whether a record's object is on its way out."""
-    return _read_deleting(record.value).metadata.deletionTimestamp is not None
-
-
-def drop_repeated_owners(metadata: Json, warnings: list[str], old: Json | None = None) -> None:
-    """Keeps the first of equal owner references, and tells."""
-    owners = metadata.get("ownerReferences")
-    if not owners:
-        return
-    kept: list[Any] = []
-    for owner in owners:
-        if owner not in kept:
-            kept.append(owner)
-    if len(kept) != len(owners):
-        metadata["ownerReferences"] = kept
-        uids = dict.fromkeys(o.get("uid", "") for o in owners if owners.count(o) > 1)
-        warnings.append(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
-            f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
-            f"{', '.join(uids)}"
-        )
-
-
-def generated_name(prefix: str) -> str:
-    """A name after ``generateName``: five random letters, 63 bytes at most (58 of the prefix)."""
-    return prefix[:58] + "".join(secrets.choice(_SUFFIX) for _ in range(5))
-
-
-def new_uid() -> str:
-    """A random UUID (version 4)."""
-    return str(UUID(bytes=secrets.token_bytes(16), version=4))
-
-
-_clock: tuple[int, str] = (0, "")
-
-
-def now() -> str:
-    """The time in RFC 3339, in whole seconds."""
-    global _clock
-    second = int(time.time())
-    if _clock[0] != second:
-        _clock = (second, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second)))
-    return _clock[1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from .interface import Storage, StorageError
+from apimachinery.storage.interface import Storage, StorageError
 
 log = logging.getLogger("kubewright.storage")
 

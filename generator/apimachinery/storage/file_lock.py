@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from .interface import StorageError
+from apimachinery.storage.interface import StorageError
 
 
 class StorageFileError(StorageError):

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from operator import attrgetter
 
-from .interface import Compacted, Event, FutureRevision, Page, Record
+from apimachinery.storage.interface import Compacted, Event, FutureRevision, Page, Record
 
 _revision = attrgetter("revision")
 

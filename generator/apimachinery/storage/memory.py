@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .history import History
-from .interface import (
+from apimachinery.storage.history import History
+from apimachinery.storage.interface import (
     Compacted,
     Event,
     FutureRevision,
@@ -17,7 +17,7 @@ from .interface import (
     Value,
     Watch,
 )
-from .subscribers import Subscribers
+from apimachinery.storage.subscribers import Subscribers
 
 
 class MemoryStorage:

@@ -26,8 +26,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .file_lock import FileLock
-from .interface import (
+from apimachinery.storage.file_lock import FileLock
+from apimachinery.storage.interface import (
     Compacted,
     Event,
     FutureRevision,
@@ -42,8 +42,8 @@ from .interface import (
     Value,
     Watch,
 )
-from .sqlite_log import Log
-from .subscribers import Subscribers
+from apimachinery.storage.sqlite_log import Log
+from apimachinery.storage.subscribers import Subscribers
 
 COMPACTED_PER_STEP = 2_000
 

@@ -12,8 +12,8 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from .file_lock import StorageFileError
-from .interface import Event, Record
+from apimachinery.storage.file_lock import StorageFileError
+from apimachinery.storage.interface import Event, Record
 
 APPLICATION_ID = 0x6B776C67  # "kwlg"
 FORMAT = 1

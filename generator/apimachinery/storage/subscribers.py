@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .interface import Event, Sink
+from apimachinery.storage.interface import Event, Sink
 
 
 class Subscribers:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .interface import Storage
-from .memory import MemoryStorage
+from apimachinery.storage.interface import Storage
+from apimachinery.storage.memory import MemoryStorage
 
 
 class StorageUrlError(ValueError):
@@ -29,6 +29,6 @@ async def open_storage(url: str) -> Storage:
     path = storage_path(url)
     if path is None:
         return MemoryStorage()
-    from .sqlite import SqliteStorage
+    from apimachinery.storage.sqlite import SqliteStorage
 
     return await SqliteStorage.open(path)

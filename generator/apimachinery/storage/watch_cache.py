@@ -18,7 +18,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .interface import Event, FutureRevision, Record, Storage, Watch
+from apimachinery.storage.interface import Event, FutureRevision, Record, Storage, Watch
 
 Listener = Callable[[Event], None]
 """Called with each event of a scope, in order; must not raise or wait."""

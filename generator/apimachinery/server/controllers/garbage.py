@@ -28,8 +28,9 @@ from apimachinery.server.deletion import FOREGROUND, ORPHAN, Deleter
 from apimachinery.server.handlers import name_of
 from apimachinery.server.hooks import Json
 from apimachinery.server.options import DeleteOptions, WriteOptions
+from apimachinery.server.place import Place
 from apimachinery.server.served import Served
-from apimachinery.server.writes import Place, Writer
+from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import Event, Record, StorageError
 from apimachinery.storage.watch_cache import WatchCache
 

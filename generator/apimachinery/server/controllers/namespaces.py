@@ -18,9 +18,11 @@ from apimachinery.server.catalog import Catalog
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.handlers import name_of
 from apimachinery.server.hooks import Json
+from apimachinery.server.identity import now
 from apimachinery.server.options import DeleteOptions, WriteOptions
+from apimachinery.server.place import Place
 from apimachinery.server.served import Served
-from apimachinery.server.writes import Place, Writer, now
+from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import Record, StorageError
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode

@@ -1,0 +1,31 @@
+"""What a server gives a new object: a name after ``generateName``, a uid, the time."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from uuid import UUID
+
+_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
+
+
+def generated_name(prefix: str) -> str:
+    """A name after ``generateName``: five random letters, 63 bytes at most (58 of the prefix)."""
+    return prefix[:58] + "".join(secrets.choice(_SUFFIX) for _ in range(5))
+
+
+def new_uid() -> str:
+    """A random UUID (version 4)."""
+    return str(UUID(bytes=secrets.token_bytes(16), version=4))
+
+
+_clock: tuple[int, str] = (0, "")
+
+
+def now() -> str:
+    """The time in RFC 3339, in whole seconds."""
+    global _clock
+    second = int(time.time())
+    if _clock[0] != second:
+        _clock = (second, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second)))
+    return _clock[1]

@@ -1,0 +1,119 @@
+"""What the server itself puts into an object on its way to storage, or keeps out of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apimachinery.server.hooks import Json
+from apimachinery.server.http import User
+from apimachinery.server.served import Served
+
+_METADATA_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
+
+def name_requester(obj: Json, user: User) -> None:
+    """Writes who asks into ``spec``."""
+    spec = obj.setdefault("spec", {})
+    for key in ("username", "uid", "groups", "extra"):
+        spec.pop(key, None)
+    spec["username"] = user.name
+    if user.uid:
+        spec["uid"] = user.uid
+    if user.groups:
+        spec["groups"] = list(user.groups)
+    if user.extra:
+        spec["extra"] = {key: list(values) for key, values in user.extra}
+
+
+def in_order(obj: Json, *, typed: bool) -> Json:
+    """An object with its keys as kube-apiserver writes them: of built-in kinds in the order of the type, of custom
+    resources by name; kind and apiVersion come first in both."""
+    metadata = obj["metadata"]
+    if typed:
+        ordered = {key: metadata[key] for key in _METADATA_ORDER if key in metadata}
+        return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": ordered, **_rest(obj)}
+    ordered = {key: metadata[key] for key in sorted(metadata)}
+    rest = {**_rest(obj), "metadata": ordered}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **{key: rest[key] for key in sorted(rest)}}
+
+
+def _rest(obj: Json) -> Json:
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
+
+
+def copy_field(new: Json, old: Json, name: str) -> None:
+    """Takes a field over, or away."""
+    if name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
+def status_update(served: Served, old: Json, new: Json) -> Json:
+    """What a write through ``/status`` changes: the status; of built-in kinds metadata too."""
+    if not served.typed:
+        made = {**old, "metadata": {**old["metadata"]}}
+        copy_field(made, new, "status")
+        copy_field(made["metadata"], new["metadata"], "managedFields")
+        copy_field(made["metadata"], new["metadata"], "uid")
+        return made
+    for key in {*old, *new} - {"metadata", "status", "kind", "apiVersion"}:
+        copy_field(new, old, key)
+    copy_field(new["metadata"], old["metadata"], "generation")
+    for name in served.hooks.status_keeps:
+        copy_field(new["metadata"], old["metadata"], name)
+    if served.hooks.prepare_status is not None:
+        served.hooks.prepare_status(new, old)
+    return new
+
+
+_NOT_GENERATION = frozenset({"metadata", "status", "kind", "apiVersion"})
+
+
+def changes_generation(new: Json, old: Json, fields: tuple[str, ...]) -> bool:
+    """Whether one of the fields differs; no fields mean all but metadata and status."""
+    if not fields:
+        return any(new.get(key) != old.get(key) for key in {*new, *old} - _NOT_GENERATION)
+    return any(_at(new, field) != _at(old, field) for field in fields)
+
+
+def _at(obj: Json, path: str) -> Any:
+    value: Any = obj
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def drop_repeated_owners(metadata: Json, warnings: list[str], old: Json | None = None) -> None:
+    """Keeps the first of equal owner references, and tells."""
+    owners = metadata.get("ownerReferences")
+    if not owners:
+        return
+    kept: list[Any] = []
+    for owner in owners:
+        if owner not in kept:
+            kept.append(owner)
+    if len(kept) != len(owners):
+        metadata["ownerReferences"] = kept
+        uids = dict.fromkeys(o.get("uid", "") for o in owners if owners.count(o) > 1)
+        warnings.append(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+            f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+            f"{', '.join(uids)}"
+        )

@@ -1,0 +1,68 @@
+"""What a write is about, and whether an object is the one that the path names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apimachinery.meta.errors import bad_request
+from apimachinery.server.hooks import Json
+from apimachinery.server.http import User
+from apimachinery.server.options import WriteOptions
+from apimachinery.server.served import Served
+from apimachinery.storage.interface import Record
+
+
+@dataclass(slots=True)
+class Place:
+    """What a write is about. ``warnings`` collects texts for the answer."""
+
+    served: Served
+    namespace: str
+    name: str
+    options: WriteOptions
+    subresource: str = ""
+    warnings: list[str] = field(default_factory=list)
+    user: User | None = None
+    duplicates: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """The storage key."""
+        return self.served.key(self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The object after a write, as a record, and whether the write created it."""
+
+    record: Record
+    created: bool = False
+
+
+def metadata_of(obj: Json) -> Json:
+    """``metadata``, put there where it is missing or null."""
+    metadata: Json | None = obj.get("metadata")
+    if metadata is None:
+        metadata = obj["metadata"] = {}
+    return metadata
+
+
+def match_namespace(metadata: Json, namespace: str) -> None:
+    """Sees to it that the object is of the namespace of the path. Raises ApiError 400."""
+    given = metadata.get("namespace") or ""
+    if given == namespace or not given or not namespace:
+        if namespace:
+            metadata["namespace"] = namespace
+        return
+    raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def match_name(obj: Json, name: str) -> None:
+    """Sees to it that the object has the name of the path. Raises ApiError 400."""
+    given = metadata_of(obj).get("name") or ""
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")

@@ -1,0 +1,45 @@
+"""Whether an object is on its way out, what holds it, and which update lets it go."""
+
+from __future__ import annotations
+
+import msgspec
+
+from apimachinery.server.hooks import Json
+from apimachinery.storage.interface import Record
+
+
+def finishes_deletion(new: Json, old: Json) -> bool:
+    """Whether an update takes away the last thing that a deletion waits for."""
+    metadata = new["metadata"]
+    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+        return False
+    if metadata.get("deletionGracePeriodSeconds"):
+        return False
+    if held_by_spec(new):
+        return False
+    return bool(old["metadata"].get("finalizers")) or held_by_spec(old)
+
+
+def held_by_spec(obj: Json) -> bool:
+    """Whether a namespace's own finalizers (``spec.finalizers``) hold it."""
+    return (
+        obj.get("kind") == "Namespace"
+        and obj.get("apiVersion") == "v1"
+        and bool((obj.get("spec") or {}).get("finalizers"))
+    )
+
+
+class _Deletion(msgspec.Struct):
+    deletionTimestamp: str | None = None  # noqa: N815
+
+
+class _Deleting(msgspec.Struct):
+    metadata: _Deletion
+
+
+_read_deleting = msgspec.json.Decoder(_Deleting).decode
+
+
+def is_deleting(record: Record) -> bool:
+    """Whether a record's object is on its way out."""
+    return _read_deleting(record.value).metadata.deletionTimestamp is not None
