@@ -32,7 +32,11 @@ for _true, _false in (("y", "n"), ("yes", "no"), ("on", "off"), ("true", "false"
 _INTEGER = re.compile(r"[-+]?(0[bB][01_]+|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]*|[1-9][0-9_]*)\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z")
+_NUMERIC = frozenset("0123456789+-.")
+"""What a number may begin with."""
 _TAG = "tag:yaml.org,2002:"
+_SCALAR, _MAPPING, _SEQUENCE = yaml.ScalarEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent
+_MAPPING_END, _SEQUENCE_END = yaml.MappingEndEvent, yaml.SequenceEndEvent
 
 
 def decode(data: bytes, duplicates: list[str] | None = None) -> Any:
@@ -95,18 +99,26 @@ class _Builder:
         self._root: Any = None
 
     def build(self, events: Iterator[Any]) -> Any:
+        # Most of the time that reading takes is spent here: dispatch is by class, and the usual cases are in line.
+        stack = self._stack
         for event in events:
-            kind = event.__class__  # dispatch by class: this loop is most of the time that reading takes
-            if kind is yaml.ScalarEvent:
-                value = self._scalar(event)
+            kind = event.__class__
+            if kind is _SCALAR:
+                text = event.value
+                if event.tag is not None:
+                    value = self._scalar(event)
+                elif event.style or (text not in _WORDS and text[0] not in _NUMERIC):
+                    value = text
+                else:
+                    value = resolve(text)
                 if event.anchor:
                     self._anchors[event.anchor] = (value, 1)
                 self._place(value, 1, event)
-            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-                if len(self._stack) >= MAX_DEPTH:
+            elif kind is _MAPPING or kind is _SEQUENCE:
+                if len(stack) >= MAX_DEPTH:
                     raise DecodeFault("yaml: exceeded max depth")
-                self._stack.append(_Frame({} if kind is yaml.MappingStartEvent else [], event.anchor))
-            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                stack.append(_Frame({} if kind is _MAPPING else [], event.anchor))
+            elif kind is _MAPPING_END or kind is _SEQUENCE_END:
                 self._close(event)
             elif kind is yaml.AliasEvent:
                 if event.anchor not in self._anchors:
@@ -165,9 +177,8 @@ class _Builder:
         raise DecodeFault("yaml: invalid map key")
 
     def _scalar(self, event: yaml.ScalarEvent) -> Any:
+        """The value of a scalar that has a tag."""
         text, tag = event.value, event.tag
-        if tag is None:
-            return text if event.style else resolve(text)
         if tag == "!":
             return text
         name = tag.removeprefix(_TAG)
@@ -186,7 +197,7 @@ def resolve(text: str) -> Any:
     """The value of a plain scalar."""
     if text in _WORDS:
         return _WORDS[text]
-    if text[0] not in "0123456789+-.":
+    if text[0] not in _NUMERIC:
         return text
     if _INTEGER.match(text):
         return _integer(text)
