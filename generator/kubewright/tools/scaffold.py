@@ -20,6 +20,7 @@ from pathlib import Path
 import yaml
 
 from kubewright.ir.versions import is_version
+from kubewright.tools.plurals import plural_of
 from kubewright.tools.scaffolding.asking import Asking, asking
 from kubewright.tools.scaffolding.contents import Kind, find_kind, group_of, new_group, new_kind, new_version
 from kubewright.tools.scaffolding.release_plan import next_release
@@ -182,16 +183,6 @@ def _yes_or_no(text: str) -> str:
     if text.lower() not in ("y", "n", *_ANSWERS):
         raise RefusedError(f"{text!r} is neither yes nor no")
     return _ANSWERS[text.lower().startswith("n")]
-
-
-def plural_of(kind: str) -> str:
-    """The plural of a kind, in lower case, by the rules that English mostly keeps to."""
-    word = kind.lower()
-    if re.search(r"(s|x|z|ch|sh)$", word):
-        return f"{word}es"
-    if re.search(r"[^aeiou]y$", word):
-        return f"{word[:-1]}ies"
-    return f"{word}s"
 
 
 def _form(flag: str) -> Callable[[str], str]:
