@@ -33,12 +33,12 @@ def template_folder() -> Path:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(*, escape: bool = False) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
         loader=FileSystemLoader(template_folder()),
-        autoescape=False,
+        autoescape=escape,
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
@@ -49,6 +49,16 @@ def _environment() -> Environment:
 def render(template: str, /, **data: Any) -> str:
     """The text of ``templates/<template>.j2`` with ``data``, which must be rendered text already."""
     return _environment().get_template(f"{template}.j2").render(**data)
+
+
+def render_page(template: str, /, **data: Any) -> str:
+    """The HTML of ``templates/<template>.j2``: every text in ``data`` is escaped, but for ``Markup`` (which knows)."""
+    return _environment(escape=True).get_template(f"{template}.j2").render(**data)
+
+
+def template_text(template: str) -> str:
+    """A template that is no template: the text of ``templates/<template>.j2`` as it stands."""
+    return (template_folder() / f"{template}.j2").read_text(encoding="utf-8")
 
 
 def header(origins: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
-"""How tools put a value into words: its type, what it may be, how it merges, and the fields below it.
+"""How reference pages put a value into words: its type, what it may be, how it merges, and the fields below it.
 
-Shared by ``explain`` and ``docs``, so that a field reads the same everywhere.
+It speaks of the IR, so of any source; ``explain`` answers in kubectl's words, which say less.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from kubewright.ir.types import (
     Type,
     Value,
 )
+from kubewright.tools.defining.inlining import INT_OR_STRING, overlay
 
 Table = Mapping[str, Definition]
 _DEPRECATED = re.compile(r"(?:^|\s)(?:Deprecated[:.]|DEPRECATED)|^Deprecated\b")
-_INT_OR_STRING = ({"type": "integer"}, {"type": "string"})
 
 
 def resolve(value: Value, table: Table) -> Value:
@@ -38,19 +38,7 @@ def resolve(value: Value, table: Table) -> Value:
     seen: set[str] = set()
     while isinstance(value.type, Ref) and value.type.name in table and value.type.name not in seen:
         seen.add(value.type.name)
-        target = table[value.type.name].value
-        value = Value(
-            type=target.type,
-            location=value.location,
-            nullable=value.nullable or target.nullable,
-            default=target.default if value.default is ABSENT else value.default,
-            doc=value.doc or target.doc,
-            merge=value.merge
-            if value.merge.list_type_declared or value.merge.patch_strategy
-            else target.merge,
-            constraints=value.constraints if value.constraints != Constraints() else target.constraints,
-            extensions=value.extensions or target.extensions,
-        )
+        value = overlay(value, table[value.type.name].value)
     return value
 
 
@@ -132,7 +120,7 @@ def facts(value: Value) -> Iterator[tuple[str, tuple[str, ...]]]:
         ("any of", given.any_of),
         ("exactly one of", given.one_of),
     ):
-        if schemas and not (isinstance(node, IntOrString) and schemas == _INT_OR_STRING):
+        if schemas and not (isinstance(node, IntOrString) and schemas == INT_OR_STRING):
             yield label, tuple(map(_condition, schemas))
     if given.negated is not None:
         yield "not", (_condition(given.negated),)

@@ -1,0 +1,119 @@
+"""``kubewright docs``: reference pages of an API, as Markdown or as one HTML page that can be searched.
+
+Exit codes: 0 written, 1 a file is in the way or ``--check`` found differences, 2 the command line or the input cannot
+be used. Without ``--out`` one page goes to standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.api import Api, File
+from kubewright.tools import reporting
+from kubewright.tools.sources import StateError, read_states
+from kubewright.tools.writing import MISUSED, OK, add_output_arguments, put
+
+HTML_FILE = "index.html"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument(
+        "sources", nargs="*", metavar="SOURCE", help="PATH, git:REVISION:PATH or kubernetes:RELEASE"
+    )
+    parser.add_argument(
+        "--kubernetes", metavar="RELEASE", help="the built-in kinds of a release, such as 1.37"
+    )
+    parser.add_argument("--format", choices=("html", "markdown"), default="html", dest="output_format")
+    parser.add_argument(
+        "--group",
+        action="append",
+        default=[],
+        metavar="GROUP",
+        help="only this group and what it uses (repeatable)",
+    )
+    parser.add_argument(
+        "--title", default="", help="what the pages are called (default: the groups, or the release)"
+    )
+    add_output_arguments(
+        parser, otherwise=f"without it one page goes to standard output; HTML is {HTML_FILE}"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the pages; returns the exit code."""
+    states = [*options.sources, *([f"kubernetes:{options.kubernetes}"] if options.kubernetes else [])]
+    if not states:
+        return _misused("nothing to describe: name files, folders, or --kubernetes RELEASE")
+    if options.check and options.out is None:
+        return _misused("--check compares with the folder of --out")
+    diagnostics = Diagnostics()
+    try:
+        api = read_states(states, diagnostics)
+    except StateError as error:
+        return _misused(str(error))
+    if diagnostics.has_errors:
+        sys.stderr.write(reporting.text([*diagnostics], {}))
+        return MISUSED
+    known = sorted({definition.group for definition in api.definitions})
+    lacking = [group for group in options.group if group not in known]
+    if lacking:
+        return _misused(f"there is no group {lacking[0]!r}; there are: {', '.join(filter(None, known))}")
+    if options.group:
+        api = _only(api, options.group)
+    files = _pages(api, options)
+    if options.out is None:
+        sys.stdout.write(files[0].content)
+        return OK
+    code = put(files, options, diagnostics, partial=False)
+    sys.stderr.write(reporting.text([*diagnostics], {}))
+    return code
+
+
+def _pages(api: Api, options: argparse.Namespace) -> list[File]:
+    from kubewright.tools.documenting import markdown
+    from kubewright.tools.documenting.page import page
+    from kubewright.tools.documenting.reference import reference
+
+    content = reference(api, options.title or _title(api, options))
+    if options.output_format == "html":
+        return [File(HTML_FILE, page(content))]
+    if options.out is None:
+        return [File(markdown.INDEX, markdown.single_page(content))]
+    return markdown.pages(content)
+
+
+def _title(api: Api, options: argparse.Namespace) -> str:
+    releases = [state for state in options.sources if state.startswith("kubernetes:")]
+    if options.kubernetes or releases:
+        return f"Kubernetes {options.kubernetes or releases[0].removeprefix('kubernetes:')}"
+    groups = sorted({resource.group for resource in api.resources})
+    return ", ".join(groups) if 0 < len(groups) < 4 else "API reference"
+
+
+def _only(api: Api, groups: list[str]) -> Api:
+    """The definitions of ``groups`` with all that they refer to, and their resources."""
+    from dataclasses import replace
+
+    from kubewright.ir.walk import referenced
+
+    table = {definition.name: definition for definition in api.definitions}
+    wanted = [definition.name for definition in api.definitions if definition.group in groups]
+    kept: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name not in kept and name in table:
+            kept.add(name)
+            wanted += referenced(table[name].value)
+    return replace(
+        api,
+        definitions=tuple(d for d in api.definitions if d.name in kept),
+        resources=tuple(r for r in api.resources if r.definition in kept and r.group in groups),
+    )
+
+
+def _misused(message: str) -> int:
+    print(f"kubewright docs: {message}", file=sys.stderr)
+    return MISUSED

@@ -1,0 +1,62 @@
+"""The reference as one HTML page that needs nothing else: no network, no other file.
+
+Every text of a description is escaped by the template. The page carries a policy that lets only its own script and
+style run, by their hashes, so that even a fault here could run nothing of a description.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+from markupsafe import Markup, escape
+
+from kubewright.emit.render import render_page, template_text
+from kubewright.tools.documenting.reference import Reference
+
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+"""Controls, and marks that turn the direction of what follows: they could make a reader see another text."""
+TOKEN = re.compile(r"`([^`\n]{1,200})`|(https?://[^\s<>\"'`\\^{}|]{1,500}[^\s<>\"'`\\^{}|.,;:!?)\]])")
+"""What of a description is more than letters: `code`, and addresses of the web."""
+
+
+def page(content: Reference) -> str:
+    """The page."""
+    style, script = template_text("reference_style"), template_text("reference_script")
+    return render_page(
+        "reference",
+        reference=content,
+        count=sum(len(g.kinds) + len(g.parts) for g in content.group_versions),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        prose=prose,
+        visible=visible,
+    )
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def visible(text: str) -> str:
+    """``text`` with characters that nobody sees written as their code points."""
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def prose(text: str) -> Markup:
+    """A description: paragraphs as they are, words in backticks as code, addresses of the web as links."""
+    text = visible(text.strip())
+    parts: list[Markup] = []
+    place = 0
+    for match in TOKEN.finditer(text):
+        parts.append(escape(text[place : match.start()]))
+        if match[1] is not None:
+            parts.append(Markup("<code>{}</code>").format(match[1]))
+        else:
+            parts.append(Markup('<a href="{0}" rel="noopener noreferrer">{0}</a>').format(match[2]))
+        place = match.end()
+    parts.append(escape(text[place:]))
+    return Markup("").join(parts)
