@@ -20,8 +20,8 @@ from kubewright.ir.api import Api
 from kubewright.tools.documenting.markdown import code, plain, text
 from kubewright.tools.documenting.page import page, prose
 from kubewright.tools.documenting.reference import Row, reference
-from kubewright.tools.sources import read_states
 from kubewright.tools.documenting.wording import fields_of
+from kubewright.tools.sources import read_states
 from tests.tools.command import kubewright
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Collection
 
-from kubewright.diagnostics import Diagnostics
+from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.api import File
 from kubewright.source.kubernetes_validate import NEWEST, releases
 from kubewright.tools import reporting
@@ -93,5 +93,5 @@ def _lacking(selection: Selection, found: Collection[tuple[str, str]], versions:
 
 
 def _misused(message: str) -> int:
-    print(f"kubewright crd: {message}", file=sys.stderr)
+    print(f"kubewright crd: {printable(message)}", file=sys.stderr)
     return MISUSED

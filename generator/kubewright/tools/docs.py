@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from kubewright.diagnostics import Diagnostics
+from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.api import Api, File
 from kubewright.tools import reporting
 from kubewright.tools.sources import StateError, read_states
@@ -115,5 +115,5 @@ def _only(api: Api, groups: list[str]) -> Api:
 
 
 def _misused(message: str) -> int:
-    print(f"kubewright docs: {message}", file=sys.stderr)
+    print(f"kubewright docs: {printable(message)}", file=sys.stderr)
     return MISUSED

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from kubewright.emit.render import render_page, template_text
 from kubewright.tools.documenting.reference import Reference
 
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 """Controls, and marks that turn the direction of what follows: they could make a reader see another text."""
 TOKEN = re.compile(r"`([^`\n]{1,200})`|(https?://[^\s<>\"'`\\^{}|]{1,500}[^\s<>\"'`\\^{}|.,;:!?)\]])")
 """What of a description is more than letters: `code`, and addresses of the web."""
