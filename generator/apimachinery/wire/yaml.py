@@ -176,7 +176,7 @@ class _Builder:
             return repr(int(value)) if value == int(value) else repr(value)
         raise DecodeFault("yaml: invalid map key")
 
-    def _scalar(self, event: yaml.ScalarEvent) -> Any:
+    def _scalar(self, event: Any) -> Any:
         """The value of a scalar that has a tag."""
         text, tag = event.value, event.tag
         if tag == "!":
