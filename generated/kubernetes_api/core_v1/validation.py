@@ -524,12 +524,19 @@ def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
             f"{prefix}securityContext.fsGroupChangePolicy",
             values=("Always", "OnRootMismatch"),
         )
+        yield from pods.sysctls(security_context.get("sysctls"), f"{prefix}securityContext.sysctls")
     for image_pull_secret_index, image_pull_secret in numbered(pod_spec, "imagePullSecrets"):
         yield from checks.required(
             image_pull_secret.get("name"), f"{prefix}imagePullSecrets[{image_pull_secret_index}].name"
         )
     if (affinity := struct(pod_spec, "affinity")) is not None:
         yield from check_affinity(affinity, f"{prefix}affinity.")
+    if pod_spec.get("dnsPolicy") == "None":
+        yield from checks.not_null(
+            pod_spec.get("dnsConfig"),
+            f"{prefix}dnsConfig",
+            detail="must provide `dnsConfig` when `dnsPolicy` is None",
+        )
     if (dns_config := struct(pod_spec, "dnsConfig")) is not None:
         if pod_spec.get("dnsPolicy") == "None":
             yield from checks.required(

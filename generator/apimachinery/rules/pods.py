@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,8 @@ _STANDARD_RESOURCES = frozenset(
     }
 )
 _ENV_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+_SYSCTL_LENGTH = 253
+_SYSCTL = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -100,6 +103,22 @@ def volume_mounts(value: Json, path: str) -> Errors:
                     if where and where in seen:
                         yield invalid_value(f"{place}.{target}", where, "must be unique")
                     seen.add(where)
+
+
+def sysctls(value: Any, path: str) -> Errors:
+    """Kernel parameters have names, of segments between dots or slashes, and no two the same."""
+    seen: set[str] = set()
+    for index, each in enumerate(value if isinstance(value, list) else ()):
+        name = (struct(each) or {}).get("name") or ""
+        place = f"{path}[{index}].name"
+        if not name:
+            yield required_error(place, "")
+        elif len(name) > _SYSCTL_LENGTH or _SYSCTL.fullmatch(name) is None:
+            detail = f"must have at most {_SYSCTL_LENGTH} characters and match regex {_SYSCTL.pattern}"
+            yield invalid_value(place, name, detail)
+        elif name in seen:
+            yield duplicate(place, name)
+        seen.add(name)
 
 
 def container_names(value: Json, path: str) -> Errors:
