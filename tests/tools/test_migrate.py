@@ -76,6 +76,29 @@ def test_a_release_without_schemas_refuses_nothing() -> None:
     assert [f["code"] for f in json.loads(out)["findings"]] == ["M001", "M007", "M007"]
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "metadata: [null]\nspec: {template: {spec: null}}",
+        "metadata: {ownerReferences: {a: 1}}\nspec: 5",
+        "metadata: {ownerReferences: [3, {kind: 4, apiVersion: []}]}\nspec: {scaleTargetRef: x}",
+        "rules: [5, {apiGroups: x, resources: [1, null]}]",
+        "webhooks: {rules: 1}\nspec: {template: {spec: {containers: [], resourceClaims: [4]}}}",
+    ],
+)
+@pytest.mark.parametrize(
+    "head",
+    [
+        "apiVersion: apps/v1beta2\nkind: DaemonSet",
+        "apiVersion: rbac.authorization.k8s.io/v1beta1\nkind: Role",
+        "apiVersion: admissionregistration.k8s.io/v1beta1\nkind: MutatingWebhookConfiguration",
+    ],
+)
+def test_odd_objects_are_answered(head: str, odd: str) -> None:
+    code, out, err = kubewright("migrate", "-", "--write", stdin=f"{head}\n{odd}\n")
+    assert code == 1 and "Traceback" not in err and "/v1\n" in out
+
+
 def test_progress_is_for_terminals(capfd: pytest.CaptureFixture[str]) -> None:
     shown = Progress(200)
     for done in (1, 2, 3, 200):

@@ -99,6 +99,9 @@ def annotation_faults(annotations: dict[str, str], field: str) -> Iterator[Field
 def owner_faults(owners: list[dict[str, Any]], field: str) -> Iterator[FieldError]:
     """The faults of ownerReferences: each one's fields, then that one of them at most is the controller."""
     controller = ""
+    owners = [
+        owner if isinstance(owner, dict) else {} for owner in owners
+    ]  # null is a reference of zero values
     for owner in owners:
         yield from _owner_faults(owner, field)
         if owner.get("controller"):

@@ -100,12 +100,22 @@ def _write(paths: list[str], chunks: list[Chunk], judged: list[Migration]) -> No
         if name == STDIN:
             sys.stdout.write("---\n".join(_said(chunk, each) for chunk, each in documents))
         elif any(each.text is not None for _, each in documents):
-            content = Path(name).read_bytes()
-            for chunk, each in reversed(documents):
-                if each.text is not None:
-                    start = _offset(content, chunk)
-                    content = content[:start] + each.text.encode() + content[start + len(chunk.content) :]
-            _replace(Path(name), content)
+            _replace(Path(name), _rewritten(Path(name).read_bytes(), documents))
+
+
+def _rewritten(content: bytes, documents: list[tuple[Chunk, Migration]]) -> bytes:
+    """The content of a file with its documents that change; they are in the file's order."""
+    pieces: list[bytes] = []
+    done = line = place = 0
+    for chunk, each in documents:
+        for _ in range(chunk.line - line):
+            place = content.index(b"\n", place) + 1
+        line = chunk.line
+        if each.text is not None:
+            start = content.index(chunk.content, place)
+            pieces += [content[done:start], each.text.encode()]
+            done = start + len(chunk.content)
+    return b"".join([*pieces, content[done:]])
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -121,13 +131,6 @@ def _replace(path: Path, content: bytes) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-
-
-def _offset(content: bytes, chunk: Chunk) -> int:
-    start = 0
-    for _ in range(chunk.line):
-        start = content.index(b"\n", start) + 1
-    return content.index(chunk.content, start)
 
 
 def _said(chunk: Chunk, each: Migration) -> str:

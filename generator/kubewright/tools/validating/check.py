@@ -306,7 +306,8 @@ def _prepare(strategy: Strategy | None, work: Json) -> None:
     if strategy.status is not None and not strategy.keeps_status_on_create:
         work["status"] = _copied(strategy.status)
     if strategy.prepare_create is not None:
-        work["metadata"]["uid"] = _UID
+        # Metadata of a wrong type was taken out.
+        work.setdefault("metadata", {})["uid"] = _UID
         strategy.prepare_create(work)
 
 
