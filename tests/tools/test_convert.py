@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kubewright.tools.migrating.steps import UnknownStepError, read_table
 from tests.rules.test_conversion import kinds_of
 from tests.tools.command import kubewright
 
@@ -125,6 +128,41 @@ def test_a_fault_in_the_rules_is_told_with_its_place(tmp_path: Path) -> None:
         "convert", "-f", "-", "--output-version", f"{GROUP}/v1", *CRDS[:2], "--rules", tmp_path, stdin=TEXT
     )
     assert (code, out) == (2, "") and f"{rules}:4:" in err
+
+
+PACKAGES = sorted((SPECS.parent / "generated").glob("*/*/conversion.py"))
+
+
+@pytest.mark.parametrize("path", PACKAGES, ids=lambda path: "/".join(path.parts[-3:-1]))
+def test_steps_read_as_data_do_what_the_module_does(path: Path) -> None:
+    module = import_module(".".join(path.with_suffix("").parts[-3:]))
+    table = read_table(path.read_bytes())
+    assert [*table] == [*module.CONVERSIONS]
+    for (kind, source, _), convert_it in table.items():
+        obj = {"apiVersion": source, "kind": kind, "metadata": {"name": "a"}, "spec": {}}
+        assert outcome(convert_it, obj) == outcome(module.CONVERSIONS[kind, source, _], obj)
+
+
+def outcome(function: Callable[[Any], Any], obj: dict[str, Any]) -> Any:
+    try:
+        return function(obj)
+    except Exception as fault:
+        return repr(fault)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os",
+        "def f(obj):\n    new = begin(obj)\n    new['a'] = 1\n",
+        "from apimachinery.conversion import begin\ndef f(obj):\n    new = begin(obj, __import__('os'))\n",
+        "CONVERSIONS: Table = {(1, 2, 3): [x for x in ()]}",
+        "CONVERSIONS: Table = {(1, 2, 3): (lambda obj: obj)}",
+    ],
+)
+def test_whatever_else_a_module_says_is_refused(line: str) -> None:
+    with pytest.raises((UnknownStepError, ValueError)):
+        read_table(line.encode())
 
 
 def there_and_back(obj: dict[str, Any], way: tuple[str, ...], package: str) -> None:

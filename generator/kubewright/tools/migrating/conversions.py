@@ -11,6 +11,7 @@ from typing import Any
 from apimachinery.conversion import ConversionError, Converter, Table
 from kubewright.config import Package, PathSource
 from kubewright.diagnostics import Diagnostics
+from kubewright.tools.migrating.steps import read_table
 
 
 def converter_of(package: str, further: Iterable[Table] = ()) -> Converter | None:
@@ -37,14 +38,9 @@ def tables_of_crds(paths: Sequence[Path], rules: Path | None, diagnostics: Diagn
     built = build(Package(name="crds", sources=sources, facts=rules, only=("conversion",)), Path("crds"))
     for item in built.diagnostics:
         diagnostics.add(item)
-    found: list[Table] = []
-    if not diagnostics.has_errors:
-        for name, content in sorted(built.tree.files.items()):
-            module: dict[str, Any] = {"__name__": name}
-            # Text of a spec reaches generated code as literals alone (kubewright.emit.render): this is our own code.
-            exec(compile(content, name, "exec"), module)  # noqa: S102
-            found.append(module["CONVERSIONS"])
-    return found
+    if diagnostics.has_errors:
+        return []
+    return [read_table(content) for _, content in sorted(built.tree.files.items())]
 
 
 def converted(converter: Converter, obj: dict[str, Any], api_version: str) -> dict[str, Any]:
