@@ -22,6 +22,8 @@ from apimachinery.storage.watch_cache import WatchCache
 
 CM = "/api/v1/namespaces/default/configmaps"
 NS = "/api/v1/namespaces"
+PODS = f"{NS}/default/pods"
+SERVICES = f"{NS}/default/services"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = {"content-type": "application/merge-patch+json"}
@@ -126,6 +128,22 @@ STORIES: dict[str, list[tuple[Any, ...]]] = {
             {"metadata": {"generation": 2}}),
         ("PATCH", f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 5}}, 200, {"kind": "Scale", "spec": {"replicas": 5}}),
         ("GET", f"{DEPLOYMENTS}/d", None, 200, {"spec": {"replicas": 5}, "metadata": {"generation": 3}}),
+    ],
+    "what nodes answer": [
+        ("POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}, 201, {}),
+        ("GET", f"{PODS}/p/log", None, 200, b""),
+        ("GET", f"{PODS}/q/log", None, 404, {"reason": "NotFound"}),
+        ("GET", f"{PODS}/p/exec", None, 400, {"message": "pod p does not have a host assigned"}),
+        ("POST", f"{PODS}/p/attach", None, 400, {"reason": "BadRequest"}),
+        ("PATCH", f"{PODS}/p/proxy", {"metadata": {"labels": {"a": "b"}}}, 400, {"reason": "BadRequest"}),
+        ("DELETE", f"{PODS}/p/proxy", None, 400, {"reason": "BadRequest"}),
+        ("GET", f"{PODS}/p", None, 200, {"kind": "Pod"}),
+        ("POST", SERVICES, {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}, 201, {}),
+        ("DELETE", f"{SERVICES}/s/proxy", None, 503, {"message": 'no endpoints available for service "s"'}),
+        ("GET", f"{SERVICES}/s", None, 200, {"kind": "Service"}),
+        ("POST", "/api/v1/nodes", {"metadata": {"name": "n"}}, 201, {}),
+        ("DELETE", "/api/v1/nodes/n/proxy", None, 503, {"reason": "ServiceUnavailable"}),
+        ("GET", "/api/v1/nodes/n", None, 200, {"kind": "Node"}),
     ],
 }  # fmt: skip
 

@@ -36,7 +36,7 @@ from apimachinery.server.selection import selection_of
 from apimachinery.server.served import Served
 from apimachinery.server.view import View
 from apimachinery.server.views import asked_view, view_of
-from apimachinery.server.virtual import VirtualResources
+from apimachinery.server.virtual import FORWARDED, VirtualResources
 from apimachinery.server.watch import Watches
 from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import StorageClosed
@@ -127,6 +127,8 @@ class Handlers:
     async def _verb(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource == "scale":
             return await self._scale(verb, request, route, served)
+        if served.typed and route.subresource in FORWARDED:
+            return self._virtual.forward(request, route, served)
         match verb:
             case "get":
                 return self._get(request, route, served)

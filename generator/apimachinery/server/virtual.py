@@ -1,4 +1,4 @@
-"""Resources and subresources that are calls rather than objects: reviews, bindings, finalize.
+"""Resources and subresources that are calls rather than objects: reviews, finalize, what nodes answer.
 
 Until authorization is served a review says what is so: whoever may ask at all may do everything.
 """
@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from apimachinery.meta.errors import method_not_allowed
+from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_found
 from apimachinery.server.bodies import IsKind, bring_into_form, read_body
 from apimachinery.server.codecs import CODECS, whole
 from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request, Response
 from apimachinery.server.negotiation import negotiate
-from apimachinery.server.options import read_write_options
+from apimachinery.server.options import WriteOptions, read_write_options
 from apimachinery.server.place import Place, match_name, metadata_of
 from apimachinery.server.routes import Route
 from apimachinery.server.served import Served
 from apimachinery.server.views import asked_view
 from apimachinery.server.writes import Writer
+from apimachinery.wire.json import decode
 
+FORWARDED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+"""Subresources whose requests a cluster hands on to a node or a pod."""
 _ALLOWED = {"allowed": True}
 _EVERYTHING = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
@@ -50,6 +53,26 @@ class VirtualResources:
         form = negotiate(request.headers.get("accept", ""))
         obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
         return Response(201, whole(form.codec, obj), form.codec.media_type)
+
+    def forward(self, request: Request, route: Route, served: Served) -> Response:
+        """What a real cluster would ask a node for; there is none behind this server, which says so.
+
+        Raises ApiError 400, 404, 503. The log of a pod that no node has is empty.
+        """
+        resource, name = served.plural, route.name
+        place = Place(served, route.namespace, name, WriteOptions())
+        record = self._writer.current(place)
+        if record is None:
+            raise not_found(resource, served.said_group, name)
+        if resource == "pods" and not decode(record.value).get("spec", {}).get("nodeName"):
+            if route.subresource == "log":
+                return Response(200, b"", "text/plain")
+            raise bad_request(f"pod {name} does not have a host assigned")
+        if resource == "services":
+            said = f'no endpoints available for service "{name}"'
+        else:
+            said = f"{resource}/{route.subresource}: this server has no way to a node"
+        raise ApiError(503, "ServiceUnavailable", said)
 
     async def _finalize(self, request: Request, route: Route, served: Served) -> Response:
         """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
