@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apimachinery.meta.printing import go_float, go_quote
+from apimachinery.meta.quantity import QUANTITY
 from apimachinery.schema_node import Node
 from apimachinery.validation.numbers import fits_range
 
@@ -30,7 +31,7 @@ _RFC3339 = {
     "MicroTime": re.compile(rf"{_SECONDS}[.,]\d{{6}}{_ZONE}"),
 }
 """RFC 3339 as Go reads it by the layouts of ``_TIMES``: one that names a fraction demands all its digits."""
-_QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?")
+_QUANTITY = re.compile(QUANTITY)
 _QUANTITY_FORM = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _SCALARS = {"string": "string", "boolean": "bool", "number": "float64", "integer": "int64"}

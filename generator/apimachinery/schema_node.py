@@ -103,7 +103,7 @@ class SchemaReader:
         if depth > MAX_DEPTH:
             raise ValueError(f"schema nests deeper than {MAX_DEPTH} levels")
         if self._definitions:
-            reference = _reference(schema)
+            reference = referred(schema)
             if reference is not None:
                 return self.definition(reference)
         node = Node()
@@ -171,7 +171,7 @@ class SchemaReader:
         return tuple(self.read(each, depth) for each in schemas or () if isinstance(each, Mapping))
 
 
-def _reference(schema: Schema) -> str | None:
+def referred(schema: Schema) -> str | None:
     """The definition that a schema stands for.
 
     Its ``$ref``, or that of its only ``allOf`` (OpenAPI v3 form).

@@ -14,6 +14,8 @@ from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
+QUANTITY = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?"
+"""The form of a quantity, in the syntax that Python and RE2 share."""
 _FORM = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,9})?"
 )

@@ -338,8 +338,10 @@ def _compiler(
             name for name in schema.get("properties", {}) if name not in ("status", "apiVersion", "kind")
         ]
         others = from_paths([(f"f:{name}",) for name in {*fields, "metadata", "spec"}])
+        compiled = compile_custom(schema)
         return Compiled(
-            schema=compile_custom(schema),
+            schema=compiled,
+            stated=compiled,
             merge_type=versions.type_of(resource.api_version),
             rules=compile_rules(schema),
             scale=scale,

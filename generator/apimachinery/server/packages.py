@@ -14,6 +14,7 @@ from functools import cached_property
 from importlib import resources as package_files
 from typing import TYPE_CHECKING, Any
 
+from apimachinery.cel.crd import compile_rules
 from apimachinery.merge.compile import MergeTypes
 from apimachinery.merge.errors import UnknownVersion
 from apimachinery.merge.field_set import FieldSet, from_paths
@@ -23,7 +24,7 @@ from apimachinery.merge.schema import Ref, Type
 from apimachinery.merge.typed import MergeType
 from apimachinery.meta.resources import Group, Resource
 from apimachinery.meta.strategies import Strategy
-from apimachinery.schema import compile_builtin
+from apimachinery.schema import CompiledSchema, CustomSchema, compile_builtin, compile_custom
 from apimachinery.server.api_options import ApiOptions, OptionError
 from apimachinery.server.builtin_hooks import HOOKS
 from apimachinery.server.catalog import Catalog
@@ -31,6 +32,7 @@ from apimachinery.server.codecs import PROTOBUF
 from apimachinery.server.hooks import BUILTIN, Hooks, Json
 from apimachinery.server.served import Change, Compiled, Served
 from apimachinery.typed_form import compile_typed_form
+from apimachinery.unfolding import unfold
 from apimachinery.wire.json import decode, encode
 
 if TYPE_CHECKING:
@@ -321,18 +323,57 @@ def _compile(package: Package, resource: Resource) -> Compiled:
     fields = package.definitions[definition].get("properties", {})
     other = [name for name in fields if name not in ("apiVersion", "kind", "metadata", "status")]
     versions = _Versions(package, resource)
+    declared = package.table(resource.api_version, "defaults", "DEFAULTERS").get(resource.kind)
+    defaulter = declared or HOOKS.get((resource.group, resource.kind), BUILTIN).default
+    schema: CompiledSchema
+    stated = rules = scale = None
+    if to_form is not None:
+        schema = compile_builtin(definition, package.definitions)
+    else:
+        # No Go type stands behind the kind: what its schema says is the rule, as it is for a CRD.
+        whole = unfold(definition, package.definitions)
+        schema = stated = compile_custom(whole)
+        rules = compile_rules(whole)
+        scale = _scale_paths(resource)
+        defaulter = _default_by(stated, defaulter)
     return Compiled(
-        schema=compile_builtin(definition, package.definitions),
+        schema=schema,
         merge_type=package.merge_types.named(definition),
         to_form=to_form,
-        defaulter=package.table(resource.api_version, "defaults", "DEFAULTERS").get(resource.kind)
-        or HOOKS.get((resource.group, resource.kind), BUILTIN).default,
+        defaulter=defaulter,
+        stated=stated,
+        rules=rules,
+        scale=scale,
         validator=package.table(resource.api_version, "validation", "VALIDATORS").get(resource.kind),
         converter=versions,
         patch_type=_once(lambda: PatchType(Ref(definition), package.merge_table)),
         main_ignored=_at_all(versions, from_paths([("f:status",)])),
         status_ignored=_at_all(versions, from_paths([(f"f:{name}",) for name in other])),
     )
+
+
+def _scale_paths(resource: Resource) -> Json | None:
+    """The paths that the scale subresource reads and writes, as a CRD names them."""
+    for sub in resource.subresources:
+        if sub.name == "scale" and sub.spec_replicas_path and sub.status_replicas_path:
+            return {
+                "specReplicasPath": sub.spec_replicas_path,
+                "statusReplicasPath": sub.status_replicas_path,
+                "labelSelectorPath": sub.label_selector_path,
+            }
+    return None
+
+
+def _default_by(schema: CustomSchema, declared: Callable[[Json], None] | None) -> Callable[[Json], None]:
+    """The schema's defaults, then the declared ones, which look at them; and those below what these put there."""
+
+    def default(obj: Json) -> None:
+        schema.default(obj)
+        if declared is not None:
+            declared(obj)
+            schema.default(obj)
+
+    return default
 
 
 def _at_all(versions: _Versions, fields: FieldSet) -> dict[str, FieldSet]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from apimachinery.custom_resource import Validation, check_values
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.schema import CustomSchema
 from apimachinery.server.hooks import Json
 from apimachinery.server.served import Served
 
@@ -20,19 +19,24 @@ def check_object(
 ) -> list[FieldError]:
     """Every fault of an object; ``metadata_faults`` are those of its metadata. Adds to ``warnings``."""
     compiled, hooks = served.compiled, served.hooks
-    own = hooks.validate
-    if status and old is not None and served.typed:
-        of_status = hooks.validate_status
-        return [*metadata_faults, *(of_status(obj, old) if of_status is not None else [])]
-    if served.typed:
-        faults = [*metadata_faults]
-        if compiled.validator is not None:
-            faults += compiled.validator(obj, old)
-        return faults + (own(obj, old) if own is not None else [])
-    schema = compiled.schema
-    assert isinstance(schema, CustomSchema)  # what is not typed is compiled from a CRD's schema
+
+    def own(obj: Json, old: Json | None) -> list[FieldError]:
+        if status and old is not None and served.typed:
+            return hooks.validate_status(obj, old) if hooks.validate_status is not None else []
+        asked = (compiled.validator, hooks.validate)
+        return [fault for ask in asked if ask is not None for fault in ask(obj, old)]
+
+    if compiled.stated is None:
+        return [*metadata_faults, *own(obj, old)]
     found = Validation(metadata_faults, warnings)
     check_values(
-        found, obj, old, schema, rules=compiled.rules, scale=compiled.scale, status_only=status, own=own
+        found,
+        obj,
+        old,
+        compiled.stated,
+        rules=compiled.rules,
+        scale=compiled.scale,
+        status_only=status,
+        own=own,
     )
     return found.faults

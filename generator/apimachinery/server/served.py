@@ -24,7 +24,7 @@ from apimachinery.merge.updater import Converter
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.resources import Resource, Subresource
 from apimachinery.meta.strategies import Strategy
-from apimachinery.schema import CompiledSchema
+from apimachinery.schema import CompiledSchema, CustomSchema
 from apimachinery.server.hooks import Hooks, Json
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode
@@ -35,7 +35,10 @@ Change = Callable[[Json], Json]
 
 @dataclass(slots=True)
 class Compiled:
-    """What makes objects of one kind and version good: functions over plain JSON, made when first asked for."""
+    """What makes objects of one kind and version good: functions over plain JSON, made when first asked for.
+
+    ``stated`` is what schemas say of values, for kinds whose values schemas describe; ``validator`` what they cannot.
+    """
 
     schema: CompiledSchema
     merge_type: MergeType
@@ -44,6 +47,7 @@ class Compiled:
     validator: Callable[[Json, Json | None], list[FieldError]] | None = None
     rules: CompiledRules | None = None
     scale: Json | None = None
+    stated: CustomSchema | None = None
     patch_type: Callable[[], PatchType] | None = None
     converter: Converter | None = None
     status_ignored: Mapping[str, Any] = field(default_factory=dict)
