@@ -21,6 +21,7 @@ from kubewright.ir.versions import version_priority
 from kubewright.source.catalog import read_catalog
 from kubewright.source.kubernetes_validate import NEWEST, load
 from kubewright.source.text import read_documents
+from kubewright.tools.plurals import plural_of
 
 FOUND, MISSING, MISUSED = 0, 1, 2
 Json = dict[str, Any]
@@ -166,9 +167,7 @@ def _custom(paths: list[Path], diagnostics: Diagnostics) -> Iterator[_Described]
 
 
 def _names(kind: str, plural: str) -> frozenset[str]:
-    word = kind.lower()
-    ending = word[:-1] + "ies" if word.endswith("y") else word + ("es" if word.endswith(("s", "x")) else "s")
-    return frozenset({word, plural or ending})
+    return frozenset({kind.lower(), plural or plural_of(kind)})
 
 
 def _resolved(schema: Json, definitions: Mapping[str, Json]) -> Json:

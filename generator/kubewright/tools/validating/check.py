@@ -22,9 +22,10 @@ from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
 from kubewright.location import Location
 from kubewright.source.text import parse_documents
 from kubewright.tools.validating.inputs import Chunk
-from kubewright.tools.validating.kinds import BuiltinKind, Kinds, UnusableSchema
+from kubewright.tools.validating.kinds import BuiltinKind, Kinds
 from kubewright.tools.validating.places import Places, pointer_of
 from kubewright.tools.validating.typed import Steps, type_faults, without
+from kubewright.tools.validating.unusable import UnusableSchema
 
 if TYPE_CHECKING:
     from kubewright.tools.validating.custom import CustomKind

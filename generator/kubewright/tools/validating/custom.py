@@ -15,7 +15,7 @@ from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
 from apimachinery.custom_resource import Validation, validate_custom_resource
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.schema import CustomSchema, compile_custom
-from kubewright.tools.validating.kinds import UnusableSchema
+from kubewright.tools.validating.unusable import UnusableSchema
 
 Json = dict[str, Any]
 

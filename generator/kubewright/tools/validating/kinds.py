@@ -17,6 +17,7 @@ from apimachinery.meta.strategies import Strategy
 from apimachinery.schema import BuiltinSchema, compile_builtin
 from apimachinery.schema_node import Node
 from kubewright.source.kubernetes_validate import definitions_file
+from kubewright.tools.validating.unusable import UnusableSchema
 
 if TYPE_CHECKING:
     from kubewright.tools.validating.custom import CustomKind
@@ -39,10 +40,6 @@ class BuiltinKind:
     is_resource: bool
     is_stored: bool = True
     """Reviews are asked and answered; nobody names them."""
-
-
-class UnusableSchema(Exception):
-    """The CRD of a kind is itself refused; the text says why."""
 
 
 @dataclass(slots=True)
