@@ -127,7 +127,7 @@ class Handlers:
     async def _verb(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource == "scale":
             return await self._scale(verb, request, route, served)
-        if served.typed and route.subresource in FORWARDED:
+        if served.typed and not served.group and route.subresource in FORWARDED:
             return self._virtual.forward(request, route, served)
         match verb:
             case "get":

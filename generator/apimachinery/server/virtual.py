@@ -22,7 +22,7 @@ from apimachinery.server.writes import Writer
 from apimachinery.wire.json import decode
 
 FORWARDED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
-"""Subresources whose requests a cluster hands on to a node or a pod."""
+"""Subresources of the core group whose requests a cluster hands on to a node or a pod."""
 _ALLOWED = {"allowed": True}
 _EVERYTHING = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
