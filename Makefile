@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generate verify test test-real test-kill golden lint type bench bench-server soak-cel wheel clean
+.PHONY: tables help setup generate verify test test-real test-kill golden lint type bench bench-server soak-cel wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -44,6 +44,9 @@ lint: $(SETUP) ## ruff, on hand-written and generated code
 
 type: $(SETUP) ## mypy --strict, on hand-written and generated code
 	$(BIN)/mypy generator generated
+
+tables: $(SETUP) ## outcomes of Kubernetes' own unit tests against ours, a line a suite; TABLES="builtin --show 5"
+	$(RUN) -m tests.tables.run $(TABLES)
 
 bench: $(SETUP) ## measure; prints ratios, asserts nothing
 	$(RUN) tests/bench/run.py $(BENCH)

@@ -1,0 +1,110 @@
+"""Validation of built-in kinds: new objects, updates, and updates of subresources.
+
+A line names the validating function; what it covers (metadata, the kind's own rules, one subresource's) follows from
+the function's name. The same fault told twice counts once: Kubernetes looks at metadata from two places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from apimachinery.meta.field_errors import FieldError
+from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
+from apimachinery.meta.resources import Resource
+from apimachinery.server.builtin_hooks import HOOKS
+from apimachinery.server.hooks import BUILTIN
+from kubernetes_api.registry import GROUP_VERSIONS
+
+from . import faults
+from .agreement import Answer, Line, Suite
+
+_CALLS = re.compile(
+    r"Validate(?P<kind>[A-Za-z]+?)(?P<subresource>Status|Approval|EphemeralContainers|Finalize)?Update$"
+)
+_ODD = {
+    "ValidatePodResize": "resize",
+    "ValidateJobUpdateStatus": "status",
+}
+_PARTS = frozenset(
+    {"ValidateNodeResources", "ValidateServiceClusterIPsRelatedFields", "ValidatePodLogOptions"}
+)
+"""Functions that look at a part of an object: a fault elsewhere is none of theirs."""
+
+
+def _table(api_version: str, module: str, name: str) -> dict[Any, Any]:
+    package = f"kubernetes_api.{GROUP_VERSIONS[api_version]}"
+    if find_spec(f"{package}.{module}") is None:
+        return {}
+    return getattr(import_module(f"{package}.{module}"), name, {})
+
+
+@cache
+def _resource(api_version: str, kind: str) -> Resource | None:
+    return next((each for each in _table_of_resources(api_version) if each.kind == kind), None)
+
+
+def _table_of_resources(api_version: str) -> tuple[Resource, ...]:
+    module = import_module(f"kubernetes_api.{GROUP_VERSIONS[api_version]}.resources")
+    resources: tuple[Resource, ...] = module.RESOURCES
+    return resources
+
+
+def subresource_of(function: str) -> str:
+    """The subresource that a validating function is for, empty for the object itself."""
+    if function in _ODD:
+        return _ODD[function]
+    match = _CALLS.match(function)
+    named = (match and match["subresource"]) or ""
+    return named.lower()
+
+
+def validated(line: Line) -> Iterator[Answer]:
+    """One call of a validating function."""
+    obj, old = line["obj"], line.get("old")
+    api_version, kind = obj["apiVersion"], obj["kind"]
+    function = line["func"]
+    resource = _resource(api_version, kind)
+    if resource is None or function in _PARTS:
+        return
+    obj, old = deepcopy(obj), deepcopy(old)
+    _shape(obj)
+    if old is not None:
+        _shape(old)
+    group = api_version.rpartition("/")[0]
+    hooks = HOOKS.get((group, kind), BUILTIN)
+    stored = "get" in resource.verbs
+    found: list[FieldError] = []
+    if stored:
+        metadata = obj["metadata"]
+        if old is not None:
+            found += validate_object_meta_update(metadata, old["metadata"], builtin=True)
+        else:
+            found += validate_object_meta(
+                metadata, namespaced=resource.namespaced, name_rule=hooks.name_rule, builtin=True
+            )
+    own = _own(api_version, kind, subresource_of(function))
+    if own is not None:
+        found += own(obj, old)
+    wanted = {each["text"]: each for each in line["errs"]}
+    distinct = {f"{each.field}: {each.body}": each for each in found}
+    yield from faults.compared(wanted.values(), distinct.values())
+
+
+def _shape(obj: Any) -> None:
+    if obj.get("metadata") is None:
+        obj["metadata"] = {}
+
+
+def _own(api_version: str, kind: str, subresource: str) -> Callable[[Any, Any], list[FieldError]] | None:
+    if subresource:
+        return _table(api_version, "validation", "SUBRESOURCE_VALIDATORS").get((kind, subresource))
+    return _table(api_version, "validation", "VALIDATORS").get(kind)
+
+
+SUITE = Suite("builtin", ("builtin-*.jsonl",), {"builtin": validated})
