@@ -15,13 +15,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+from apimachinery.cel.checking.checker import Checker, NoTypes, TypeProvider, candidates
+from apimachinery.cel.checking.literal_checks import literal_faults
+
 from . import macros as m
 from . import types as t
 from .ast import Node
-from .checker import Checker, NoTypes, TypeProvider, candidates
 from .declarations import Function, Library, merge
 from .errors import CompileError, CostLimitError, EvalError
-from .literal_checks import literal_faults
 from .macros import Expander, MacroKey
 from .parser import Positions, parse
 from .planner import Planner

@@ -154,7 +154,7 @@ class Planner:
         return Step(read, cost, attribute=True)
 
     def resolve_unchecked(self, node: Select) -> str | None:
-        from .checker import qualified_name
+        from apimachinery.cel.checking.checker import qualified_name
 
         name = qualified_name(node)
         if name is None or self.resolve is None or any(name.split(".")[0] == n for n, _ in self.locals):
@@ -268,7 +268,7 @@ class Planner:
         function = self.functions.get(node.function)
         if function is None and self.resolve is not None:
             # Unchecked: a target may be a namespace.
-            from .checker import qualified_name
+            from apimachinery.cel.checking.checker import qualified_name
 
             prefix = qualified_name(node.target) if node.target is not None else None
             function = self.functions.get(f"{prefix}.{node.function}") if prefix else None

@@ -11,11 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from . import types as t
-from .ast import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
-from .declarations import Function
-from .types import Substitution, Type
-from .values import Duration, Timestamp, Uint
+from apimachinery.cel import types as t
+from apimachinery.cel.ast import (
+    Call,
+    Comprehension,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Node,
+    Select,
+    StructExpr,
+)
+from apimachinery.cel.declarations import Function
+from apimachinery.cel.types import Substitution, Type
+from apimachinery.cel.values import Duration, Timestamp, Uint
 
 
 class TypeProvider(Protocol):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import types as t
-from .ast import Call, Comprehension, ListExpr, Literal, MapExpr, Node, Select, StructExpr
-from .errors import EvalError
-from .libraries.standard import compile_regex
-from .libraries.string_format import clauses
-from .types import Type
-from .values import Duration, Timestamp
+from apimachinery.cel import types as t
+from apimachinery.cel.ast import Call, Comprehension, ListExpr, Literal, MapExpr, Node, Select, StructExpr
+from apimachinery.cel.errors import EvalError
+from apimachinery.cel.libraries.standard import compile_regex
+from apimachinery.cel.libraries.string_format import clauses
+from apimachinery.cel.types import Type
+from apimachinery.cel.values import Duration, Timestamp
 
 Fault = tuple[int, str]
 
