@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from apimachinery.cel import types as t
+from apimachinery.cel.cost.estimate import estimate_cost
 from apimachinery.cel.crd import check_schema
 from apimachinery.cel.environment import Environment
 from apimachinery.cel.errors import CostLimitError
-from apimachinery.cel.estimate import estimate_cost
 from apimachinery.cel.ranges import MAX
 
 ENV = Environment.kubernetes("1.36").extend(

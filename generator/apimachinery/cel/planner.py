@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, runtime_cost
+
 from . import types as t
 from . import values as v
 from .ast import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
-from .call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, runtime_cost
 from .declarations import Function, Overload
 from .errors import CostLimitError, EvalError
 from .fast_paths import compare_attributes

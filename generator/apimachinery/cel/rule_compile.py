@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apimachinery.cel.cost.estimate import estimate_cost
+
 from . import types as t
 from .ast import Call, Comprehension, ListExpr, MapExpr, Node, Select, StructExpr
 from .environment import Environment, Program
 from .errors import CelError, CompileError
-from .estimate import estimate_cost
 from .schema_types import MAX_REQUEST, Declared, SchemaTypes, size_in
 
 SELF, OLD_SELF = "self", "oldSelf"

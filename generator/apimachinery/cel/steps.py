@@ -12,9 +12,10 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any, Protocol
 
+from apimachinery.cel.cost.call_costs import cost_needs_result, runtime_cost
+
 from . import values as v
 from .ast import Node
-from .call_costs import cost_needs_result, runtime_cost
 from .errors import CostLimitError, EvalError
 from .libraries.standard import compile_search
 from .values import ABSENT, MISSING, NO_OVERLOAD, Optional, Uint, type_name

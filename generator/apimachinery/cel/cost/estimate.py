@@ -13,12 +13,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import types as t
-from .ast import ACCUMULATOR, Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
-from .call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE
-from .call_estimates import Argument, CallEstimate, estimate_call
-from .ranges import FREE, ONE, UNKNOWN, Range, fixed
-from .types import Type
+from apimachinery.cel import types as t
+from apimachinery.cel.ast import (
+    ACCUMULATOR,
+    Call,
+    Comprehension,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Node,
+    Select,
+    StructExpr,
+)
+from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE
+from apimachinery.cel.cost.call_estimates import Argument, CallEstimate, estimate_call
+from apimachinery.cel.ranges import FREE, ONE, UNKNOWN, Range, fixed
+from apimachinery.cel.types import Type
 
 SizeOf = Callable[[tuple[str, ...]], Range | None]
 

@@ -9,10 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .ast import Literal, Node
-from .call_costs import AUTHORIZATION_CHECK, LIST_CREATE, REGEX, SELECTOR_REQUIREMENT, TRAVERSAL
-from .ranges import FREE, MAX, ONE, UNKNOWN, Range, fixed
-from .types import Type
+from apimachinery.cel.ast import Literal, Node
+from apimachinery.cel.cost.call_costs import (
+    AUTHORIZATION_CHECK,
+    LIST_CREATE,
+    REGEX,
+    SELECTOR_REQUIREMENT,
+    TRAVERSAL,
+)
+from apimachinery.cel.ranges import FREE, MAX, ONE, UNKNOWN, Range, fixed
+from apimachinery.cel.types import Type
 
 SizeOfPath = Callable[[tuple[str, ...] | None], Range | None]
 MAX_NAME_FORMAT_REGEX = 128
