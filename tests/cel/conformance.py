@@ -8,9 +8,9 @@ from typing import Any
 
 from apimachinery.cel import types as t
 from apimachinery.cel import values as v
-from apimachinery.cel.declarations import Library
 from apimachinery.cel.environment import Environment
 from apimachinery.cel.errors import CelError, CompileError
+from apimachinery.cel.libraries.declarations import Library
 
 _TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([A-Za-z_][\w.]*|-?\d+)|([{}:]))')
 _PRIMITIVES = {
@@ -109,7 +109,7 @@ def environment(vector: dict[str, Any]) -> Environment:
 
 
 def _declare(library: Library, name: str, value: list[tuple[str, Any]]) -> None:
-    from apimachinery.cel.declarations import Function, Overload
+    from apimachinery.cel.libraries.declarations import Function, Overload
 
     for kind, overload in value:
         assert kind == "overloads"

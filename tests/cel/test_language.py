@@ -122,7 +122,7 @@ def test_functions_exist_from_their_release_on(source: str, version: str) -> Non
 
 
 def test_an_environment_can_be_given_functions_and_a_container() -> None:
-    from apimachinery.cel.declarations import Library
+    from apimachinery.cel.libraries.declarations import Library
 
     library = Library("own")
     library.overload("twice", "twice_int", "(int) int", lambda x: 2 * x)

@@ -17,11 +17,11 @@ from typing import Any
 
 from apimachinery.cel.checking.checker import Checker, NoTypes, TypeProvider, candidates
 from apimachinery.cel.checking.literal_checks import literal_faults
+from apimachinery.cel.libraries.declarations import Function, Library, merge
 
 from . import macros as m
 from . import types as t
 from .ast import Node
-from .declarations import Function, Library, merge
 from .errors import CompileError, CostLimitError, EvalError
 from .macros import Expander, MacroKey
 from .parser import Positions, parse

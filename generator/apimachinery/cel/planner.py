@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, runtime_cost
+from apimachinery.cel.libraries.declarations import Function, Overload
 
 from . import types as t
 from . import values as v
 from .ast import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
-from .declarations import Function, Overload
 from .errors import CostLimitError, EvalError
 from .fast_paths import compare_attributes
 from .folds import plan_fold

@@ -23,7 +23,7 @@ from apimachinery.cel.ast import (
     Select,
     StructExpr,
 )
-from apimachinery.cel.declarations import Function
+from apimachinery.cel.libraries.declarations import Function
 from apimachinery.cel.types import Substitution, Type
 from apimachinery.cel.values import Duration, Timestamp, Uint
 

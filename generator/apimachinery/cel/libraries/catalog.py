@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from apimachinery.cel.libraries.declarations import Library
+
 from .. import macros as m
-from ..declarations import Library
 from ..macros import Expander, MacroKey
 from .authorizer import authorizer, authorizer_selectors
 from .encoders import encoders

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 
-from ..declarations import Library
+from apimachinery.cel.libraries.declarations import Library
+
 from ..errors import EvalError
 
 

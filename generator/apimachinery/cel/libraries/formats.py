@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from apimachinery.cel.libraries.declarations import Library
+
 from .. import types as t
-from ..declarations import Library
 from ..errors import EvalError
 from ..values import ABSENT, Opaque, Optional, Timestamp
 from .urls import parse_url

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..declarations import Library
+from apimachinery.cel.libraries.declarations import Library
 
 
 def jsonpatch() -> Library:

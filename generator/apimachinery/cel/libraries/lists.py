@@ -9,9 +9,10 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any
 
+from apimachinery.cel.libraries.declarations import Library
+
 from .. import values as v
 from ..ast import Call, Ident, Node
-from ..declarations import Library
 from ..errors import CostLimitError, EvalError
 from ..macros import STANDARD, Expander, MacroKey, bind
 from ..values import Duration

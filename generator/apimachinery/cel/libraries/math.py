@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from apimachinery.cel.libraries.declarations import Library
+
 from .. import values as v
 from ..ast import Call, ListExpr, Literal, Node
-from ..declarations import Library
 from ..errors import EvalError
 from ..macros import Expander, MacroError, MacroKey
 from ..values import UINT_MAX, Uint

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, ClassVar
 
+from apimachinery.cel.libraries.declarations import Library
+
 from .. import types as t
-from ..declarations import Library
 from ..errors import EvalError
 from ..values import Opaque
 

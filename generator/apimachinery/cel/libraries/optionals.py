@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..declarations import Library
+from apimachinery.cel.libraries.declarations import Library
+
 from ..errors import EvalError
 from ..values import ABSENT, Duration, Optional, Timestamp
 

@@ -10,8 +10,9 @@ import re
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from apimachinery.cel.libraries.declarations import Library
+
 from .. import types as t
-from ..declarations import Library
 from ..errors import EvalError
 from ..values import INT_MAX, INT_MIN, Opaque
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..declarations import Library
+from apimachinery.cel.libraries.declarations import Library
+
 from .standard import compile_regex
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
+from apimachinery.cel.libraries.declarations import Library
+
 from .. import types as t
-from ..declarations import Library
 from ..errors import EvalError
 from ..values import Opaque
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from apimachinery.cel.libraries.declarations import Library
+
 from .. import values as v
-from ..declarations import Library
 
 
 def _contains(items: list[Any], part: list[Any]) -> bool:

@@ -10,8 +10,9 @@ from typing import Any
 
 import re2
 
+from apimachinery.cel.libraries.declarations import Library
+
 from .. import values as v
-from ..declarations import Library
 from ..errors import CostLimitError, EvalError
 from ..values import (
     INT_MAX,

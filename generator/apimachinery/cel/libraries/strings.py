@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..declarations import Library
+from apimachinery.cel.libraries.declarations import Library
+
 from ..errors import CostLimitError, EvalError
 from .string_format import format_like_kubernetes, format_string
 

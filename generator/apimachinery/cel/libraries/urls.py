@@ -6,8 +6,9 @@ import re
 from typing import Any, ClassVar
 from urllib.parse import unquote_to_bytes
 
+from apimachinery.cel.libraries.declarations import Library
+
 from .. import types as t
-from ..declarations import Library
 from ..errors import EvalError
 from ..values import Opaque
 

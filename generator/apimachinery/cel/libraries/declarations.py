@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import types as t
-from .errors import EvalError
-from .types import Type
-from .values import (
+from apimachinery.cel import types as t
+from apimachinery.cel.errors import EvalError
+from apimachinery.cel.types import Type
+from apimachinery.cel.values import (
     NO_OVERLOAD,
     Duration,
     KeyedList,
