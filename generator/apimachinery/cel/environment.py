@@ -18,6 +18,8 @@ from typing import Any
 from apimachinery.cel.checking.checker import Checker, NoTypes, TypeProvider, candidates
 from apimachinery.cel.checking.literal_checks import literal_faults
 from apimachinery.cel.libraries.declarations import Function, Library, merge
+from apimachinery.cel.running.planner import Planner
+from apimachinery.cel.running.steps import FIRST_SLOT
 
 from . import macros as m
 from . import types as t
@@ -25,8 +27,6 @@ from .ast import Node
 from .errors import CompileError, CostLimitError, EvalError
 from .macros import Expander, MacroKey
 from .parser import Positions, parse
-from .planner import Planner
-from .steps import FIRST_SLOT
 from .types import Type
 from .values import MISSING, NO_OVERLOAD, TypeValue
 

@@ -12,13 +12,12 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any, Protocol
 
+from apimachinery.cel import values as v
+from apimachinery.cel.ast import Node
 from apimachinery.cel.cost.call_costs import cost_needs_result, runtime_cost
-
-from . import values as v
-from .ast import Node
-from .errors import CostLimitError, EvalError
-from .libraries.standard import compile_search
-from .values import ABSENT, MISSING, NO_OVERLOAD, Optional, Uint, type_name
+from apimachinery.cel.errors import CostLimitError, EvalError
+from apimachinery.cel.libraries.standard import compile_search
+from apimachinery.cel.values import ABSENT, MISSING, NO_OVERLOAD, Optional, Uint, type_name
 
 Frame = list[Any]
 Run = Callable[[Frame], Any]

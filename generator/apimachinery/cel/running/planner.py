@@ -13,17 +13,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from apimachinery.cel import types as t
+from apimachinery.cel import values as v
+from apimachinery.cel.ast import (
+    Call,
+    Comprehension,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Node,
+    Select,
+    StructExpr,
+)
 from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, runtime_cost
+from apimachinery.cel.errors import CostLimitError, EvalError
 from apimachinery.cel.libraries.declarations import Function, Overload
-
-from . import types as t
-from . import values as v
-from .ast import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
-from .errors import CostLimitError, EvalError
-from .fast_paths import compare_attributes
-from .folds import plan_fold
-from .libraries.standard import index
-from .steps import (
+from apimachinery.cel.libraries.standard import index
+from apimachinery.cel.running.fast_paths import compare_attributes
+from apimachinery.cel.running.folds import plan_fold
+from apimachinery.cel.running.steps import (
     FIRST_SLOT,
     Frame,
     Run,
@@ -40,7 +49,7 @@ from .steps import (
     record_field,
     select_dynamic,
 )
-from .values import ABSENT, MISSING, NO_OVERLOAD, Optional, insert
+from apimachinery.cel.values import ABSENT, MISSING, NO_OVERLOAD, Optional, insert
 
 _CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")

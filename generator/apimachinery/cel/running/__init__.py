@@ -1,0 +1,1 @@
+"""From a checked expression to a program: constants folded, fast paths chosen, steps that run it."""
