@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from apimachinery.cel.crd import ABSENT, NOT_CHECKED, CompiledRules
+from apimachinery.cel.schemas.crd import ABSENT, NOT_CHECKED, CompiledRules
 from apimachinery.crd.rules import rule_error
 from apimachinery.meta.field_errors import ROOT, FieldError, Reason, invalid_value
 from apimachinery.meta.object_meta import (

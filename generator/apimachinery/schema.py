@@ -66,7 +66,7 @@ class CompiledSchema(Protocol):
         With ``old`` (the stored object) values that did not change keep their old faults unreported:
         ratcheting. Faults of ``apiVersion``, ``kind`` and ``metadata`` at the root are not among them
         (``validate_object_meta`` has those), those of embedded resources are. CEL rules are not run here:
-        ``apimachinery.cel.crd`` does.
+        ``apimachinery.cel.schemas.crd`` does.
         """
         ...
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from apimachinery.cel import types as t
-from apimachinery.cel.crd import compile_rules
 from apimachinery.cel.environment import Environment
-from apimachinery.cel.schema_types import SchemaTypes
+from apimachinery.cel.schemas.crd import compile_rules
+from apimachinery.cel.schemas.schema_types import SchemaTypes
 
 SHARED = Path(__file__).parents[2] / "../shared"
 INTEGER = {"type": "integer"}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from apimachinery.cel.crd import check_schema
 from apimachinery.cel.environment import Environment
-from apimachinery.cel.rule_checks import RULE_COST_LIMIT, rule_costs
+from apimachinery.cel.schemas.crd import check_schema
+from apimachinery.cel.schemas.rule_checks import RULE_COST_LIMIT, rule_costs
 from tests.cel.recordings import crd, crd_names, needs_shared, patched, verdicts
 
 pytestmark = needs_shared

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from apimachinery.cel.crd import CompiledRules, check_schema, compile_rules
-from apimachinery.cel.findings import RuleViolation
+from apimachinery.cel.schemas.crd import CompiledRules, check_schema, compile_rules
+from apimachinery.cel.schemas.findings import RuleViolation
 from tests.cel.recordings import SHARED, needs_shared, scenario
 
 pytestmark = needs_shared

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.cel.crd import ABSENT, check_schema, compile_rules
+from apimachinery.cel.schemas.crd import ABSENT, check_schema, compile_rules
 
 INT = {"type": "integer"}
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.cel.crd import check_schema, compile_rules
-from apimachinery.cel.findings import RuleFault, RuleViolation
+from apimachinery.cel.schemas.crd import check_schema, compile_rules
+from apimachinery.cel.schemas.findings import RuleFault, RuleViolation
 from apimachinery.crd.form import Schema
 from apimachinery.crd.schema_walk import any_node
 from apimachinery.meta.field_errors import NO_VALUE, ROOT, FieldError, Reason

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from apimachinery.cel.crd import compile_rules
+from apimachinery.cel.schemas.crd import compile_rules
 from apimachinery.crd import accept_names
 from apimachinery.merge.errors import UnknownVersion
 from apimachinery.merge.field_set import from_paths

@@ -14,7 +14,7 @@ from functools import cached_property
 from importlib import resources as package_files
 from typing import TYPE_CHECKING, Any
 
-from apimachinery.cel.crd import compile_rules
+from apimachinery.cel.schemas.crd import compile_rules
 from apimachinery.merge.compile import MergeTypes
 from apimachinery.merge.errors import UnknownVersion
 from apimachinery.merge.field_set import FieldSet, from_paths

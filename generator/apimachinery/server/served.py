@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from apimachinery.cel.crd import CompiledRules
+from apimachinery.cel.schemas.crd import CompiledRules
 from apimachinery.merge.apply import FieldOwnership
 from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.typed import MergeType

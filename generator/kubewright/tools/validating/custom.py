@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.cel.crd import CompiledRules, compile_rules
+from apimachinery.cel.schemas.crd import CompiledRules, compile_rules
 from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
 from apimachinery.custom_resource import Validation, validate_custom_resource
 from apimachinery.meta.field_errors import FieldError

@@ -11,13 +11,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .environment import Environment
-from .findings import RuleFault
-from .ranges import MAX
-from .rule_compile import CompiledRule, Rule, RuleCompiler
-from .rule_paths import PathError, read_field_path
-from .schema_types import SchemaTypes
-from .types import Type
+from apimachinery.cel.environment import Environment
+from apimachinery.cel.ranges import MAX
+from apimachinery.cel.schemas.findings import RuleFault
+from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
+from apimachinery.cel.schemas.rule_paths import PathError, read_field_path
+from apimachinery.cel.schemas.schema_types import SchemaTypes
+from apimachinery.cel.types import Type
 
 RULE_COST_LIMIT = 10_000_000
 SCHEMA_COST_LIMIT = 100_000_000
@@ -156,7 +156,7 @@ class _Walk:
         return clean
 
     def child(self, declared: Any, path: str, name: str) -> Any:
-        from .escaping import escape
+        from apimachinery.cel.schemas.escaping import escape
 
         if declared is None or declared.fields is None:
             return None

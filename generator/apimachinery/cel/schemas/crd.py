@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from .correlation import ABSENT, Absent
-from .environment import Environment
-from .findings import RuleFault, RuleOutcome
-from .rule_checks import find_rule_faults
-from .rule_runs import RuleNode, Run, compile_node
-from .schema_types import SchemaTypes
+from apimachinery.cel.environment import Environment
+from apimachinery.cel.schemas.correlation import ABSENT, Absent
+from apimachinery.cel.schemas.findings import RuleFault, RuleOutcome
+from apimachinery.cel.schemas.rule_checks import find_rule_faults
+from apimachinery.cel.schemas.rule_runs import RuleNode, Run, compile_node
+from apimachinery.cel.schemas.schema_types import SchemaTypes
 
 __all__ = [
     "ABSENT",

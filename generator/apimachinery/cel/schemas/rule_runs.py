@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .correlation import ABSENT, NOTHING, Absent, Correlation, Pair, old_item
-from .environment import Environment, Outcome
-from .errors import CostLimitError
-from .findings import RuleOutcome, RuleViolation
-from .rule_checks import EXTENSION, go_quote
-from .rule_compile import CompiledRule, Rule, RuleCompiler
-from .rule_paths import PathError, read_field_path, show_path
-from .schema_types import Declared, SchemaTypes
-from .schema_values import converter
-from .values import ABSENT as NO_VALUE
-from .values import Optional
+from apimachinery.cel.environment import Environment, Outcome
+from apimachinery.cel.errors import CostLimitError
+from apimachinery.cel.schemas.correlation import ABSENT, NOTHING, Absent, Correlation, Pair, old_item
+from apimachinery.cel.schemas.findings import RuleOutcome, RuleViolation
+from apimachinery.cel.schemas.rule_checks import EXTENSION, go_quote
+from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
+from apimachinery.cel.schemas.rule_paths import PathError, read_field_path, show_path
+from apimachinery.cel.schemas.schema_types import Declared, SchemaTypes
+from apimachinery.cel.schemas.schema_values import converter
+from apimachinery.cel.values import ABSENT as NO_VALUE
+from apimachinery.cel.values import Optional
 
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 MESSAGE_OUT_OF_BUDGET = (
@@ -61,7 +61,7 @@ def compile_node(
     schema: Mapping[str, Any], env: Environment, types: SchemaTypes, declared: Declared | None, is_root: bool
 ) -> RuleNode | None:
     """Compile all rules at and below ``schema``; None if there are none."""
-    from .escaping import escape
+    from apimachinery.cel.schemas.escaping import escape
 
     node = RuleNode(schema)
     if declared is None:
