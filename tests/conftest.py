@@ -11,7 +11,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-import apimachinery.cel.parser  # noqa: F401  (raises the recursion limit, which a property test must not see change)
+import apimachinery.cel.syntax.parser  # noqa: F401  (raises the recursion limit, which a property test must not see change)
 
 _BUSY_MACHINES = [HealthCheck.too_slow]
 settings.register_profile("usual", max_examples=80, deadline=None, suppress_health_check=_BUSY_MACHINES)

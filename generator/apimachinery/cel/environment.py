@@ -20,13 +20,13 @@ from apimachinery.cel.checking.literal_checks import literal_faults
 from apimachinery.cel.libraries.declarations import Function, Library, merge
 from apimachinery.cel.running.planner import Planner
 from apimachinery.cel.running.steps import FIRST_SLOT
+from apimachinery.cel.syntax import macros as m
+from apimachinery.cel.syntax.ast import Node
+from apimachinery.cel.syntax.macros import Expander, MacroKey
+from apimachinery.cel.syntax.parser import Positions, parse
 
-from . import macros as m
 from . import types as t
-from .ast import Node
 from .errors import CompileError, CostLimitError, EvalError
-from .macros import Expander, MacroKey
-from .parser import Positions, parse
 from .types import Type
 from .values import MISSING, NO_OVERLOAD, TypeValue
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from apimachinery.cel.parser import RESERVED
+from apimachinery.cel.syntax.parser import RESERVED
 from apimachinery.meta import names
 from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error

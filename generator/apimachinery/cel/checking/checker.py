@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from apimachinery.cel import types as t
-from apimachinery.cel.ast import (
+from apimachinery.cel.libraries.declarations import Function
+from apimachinery.cel.syntax.ast import (
     Call,
     Comprehension,
     Ident,
@@ -23,7 +24,6 @@ from apimachinery.cel.ast import (
     Select,
     StructExpr,
 )
-from apimachinery.cel.libraries.declarations import Function
 from apimachinery.cel.types import Substitution, Type
 from apimachinery.cel.values import Duration, Timestamp, Uint
 

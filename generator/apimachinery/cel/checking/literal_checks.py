@@ -9,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apimachinery.cel import types as t
-from apimachinery.cel.ast import Call, Comprehension, ListExpr, Literal, MapExpr, Node, Select, StructExpr
 from apimachinery.cel.errors import EvalError
 from apimachinery.cel.libraries.standard import compile_regex
 from apimachinery.cel.libraries.string_format import clauses
+from apimachinery.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Node,
+    Select,
+    StructExpr,
+)
 from apimachinery.cel.types import Type
 from apimachinery.cel.values import Duration, Timestamp
 

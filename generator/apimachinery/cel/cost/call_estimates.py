@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from apimachinery.cel.ast import Literal, Node
 from apimachinery.cel.cost.call_costs import (
     AUTHORIZATION_CHECK,
     LIST_CREATE,
@@ -18,6 +17,7 @@ from apimachinery.cel.cost.call_costs import (
     TRAVERSAL,
 )
 from apimachinery.cel.ranges import FREE, MAX, ONE, UNKNOWN, Range, fixed
+from apimachinery.cel.syntax.ast import Literal, Node
 from apimachinery.cel.types import Type
 
 SizeOfPath = Callable[[tuple[str, ...] | None], Range | None]

@@ -14,7 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from apimachinery.cel import types as t
-from apimachinery.cel.ast import (
+from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE
+from apimachinery.cel.cost.call_estimates import Argument, CallEstimate, estimate_call
+from apimachinery.cel.ranges import FREE, ONE, UNKNOWN, Range, fixed
+from apimachinery.cel.syntax.ast import (
     ACCUMULATOR,
     Call,
     Comprehension,
@@ -26,9 +29,6 @@ from apimachinery.cel.ast import (
     Select,
     StructExpr,
 )
-from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE
-from apimachinery.cel.cost.call_estimates import Argument, CallEstimate, estimate_call
-from apimachinery.cel.ranges import FREE, ONE, UNKNOWN, Range, fixed
 from apimachinery.cel.types import Type
 
 SizeOf = Callable[[tuple[str, ...]], Range | None]

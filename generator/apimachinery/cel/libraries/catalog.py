@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from apimachinery.cel.libraries.declarations import Library
+from apimachinery.cel.syntax import macros as m
+from apimachinery.cel.syntax.macros import Expander, MacroKey
 
-from .. import macros as m
-from ..macros import Expander, MacroKey
 from .authorizer import authorizer, authorizer_selectors
 from .encoders import encoders
 from .formats import formats

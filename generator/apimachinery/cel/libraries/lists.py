@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import Any
 
 from apimachinery.cel.libraries.declarations import Library
+from apimachinery.cel.syntax.ast import Call, Ident, Node
+from apimachinery.cel.syntax.macros import STANDARD, Expander, MacroKey, bind
 
 from .. import values as v
-from ..ast import Call, Ident, Node
 from ..errors import CostLimitError, EvalError
-from ..macros import STANDARD, Expander, MacroKey, bind
 from ..values import Duration
 from .standard import MAX_ITEMS, check_int, check_uint
 

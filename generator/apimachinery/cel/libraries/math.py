@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from apimachinery.cel.libraries.declarations import Library
+from apimachinery.cel.syntax.ast import Call, ListExpr, Literal, Node
+from apimachinery.cel.syntax.macros import Expander, MacroError, MacroKey
 
 from .. import values as v
-from ..ast import Call, ListExpr, Literal, Node
 from ..errors import EvalError
-from ..macros import Expander, MacroError, MacroKey
 from ..values import UINT_MAX, Uint
 
 
@@ -147,7 +147,7 @@ def _bit_not(wrap: Callable[[int], int]) -> Callable[[int], int]:
 
 def _extreme(function: str, shown: str) -> Expander:
     def expand(at: int, target: Node | None, args: list[Node]) -> Node | None:
-        from ..ast import Ident
+        from apimachinery.cel.syntax.ast import Ident
 
         if not isinstance(target, Ident) or target.ident != "math":
             return None

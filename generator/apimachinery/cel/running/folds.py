@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from apimachinery.cel.ast import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node
 from apimachinery.cel.errors import CostLimitError, EvalError
 from apimachinery.cel.running.steps import Frame, Plans, Run, Step
+from apimachinery.cel.syntax.ast import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node
 from apimachinery.cel.values import MISSING, NO_OVERLOAD, insert
 
 

@@ -15,17 +15,6 @@ from typing import Any
 
 from apimachinery.cel import types as t
 from apimachinery.cel import values as v
-from apimachinery.cel.ast import (
-    Call,
-    Comprehension,
-    Ident,
-    ListExpr,
-    Literal,
-    MapExpr,
-    Node,
-    Select,
-    StructExpr,
-)
 from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, runtime_cost
 from apimachinery.cel.errors import CostLimitError, EvalError
 from apimachinery.cel.libraries.declarations import Function, Overload
@@ -48,6 +37,17 @@ from apimachinery.cel.running.steps import (
     read_slot,
     record_field,
     select_dynamic,
+)
+from apimachinery.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Node,
+    Select,
+    StructExpr,
 )
 from apimachinery.cel.values import ABSENT, MISSING, NO_OVERLOAD, Optional, insert
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .grammar import EOF, EPSILON, ORDER, State, network
-from .lexer import LexError, Token
-from .recursion import TooDeep
+from apimachinery.cel.recursion import TooDeep
+from apimachinery.cel.syntax.grammar import EOF, EPSILON, ORDER, State, network
+from apimachinery.cel.syntax.lexer import LexError, Token
 
 MAX_REPAIRS = 30
 MAX_STEPS = 20_000

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .ast import ACCUMULATOR, Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select
+from apimachinery.cel.syntax.ast import (
+    ACCUMULATOR,
+    Call,
+    Comprehension,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Node,
+    Select,
+)
 
 Expander = Callable[[int, Node | None, list[Node]], Node | None]
 MacroKey = tuple[str, int, bool]
