@@ -16,10 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from apimachinery.cel import types as t
 from apimachinery.cel.environment import Environment
 from apimachinery.cel.schemas.crd import compile_rules
 from apimachinery.cel.schemas.schema_types import SchemaTypes
+from apimachinery.cel.values import types as t
 
 SHARED = Path(__file__).parents[2] / "../shared"
 INTEGER = {"type": "integer"}

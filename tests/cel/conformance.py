@@ -6,11 +6,11 @@ import math
 import re
 from typing import Any
 
-from apimachinery.cel import types as t
-from apimachinery.cel import values as v
 from apimachinery.cel.environment import Environment
-from apimachinery.cel.errors import CelError, CompileError
 from apimachinery.cel.libraries.declarations import Library
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values import values as v
+from apimachinery.cel.values.errors import CelError, CompileError
 
 _TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([A-Za-z_][\w.]*|-?\d+)|([{}:]))')
 _PRIMITIVES = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from apimachinery.cel import types as t
 from apimachinery.cel.environment import Environment
-from apimachinery.cel.errors import CelError, CompileError
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import CelError, CompileError
 from tests.cel.expressions import VARIABLES
 
 TYPES = {

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from apimachinery.cel import types as t
 from apimachinery.cel.cost.estimate import estimate_cost
 from apimachinery.cel.environment import Environment
-from apimachinery.cel.errors import CostLimitError
-from apimachinery.cel.ranges import MAX
 from apimachinery.cel.schemas.crd import check_schema
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import CostLimitError
+from apimachinery.cel.values.ranges import MAX
 
 ENV = Environment.kubernetes("1.36").extend(
     variables={

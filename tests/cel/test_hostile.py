@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apimachinery.cel import types as t
 from apimachinery.cel.cost.estimate import estimate_cost
 from apimachinery.cel.environment import Environment, Program
-from apimachinery.cel.errors import CelError, CompileError
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import CelError, CompileError
 
 ENV = Environment.everything().extend(variables={"self": t.DYN}, limit=1_000_000)
 KUBERNETES = Environment.kubernetes("1.36").extend(variables={"self": t.DYN})

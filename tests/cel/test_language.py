@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from apimachinery.cel import types as t
 from apimachinery.cel.environment import Environment
-from apimachinery.cel.errors import CompileError, EvalError
-from apimachinery.cel.values import Uint, equal, type_name
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import CompileError, EvalError
+from apimachinery.cel.values.values import Uint, equal, type_name
 
 ENV = Environment.kubernetes("1.36").extend(variables={"d": t.DYN, "n": t.INT})
 

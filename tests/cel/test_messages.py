@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from apimachinery.cel import types as t
 from apimachinery.cel.environment import Environment
-from apimachinery.cel.errors import CompileError
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import CompileError
 
 ENV = Environment.kubernetes("1.36").extend(variables={"self": t.STRING, "l": t.list_of(t.INT)})
 ANY = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"

@@ -1,1 +1,1 @@
-"""CEL: parser, macros, checker, estimate (costs), planner (programs), libraries; rule_checks and rule_runs for CRDs."""
+"""The CEL language with Kubernetes' types, functions and costs. ``environment`` is the way in; a folder a stage."""

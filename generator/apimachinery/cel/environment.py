@@ -24,11 +24,10 @@ from apimachinery.cel.syntax import macros as m
 from apimachinery.cel.syntax.ast import Node
 from apimachinery.cel.syntax.macros import Expander, MacroKey
 from apimachinery.cel.syntax.parser import Positions, parse
-
-from . import types as t
-from .errors import CompileError, CostLimitError, EvalError
-from .types import Type
-from .values import MISSING, NO_OVERLOAD, TypeValue
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import CompileError, CostLimitError, EvalError
+from apimachinery.cel.values.types import Type
+from apimachinery.cel.values.values import MISSING, NO_OVERLOAD, TypeValue
 
 NO_LIMIT = 2**64
 PER_CALL_LIMIT = 1_000_000

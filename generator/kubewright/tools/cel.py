@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apimachinery.cel import types as t
 from apimachinery.cel.environment import PER_CALL_LIMIT, Environment
-from apimachinery.cel.errors import CelError
 from apimachinery.cel.schemas.crd import check_schema
 from apimachinery.cel.schemas.rule_checks import RULE_COST_LIMIT, rule_costs
 from apimachinery.cel.schemas.schema_types import SchemaTypes
 from apimachinery.cel.schemas.schema_values import converter
-from apimachinery.cel.values import ABSENT, Optional, TypeValue, type_name
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import CelError
+from apimachinery.cel.values.values import ABSENT, Optional, TypeValue, type_name
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.text import parse_documents, read_documents
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from apimachinery.cel import types as t
 from apimachinery.cel.libraries.declarations import Function
 from apimachinery.cel.syntax.ast import (
     Call,
@@ -24,8 +23,9 @@ from apimachinery.cel.syntax.ast import (
     Select,
     StructExpr,
 )
-from apimachinery.cel.types import Substitution, Type
-from apimachinery.cel.values import Duration, Timestamp, Uint
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.types import Substitution, Type
+from apimachinery.cel.values.values import Duration, Timestamp, Uint
 
 
 class TypeProvider(Protocol):

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apimachinery.cel import types as t
-from apimachinery.cel.errors import EvalError
 from apimachinery.cel.libraries.standard import compile_regex
 from apimachinery.cel.libraries.string_format import clauses
 from apimachinery.cel.syntax.ast import (
@@ -22,8 +20,10 @@ from apimachinery.cel.syntax.ast import (
     Select,
     StructExpr,
 )
-from apimachinery.cel.types import Type
-from apimachinery.cel.values import Duration, Timestamp
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.types import Type
+from apimachinery.cel.values.values import Duration, Timestamp
 
 Fault = tuple[int, str]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any
 
-from apimachinery.cel.errors import CostLimitError
-from apimachinery.cel.values import MAX_STEPS, Opaque, size_of
+from apimachinery.cel.values.errors import CostLimitError
+from apimachinery.cel.values.values import MAX_STEPS, Opaque, size_of
 
 CostOfCall = int | Callable[..., int]
 

@@ -16,9 +16,9 @@ from apimachinery.cel.cost.call_costs import (
     SELECTOR_REQUIREMENT,
     TRAVERSAL,
 )
-from apimachinery.cel.ranges import FREE, MAX, ONE, UNKNOWN, Range, fixed
 from apimachinery.cel.syntax.ast import Literal, Node
-from apimachinery.cel.types import Type
+from apimachinery.cel.values.ranges import FREE, MAX, ONE, UNKNOWN, Range, fixed
+from apimachinery.cel.values.types import Type
 
 SizeOfPath = Callable[[tuple[str, ...] | None], Range | None]
 MAX_NAME_FORMAT_REGEX = 128

@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from apimachinery.cel import types as t
 from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE
 from apimachinery.cel.cost.call_estimates import Argument, CallEstimate, estimate_call
-from apimachinery.cel.ranges import FREE, ONE, UNKNOWN, Range, fixed
 from apimachinery.cel.syntax.ast import (
     ACCUMULATOR,
     Call,
@@ -29,7 +27,9 @@ from apimachinery.cel.syntax.ast import (
     Select,
     StructExpr,
 )
-from apimachinery.cel.types import Type
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.ranges import FREE, ONE, UNKNOWN, Range, fixed
+from apimachinery.cel.values.types import Type
 
 SizeOf = Callable[[tuple[str, ...]], Range | None]
 

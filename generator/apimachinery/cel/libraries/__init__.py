@@ -1,1 +1,1 @@
-"""The function libraries, one file each; ``environment`` says which Kubernetes version brought which."""
+"""The function libraries, a file each, and their declarations (overloads by name); ``environment`` says which release has which."""

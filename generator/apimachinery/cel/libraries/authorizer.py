@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from apimachinery.cel.libraries.declarations import Library
-
-from .. import types as t
-from ..errors import EvalError
-from ..values import Opaque
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.values import Opaque
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from apimachinery.cel import types as t
-from apimachinery.cel.errors import EvalError
-from apimachinery.cel.types import Type
-from apimachinery.cel.values import (
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.types import Type
+from apimachinery.cel.values.values import (
     NO_OVERLOAD,
     Duration,
     KeyedList,

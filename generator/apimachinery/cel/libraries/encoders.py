@@ -6,8 +6,7 @@ import base64
 import binascii
 
 from apimachinery.cel.libraries.declarations import Library
-
-from ..errors import EvalError
+from apimachinery.cel.values.errors import EvalError
 
 
 def _decode(text: str) -> bytes:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from apimachinery.cel.libraries.declarations import Library
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.values import ABSENT, Opaque, Optional, Timestamp
 
-from .. import types as t
-from ..errors import EvalError
-from ..values import ABSENT, Opaque, Optional, Timestamp
 from .urls import parse_url
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from apimachinery.cel.libraries.declarations import Library
 from apimachinery.cel.syntax.ast import Call, Ident, Node
 from apimachinery.cel.syntax.macros import STANDARD, Expander, MacroKey, bind
+from apimachinery.cel.values import values as v
+from apimachinery.cel.values.errors import CostLimitError, EvalError
+from apimachinery.cel.values.values import Duration
 
-from .. import values as v
-from ..errors import CostLimitError, EvalError
-from ..values import Duration
 from .standard import MAX_ITEMS, check_int, check_uint
 
 _ORDERED = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")

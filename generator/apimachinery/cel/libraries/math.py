@@ -9,10 +9,9 @@ from typing import Any
 from apimachinery.cel.libraries.declarations import Library
 from apimachinery.cel.syntax.ast import Call, ListExpr, Literal, Node
 from apimachinery.cel.syntax.macros import Expander, MacroError, MacroKey
-
-from .. import values as v
-from ..errors import EvalError
-from ..values import UINT_MAX, Uint
+from apimachinery.cel.values import values as v
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.values import UINT_MAX, Uint
 
 
 def _pick(better: Callable[[Any, Any], bool]) -> Callable[..., Any]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.cel.libraries.declarations import Library
-
-from ..errors import EvalError
-from ..values import ABSENT, Duration, Optional, Timestamp
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.values import ABSENT, Duration, Optional, Timestamp
 
 
 def _value(held: Optional) -> Any:

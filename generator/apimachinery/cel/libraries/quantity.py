@@ -11,10 +11,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from apimachinery.cel.libraries.declarations import Library
-
-from .. import types as t
-from ..errors import EvalError
-from ..values import INT_MAX, INT_MIN, Opaque
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.values import INT_MAX, INT_MIN, Opaque
 
 _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}

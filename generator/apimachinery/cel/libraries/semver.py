@@ -6,10 +6,9 @@ import re
 from typing import Any, ClassVar
 
 from apimachinery.cel.libraries.declarations import Library
-
-from .. import types as t
-from ..errors import EvalError
-from ..values import Opaque
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.values import Opaque
 
 _PART = r"(?:0|[1-9][0-9]*)"
 _VERSION = re.compile(

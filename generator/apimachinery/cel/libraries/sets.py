@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.cel.libraries.declarations import Library
-
-from .. import values as v
+from apimachinery.cel.values import values as v
 
 
 def _contains(items: list[Any], part: list[Any]) -> bool:

@@ -11,10 +11,9 @@ from typing import Any
 import re2
 
 from apimachinery.cel.libraries.declarations import Library
-
-from .. import values as v
-from ..errors import CostLimitError, EvalError
-from ..values import (
+from apimachinery.cel.values import values as v
+from apimachinery.cel.values.errors import CostLimitError, EvalError
+from apimachinery.cel.values.values import (
     INT_MAX,
     INT_MIN,
     NO_OVERLOAD,

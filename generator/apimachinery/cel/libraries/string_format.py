@@ -7,8 +7,18 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import CostLimitError, EvalError
-from ..values import ABSENT, Duration, Optional, Timestamp, TypeValue, Uint, go_double, go_fixed, type_name
+from apimachinery.cel.values.errors import CostLimitError, EvalError
+from apimachinery.cel.values.values import (
+    ABSENT,
+    Duration,
+    Optional,
+    Timestamp,
+    TypeValue,
+    Uint,
+    go_double,
+    go_fixed,
+    type_name,
+)
 
 MAX_PRECISION = 1000
 MAX_RESULT = 64 * 1024 * 1024

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.cel.libraries.declarations import Library
+from apimachinery.cel.values.errors import CostLimitError, EvalError
 
-from ..errors import CostLimitError, EvalError
 from .string_format import format_like_kubernetes, format_string
 
 MAX_RESULT = 64 * 1024 * 1024

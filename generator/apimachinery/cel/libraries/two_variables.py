@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.cel.libraries.declarations import Library
-
-from ..values import insert
+from apimachinery.cel.values.values import insert
 
 
 def _insert(found: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:

@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 from urllib.parse import unquote_to_bytes
 
 from apimachinery.cel.libraries.declarations import Library
-
-from .. import types as t
-from ..errors import EvalError
-from ..values import Opaque
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.values import Opaque
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")

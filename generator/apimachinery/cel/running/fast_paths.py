@@ -10,9 +10,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from apimachinery.cel.errors import EvalError
 from apimachinery.cel.running.steps import Run, Step
-from apimachinery.cel.values import NO_OVERLOAD
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.values import NO_OVERLOAD
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "_<_": operator.lt,

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from apimachinery.cel.errors import CostLimitError, EvalError
 from apimachinery.cel.running.steps import Frame, Plans, Run, Step
 from apimachinery.cel.syntax.ast import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node
-from apimachinery.cel.values import MISSING, NO_OVERLOAD, insert
+from apimachinery.cel.values.errors import CostLimitError, EvalError
+from apimachinery.cel.values.values import MISSING, NO_OVERLOAD, insert
 
 
 def plan_fold(planner: Plans, node: Comprehension) -> Step:

@@ -13,10 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from apimachinery.cel import types as t
-from apimachinery.cel import values as v
 from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, runtime_cost
-from apimachinery.cel.errors import CostLimitError, EvalError
 from apimachinery.cel.libraries.declarations import Function, Overload
 from apimachinery.cel.libraries.standard import index
 from apimachinery.cel.running.fast_paths import compare_attributes
@@ -49,7 +46,10 @@ from apimachinery.cel.syntax.ast import (
     Select,
     StructExpr,
 )
-from apimachinery.cel.values import ABSENT, MISSING, NO_OVERLOAD, Optional, insert
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values import values as v
+from apimachinery.cel.values.errors import CostLimitError, EvalError
+from apimachinery.cel.values.values import ABSENT, MISSING, NO_OVERLOAD, Optional, insert
 
 _CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")

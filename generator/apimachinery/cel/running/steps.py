@@ -12,12 +12,12 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any, Protocol
 
-from apimachinery.cel import values as v
 from apimachinery.cel.cost.call_costs import cost_needs_result, runtime_cost
-from apimachinery.cel.errors import CostLimitError, EvalError
 from apimachinery.cel.libraries.standard import compile_search
 from apimachinery.cel.syntax.ast import Node
-from apimachinery.cel.values import ABSENT, MISSING, NO_OVERLOAD, Optional, Uint, type_name
+from apimachinery.cel.values import values as v
+from apimachinery.cel.values.errors import CostLimitError, EvalError
+from apimachinery.cel.values.values import ABSENT, MISSING, NO_OVERLOAD, Optional, Uint, type_name
 
 Frame = list[Any]
 Run = Callable[[Frame], Any]

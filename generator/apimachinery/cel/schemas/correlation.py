@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apimachinery.cel.values import equal
+from apimachinery.cel.values.values import equal
 
 
 class Absent:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.cel.environment import Environment
-from apimachinery.cel.ranges import MAX
 from apimachinery.cel.schemas.findings import RuleFault
 from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
 from apimachinery.cel.schemas.rule_paths import PathError, read_field_path
 from apimachinery.cel.schemas.schema_types import SchemaTypes
-from apimachinery.cel.types import Type
+from apimachinery.cel.values.ranges import MAX
+from apimachinery.cel.values.types import Type
 
 RULE_COST_LIMIT = 10_000_000
 SCHEMA_COST_LIMIT = 100_000_000

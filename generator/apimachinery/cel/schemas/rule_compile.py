@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.cel import types as t
 from apimachinery.cel.cost.estimate import estimate_cost
 from apimachinery.cel.environment import Environment, Program
-from apimachinery.cel.errors import CelError, CompileError
 from apimachinery.cel.schemas.schema_types import MAX_REQUEST, Declared, SchemaTypes, size_in
 from apimachinery.cel.syntax.ast import Call, Comprehension, ListExpr, MapExpr, Node, Select, StructExpr
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.errors import CelError, CompileError
 
 SELF, OLD_SELF = "self", "oldSelf"
 

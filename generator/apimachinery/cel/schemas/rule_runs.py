@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from apimachinery.cel.environment import Environment, Outcome
-from apimachinery.cel.errors import CostLimitError
 from apimachinery.cel.schemas.correlation import ABSENT, NOTHING, Absent, Correlation, Pair, old_item
 from apimachinery.cel.schemas.findings import RuleOutcome, RuleViolation
 from apimachinery.cel.schemas.rule_checks import EXTENSION, go_quote
@@ -20,8 +19,9 @@ from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompil
 from apimachinery.cel.schemas.rule_paths import PathError, read_field_path, show_path
 from apimachinery.cel.schemas.schema_types import Declared, SchemaTypes
 from apimachinery.cel.schemas.schema_values import converter
-from apimachinery.cel.values import ABSENT as NO_VALUE
-from apimachinery.cel.values import Optional
+from apimachinery.cel.values.errors import CostLimitError
+from apimachinery.cel.values.values import ABSENT as NO_VALUE
+from apimachinery.cel.values.values import Optional
 
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 MESSAGE_OUT_OF_BUDGET = (

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apimachinery.cel import types as t
-from apimachinery.cel.ranges import Range
 from apimachinery.cel.schemas.escaping import escape, unescape
-from apimachinery.cel.types import Type
+from apimachinery.cel.values import types as t
+from apimachinery.cel.values.ranges import Range
+from apimachinery.cel.values.types import Type
 
 MAX_REQUEST = 3 * 1024 * 1024
 _UNBOUNDED_TEXT = MAX_REQUEST - 2

@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from apimachinery.cel.errors import EvalError
 from apimachinery.cel.schemas.schema_types import with_object_meta
-from apimachinery.cel.values import Duration, KeyedList, SetList, Timestamp
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.values import Duration, KeyedList, SetList, Timestamp
 
 Convert = Callable[[Any], Any]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from apimachinery.cel.types import Type
+    from apimachinery.cel.values.types import Type
 
 
 class Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from apimachinery.cel.values import INT_MAX, INT_MIN, UINT_MAX, Uint
+from apimachinery.cel.values.values import INT_MAX, INT_MIN, UINT_MAX, Uint
 
 
 class LiteralError(ValueError):

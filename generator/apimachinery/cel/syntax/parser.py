@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apimachinery.cel.errors import CompileError, Issue
-from apimachinery.cel.recursion import TooDeep, allow_depth
 from apimachinery.cel.syntax import literals
 from apimachinery.cel.syntax.ast import Call, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
 from apimachinery.cel.syntax.lexer import EOF, LexError, Token, tokenize
 from apimachinery.cel.syntax.macros import Expander, MacroError, MacroKey
 from apimachinery.cel.syntax.syntax_errors import syntax_issues
+from apimachinery.cel.values.errors import CompileError, Issue
+from apimachinery.cel.values.recursion import TooDeep, allow_depth
 
 allow_depth()
 

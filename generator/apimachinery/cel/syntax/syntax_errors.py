@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from apimachinery.cel.recursion import TooDeep
 from apimachinery.cel.syntax.grammar import EOF, EPSILON, ORDER, State, network
 from apimachinery.cel.syntax.lexer import LexError, Token
+from apimachinery.cel.values.recursion import TooDeep
 
 MAX_REPAIRS = 30
 MAX_STEPS = 20_000
