@@ -14,7 +14,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apimachinery.conversion import KEPT, ConversionError, Converter, lossless
+from apimachinery.conversion.versions import KEPT, ConversionError, Converter, lossless
 from tests.rules.built_in import ROOT, SHARED, default
 from tests.rules.built_in import typed_form as built_in_form
 

@@ -155,7 +155,7 @@ def outcome(function: Callable[[Any], Any], obj: dict[str, Any]) -> Any:
     [
         "import os",
         "def f(obj):\n    new = begin(obj)\n    new['a'] = 1\n",
-        "from apimachinery.conversion import begin\ndef f(obj):\n    new = begin(obj, __import__('os'))\n",
+        "from apimachinery.conversion.versions import begin\ndef f(obj):\n    new = begin(obj, __import__('os'))\n",
         "CONVERSIONS: Table = {(1, 2, 3): [x for x in ()]}",
         "CONVERSIONS: Table = {(1, 2, 3): (lambda obj: obj)}",
     ],

@@ -2,9 +2,9 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub backup.kubewright.dev/v1."""
 
-from apimachinery.conversion import Table, begin, chained, lossless
+from apimachinery.conversion.moves import drop, join, make_explicit, map_words, move, split, unwrap, wrap
+from apimachinery.conversion.versions import Table, begin, chained, lossless
 from apimachinery.rules.fields import Json
-from apimachinery.rules.moves import drop, join, make_explicit, map_words, move, split, unwrap, wrap
 
 
 def backup_schedule_v1beta1_to_v1(obj: Json) -> Json:

@@ -2,10 +2,10 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub flags.kubewright.dev/v1."""
 
-from apimachinery.conversion import Table, begin, lossless
-from apimachinery.rules.converters import kill_switch_to_hub, kill_switch_to_spoke
+from apimachinery.conversion.converters import kill_switch_to_hub, kill_switch_to_spoke
+from apimachinery.conversion.moves import drop, unwrap, wrap
+from apimachinery.conversion.versions import Table, begin, lossless
 from apimachinery.rules.fields import Json
-from apimachinery.rules.moves import drop, unwrap, wrap
 
 
 def feature_flag_v1beta1_to_v1(obj: Json) -> Json:

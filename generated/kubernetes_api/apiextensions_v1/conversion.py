@@ -2,10 +2,10 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub apiextensions.k8s.io/v1."""
 
-from apimachinery.conversion import Table, begin
+from apimachinery.conversion.migrations import definition_versions_to_hub, definition_versions_to_spoke
+from apimachinery.conversion.moves import make_explicit, move
+from apimachinery.conversion.versions import Table, begin
 from apimachinery.rules.fields import Json
-from apimachinery.rules.migrations import definition_versions_to_hub, definition_versions_to_spoke
-from apimachinery.rules.moves import make_explicit, move
 
 
 def custom_resource_definition_v1beta1_to_v1(obj: Json) -> Json:

@@ -2,15 +2,15 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub apps/v1."""
 
-from apimachinery.conversion import Table, begin, chained
-from apimachinery.rules.fields import Json
-from apimachinery.rules.migrations import (
+from apimachinery.conversion.migrations import (
     one_at_a_time_to_hub,
     one_at_a_time_to_spoke,
     selector_from_template_to_hub,
     selector_from_template_to_spoke,
 )
-from apimachinery.rules.moves import drop, make_explicit
+from apimachinery.conversion.moves import drop, make_explicit
+from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.rules.fields import Json
 
 
 def controller_revision_v1beta1_to_v1(obj: Json) -> Json:

@@ -2,9 +2,9 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub authorization.k8s.io/v1."""
 
-from apimachinery.conversion import Table, begin
+from apimachinery.conversion.moves import move
+from apimachinery.conversion.versions import Table, begin
 from apimachinery.rules.fields import Json
-from apimachinery.rules.moves import move
 
 
 def local_subject_access_review_v1beta1_to_v1(obj: Json) -> Json:

@@ -2,13 +2,13 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub autoscaling/v2."""
 
-from apimachinery.conversion import Table, begin, chained
-from apimachinery.rules.converters import (
+from apimachinery.conversion.converters import (
     autoscaler_targets_to_hub,
     autoscaler_targets_to_spoke,
     horizontal_pod_autoscaler_to_hub,
     horizontal_pod_autoscaler_to_spoke,
 )
+from apimachinery.conversion.versions import Table, begin, chained
 from apimachinery.rules.fields import Json
 
 

@@ -2,9 +2,9 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub certificates.k8s.io/v1."""
 
-from apimachinery.conversion import Table, begin, chained
+from apimachinery.conversion.moves import drop, make_explicit
+from apimachinery.conversion.versions import Table, begin, chained
 from apimachinery.rules.fields import Json
-from apimachinery.rules.moves import drop, make_explicit
 
 
 def certificate_signing_request_v1beta1_to_v1(obj: Json) -> Json:

@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub coordination.k8s.io/v1."""
 
-from apimachinery.conversion import Table, begin
+from apimachinery.conversion.versions import Table, begin
 from apimachinery.rules.fields import Json
 
 

@@ -2,9 +2,9 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub discovery.k8s.io/v1."""
 
-from apimachinery.conversion import Table, begin
+from apimachinery.conversion.migrations import topology_to_hub, topology_to_spoke
+from apimachinery.conversion.versions import Table, begin
 from apimachinery.rules.fields import Json
-from apimachinery.rules.migrations import topology_to_hub, topology_to_spoke
 
 
 def endpoint_slice_v1beta1_to_v1(obj: Json) -> Json:

@@ -2,9 +2,9 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub events.k8s.io/v1."""
 
-from apimachinery.conversion import Table, begin, chained
+from apimachinery.conversion.moves import move
+from apimachinery.conversion.versions import Table, begin, chained
 from apimachinery.rules.fields import Json
-from apimachinery.rules.moves import move
 
 
 def event_core_v1_to_events_v1(obj: Json) -> Json:

@@ -2,10 +2,10 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub flowcontrol.apiserver.k8s.io/v1."""
 
-from apimachinery.conversion import Table, begin, chained
+from apimachinery.conversion.migrations import concurrency_shares_to_hub, concurrency_shares_to_spoke
+from apimachinery.conversion.moves import move
+from apimachinery.conversion.versions import Table, begin, chained
 from apimachinery.rules.fields import Json
-from apimachinery.rules.migrations import concurrency_shares_to_hub, concurrency_shares_to_spoke
-from apimachinery.rules.moves import move
 
 
 def flow_schema_v1beta1_to_v1(obj: Json) -> Json:

@@ -2,10 +2,10 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub networking.k8s.io/v1."""
 
-from apimachinery.conversion import Table, begin, chained
+from apimachinery.conversion.migrations import service_ports_to_hub, service_ports_to_spoke
+from apimachinery.conversion.moves import make_explicit, move
+from apimachinery.conversion.versions import Table, begin, chained
 from apimachinery.rules.fields import Json
-from apimachinery.rules.migrations import service_ports_to_hub, service_ports_to_spoke
-from apimachinery.rules.moves import make_explicit, move
 
 
 def ip_address_v1alpha1_to_v1(obj: Json) -> Json:

@@ -2,10 +2,10 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub resource.k8s.io/v1."""
 
-from apimachinery.conversion import Table, begin, chained
-from apimachinery.rules.converters import device_requests_to_hub, device_requests_to_spoke
+from apimachinery.conversion.converters import device_requests_to_hub, device_requests_to_spoke
+from apimachinery.conversion.moves import move
+from apimachinery.conversion.versions import Table, begin, chained
 from apimachinery.rules.fields import Json
-from apimachinery.rules.moves import move
 
 
 def device_class_v1beta1_to_v1(obj: Json) -> Json:

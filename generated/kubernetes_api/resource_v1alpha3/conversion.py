@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub resource.k8s.io/v1alpha3."""
 
-from apimachinery.conversion import Table, begin, chained
+from apimachinery.conversion.versions import Table, begin, chained
 from apimachinery.rules.fields import Json
 
 

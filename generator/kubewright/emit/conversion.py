@@ -97,6 +97,11 @@ def _api_version(resource: Resource) -> str:
     return f"{resource.group}/{resource.version}" if resource.group else resource.version
 
 
+def _room(module: str) -> str:
+    """Which package of the runtime has ``module``: functions that only conversions call are not among the rules."""
+    return "conversion" if module in {"moves", "converters", "migrations"} else "rules"
+
+
 @dataclass(slots=True)
 class _Module:
     functions: list[str] = field(default_factory=list)
@@ -107,13 +112,13 @@ class _Module:
 
     def imports(self) -> list[str]:
         lines = [
-            f"from apimachinery.conversion import {', '.join(['Table', *sorted(self.runtime | {'begin'})])}"
+            f"from apimachinery.conversion.versions import {', '.join(['Table', *sorted(self.runtime | {'begin'})])}"
         ]
         homes = {"fields": {"Json"}, "moves": self.moves}
         for home, function in self.converters:
             homes.setdefault(home, set()).add(function)
         lines += [
-            f"from apimachinery.rules.{home} import {', '.join(sorted(homes[home]))}"
+            f"from apimachinery.{_room(home)}.{home} import {', '.join(sorted(homes[home]))}"
             for home in sorted(homes)
             if homes[home]
         ]

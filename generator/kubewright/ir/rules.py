@@ -154,7 +154,7 @@ class ConversionRule:
     list), ``split`` and ``join`` (one string, several), ``default`` (missing means ``spoke_value`` in the spoke,
     ``hub_value`` in the hub), ``constant`` (the hub has a field that is always so), ``keep`` (no place in the other
     version: the value waits in an annotation), ``lose`` (no place, and gone for the reason given) or ``call`` (a
-    function of ``apimachinery.rules.converters``, or ``module.function`` of another module beside it, decides, and
+    function of ``apimachinery.conversion.converters``, or ``module.function`` of another module beside it, decides, and
     answers for the paths given).
     """
 

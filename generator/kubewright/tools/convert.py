@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from apimachinery.conversion import ConversionError, Converter
+from apimachinery.conversion.versions import ConversionError, Converter
 from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from apimachinery.conversion import ConversionError, Converter, Table
+from apimachinery.conversion.versions import ConversionError, Converter, Table
 from kubewright.config import Package, PathSource
 from kubewright.diagnostics import Diagnostics
 from kubewright.tools.migrating.steps import read_table

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from apimachinery.conversion import ConversionError, Converter
+from apimachinery.conversion.versions import ConversionError, Converter
 from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from apimachinery.conversion import Convert, Table
+from apimachinery.conversion.versions import Convert, Table
 
-_HOMES = ("apimachinery.conversion", "apimachinery.rules.")
+_HOMES = ("apimachinery.conversion.", "apimachinery.rules.")
 _Functions = dict[str, Callable[..., Any]]
 
 

@@ -1,0 +1,1 @@
+"""Conversion between versions: through the hub (versions), by declared moves, and by functions where no move fits."""
