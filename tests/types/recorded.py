@@ -21,7 +21,7 @@ import yaml
 
 from apimachinery.cel.schemas.crd import compile_rules
 from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create, prepare_crd_for_update
-from apimachinery.custom_resource import validate_custom_resource
+from apimachinery.crd.objects import validate_custom_resource
 from apimachinery.merge import json_patch, merge_patch
 from apimachinery.merge.errors import MergeError
 from apimachinery.meta.errors import ApiError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apimachinery.custom_resource import Validation, check_values
+from apimachinery.crd.objects import Validation, check_values
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.server.hooks import Json
 from apimachinery.server.served import Served

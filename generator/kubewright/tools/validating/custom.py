@@ -12,7 +12,7 @@ from typing import Any
 
 from apimachinery.cel.schemas.crd import CompiledRules, compile_rules
 from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
-from apimachinery.custom_resource import Validation, validate_custom_resource
+from apimachinery.crd.objects import Validation, validate_custom_resource
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.schema import CustomSchema, compile_custom
 from kubewright.tools.validating.unusable import UnusableSchema
