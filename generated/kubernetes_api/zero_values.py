@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Fields that are always written, and scalars kept although zero."""
 
-from apimachinery.typed_form import ZeroTable
+from apimachinery.schema.typed_form import ZeroTable
 
 ZERO_VALUES: ZeroTable = {
     "io.k8s.api.admissionregistration.v1.ApplyConfiguration": ({}, ()),

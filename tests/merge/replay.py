@@ -26,8 +26,8 @@ from apimachinery.merge.compile import MergeTypes
 from apimachinery.merge.errors import MergeError, UnknownVersion
 from apimachinery.merge.field_set import from_paths
 from apimachinery.merge.from_openapi import custom_resource
-from apimachinery.schema import compile_builtin, compile_custom
-from apimachinery.typed_form import compile_typed_form
+from apimachinery.schema.interface import compile_builtin, compile_custom
+from apimachinery.schema.typed_form import compile_typed_form
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT.parent / "shared/parity/scenarios"

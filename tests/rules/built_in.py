@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from apimachinery.meta.strategies import Strategy
-from apimachinery.typed_form import compile_typed_form
+from apimachinery.schema.typed_form import compile_typed_form
 from kubernetes_api.registry import GROUP_VERSIONS
 from kubernetes_api.zero_values import ZERO_VALUES
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apimachinery.typed_form import compile_typed_form
+from apimachinery.schema.typed_form import compile_typed_form
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 DEFINITIONS: dict[str, Any] = {

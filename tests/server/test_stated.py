@@ -13,9 +13,9 @@ import yaml
 from tests.server.test_api import ask, run
 from tests.tools.command import kubewright
 
+from apimachinery.schema.unfolding import FREE, MAX_SCHEMAS, unfold
 from apimachinery.server.api import Api
 from apimachinery.server.api_options import ApiOptions
-from apimachinery.unfolding import FREE, MAX_SCHEMAS, unfold
 
 SPECS = Path(__file__).parents[2] / "specs"
 SOURCES = {

@@ -27,9 +27,9 @@ from apimachinery.merge.errors import MergeError
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.field_errors import FieldError, invalid
 from apimachinery.meta.object_meta import prepare_object_meta_for_update
-from apimachinery.schema import BuiltinSchema, CustomSchema, compile_builtin, compile_custom
+from apimachinery.schema.interface import BuiltinSchema, CustomSchema, compile_builtin, compile_custom
+from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error
-from apimachinery.typed_form import compile_typed_form
 from apimachinery.wire import yaml as wire_yaml
 from kubernetes_api.zero_values import ZERO_VALUES
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apimachinery.crd import check_crd
-from apimachinery.defaulting import compile_defaulter
-from apimachinery.pruning import compile_known, prune_value, unknown_paths
-from apimachinery.schema import compile_custom
-from apimachinery.schema_node import SchemaReader
+from apimachinery.schema.defaulting import compile_defaulter
+from apimachinery.schema.interface import compile_custom
+from apimachinery.schema.node import SchemaReader
+from apimachinery.schema.pruning import compile_known, prune_value, unknown_paths
 from apimachinery.strict_fields import duplicate_fields, has_duplicate_fields
 from apimachinery.validation.check import Checker
 from apimachinery.validation.explain import explain

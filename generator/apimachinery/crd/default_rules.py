@@ -16,9 +16,9 @@ from typing import Any
 
 from apimachinery.crd.rules import default_rule_faults
 from apimachinery.meta.field_errors import FieldError, aggregate, invalid_value
-from apimachinery.pruning import prune_value
-from apimachinery.resource_metadata import metadata_fault, prune_metadata
-from apimachinery.schema_node import MISSING, Node, SchemaReader
+from apimachinery.schema.metadata import metadata_fault, prune_metadata
+from apimachinery.schema.node import MISSING, Node, SchemaReader
+from apimachinery.schema.pruning import prune_value
 from apimachinery.validation.embedded import embedded_faults, embedded_resources
 from apimachinery.validation.explain import explain
 from apimachinery.validation.faults import field_errors

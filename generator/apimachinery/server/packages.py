@@ -24,15 +24,15 @@ from apimachinery.merge.schema import Ref, Type
 from apimachinery.merge.typed import MergeType
 from apimachinery.meta.resources import Group, Resource
 from apimachinery.meta.strategies import Strategy
-from apimachinery.schema import CompiledSchema, CustomSchema, compile_builtin, compile_custom
+from apimachinery.schema.interface import CompiledSchema, CustomSchema, compile_builtin, compile_custom
+from apimachinery.schema.typed_form import compile_typed_form
+from apimachinery.schema.unfolding import unfold
 from apimachinery.server.api_options import ApiOptions, OptionError
 from apimachinery.server.builtin_hooks import HOOKS
 from apimachinery.server.catalog import Catalog
 from apimachinery.server.codecs import PROTOBUF
 from apimachinery.server.hooks import BUILTIN, Hooks, Json
 from apimachinery.server.served import Change, Compiled, Served
-from apimachinery.typed_form import compile_typed_form
-from apimachinery.unfolding import unfold
 from apimachinery.wire.json import decode, encode
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from apimachinery.merge.updater import Converter
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.resources import Resource, Subresource
 from apimachinery.meta.strategies import Strategy
-from apimachinery.schema import CompiledSchema, CustomSchema
+from apimachinery.schema.interface import CompiledSchema, CustomSchema
 from apimachinery.server.hooks import Hooks, Json
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from apimachinery.defaulting import value_maker
-from apimachinery.schema_node import MISSING, Node
+from apimachinery.schema.defaulting import value_maker
+from apimachinery.schema.formats import string_format_check
+from apimachinery.schema.node import MISSING, Node
 from apimachinery.validation.explain import explain, in_enum
-from apimachinery.validation.formats import string_format_check
 from apimachinery.validation.lists import distinct_check
 from apimachinery.validation.patterns import PatternError, pattern_test
 

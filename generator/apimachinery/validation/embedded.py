@@ -12,7 +12,7 @@ from typing import Any
 from apimachinery.meta.field_errors import FieldError, invalid_value, required
 from apimachinery.meta.names import dns1035_label_faults, path_segment_faults
 from apimachinery.meta.object_meta import validate_object_meta
-from apimachinery.schema_node import Node
+from apimachinery.schema.node import Node
 
 
 def has_embedded(node: Node) -> bool:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.meta.printing import go_quote
-from apimachinery.schema_node import Node
+from apimachinery.schema.formats import string_format_check
+from apimachinery.schema.node import Node
 from apimachinery.validation.faults import Fault, Result, Rule
-from apimachinery.validation.formats import string_format_check
 from apimachinery.validation.numbers import as_go, is_json_integer, number_faults
 from apimachinery.validation.patterns import PatternError, compile_pattern
 from apimachinery.validation.ratcheting import Correlation, frozen, same

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from apimachinery.meta.field_errors import FieldError, duplicate, invalid_value
-from apimachinery.schema_node import Node
+from apimachinery.schema.node import Node
 from apimachinery.validation.ratcheting import frozen
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.meta.printing import go_float
-from apimachinery.schema_node import Node
+from apimachinery.schema.node import Node
 from apimachinery.validation.faults import Fault, Rule
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1

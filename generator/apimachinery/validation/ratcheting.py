@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apimachinery.schema_node import Node
+from apimachinery.schema.node import Node
 
 
 def same(one: Any, other: Any) -> bool:

@@ -17,7 +17,7 @@ def emitter(options: Options) -> Emitter:
 
 @dataclass(frozen=True, slots=True)
 class ZeroValueTable:
-    """One table for the package, read by ``apimachinery.typed_form``; none where no fact is known."""
+    """One table for the package, read by ``apimachinery.schema.typed_form``; none where no fact is known."""
 
     options: Options
     name: str = "zero_values"

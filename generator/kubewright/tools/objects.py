@@ -21,7 +21,7 @@ from apimachinery.merge.from_openapi import custom_resource
 from apimachinery.merge.package import package_types
 from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.typed import MergeType
-from apimachinery.typed_form import compile_typed_form
+from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.wire import yaml
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.text import read_documents, read_single

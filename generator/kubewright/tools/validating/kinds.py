@@ -14,8 +14,8 @@ import msgspec
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.strategies import Strategy
-from apimachinery.schema import BuiltinSchema, compile_builtin
-from apimachinery.schema_node import Node
+from apimachinery.schema.interface import BuiltinSchema, compile_builtin
+from apimachinery.schema.node import Node
 from kubewright.source.kubernetes_validate import definitions_file
 from kubewright.tools.validating.unusable import UnusableSchema
 
@@ -165,7 +165,7 @@ class _Generated:
         definitions = _package_definitions(self.package)
         if definition not in definitions or find_spec(f"{self.package}.zero_values") is None:
             return None
-        from apimachinery.typed_form import compile_typed_form
+        from apimachinery.schema.typed_form import compile_typed_form
 
         zero_values = import_module(f"{self.package}.zero_values").ZERO_VALUES
         return compile_typed_form(definition, definitions, zero_values)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.decoding import Decoder, go_type, json_kind
-from apimachinery.schema_node import Node
+from apimachinery.schema.decoding import Decoder, go_type, json_kind
+from apimachinery.schema.node import Node
 
 _WHOLE = frozenset(
     {

@@ -16,7 +16,7 @@ from typing import Any
 
 from apimachinery.meta.printing import go_float, go_quote
 from apimachinery.meta.quantity import QUANTITY
-from apimachinery.schema_node import Node
+from apimachinery.schema.node import Node
 from apimachinery.validation.numbers import fits_range
 
 Fits = Callable[[Any], bool]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apimachinery.meta.quantity import QUANTITY
-from apimachinery.schema_node import MAX_DEPTH, Schema, referred
+from apimachinery.schema.node import MAX_DEPTH, Schema, referred
 
 MAX_SCHEMAS = 50_000
 _ANY_FIELDS = {"x-kubernetes-preserve-unknown-fields": True}

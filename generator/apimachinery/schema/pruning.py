@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apimachinery.schema_node import Node
+from apimachinery.schema.node import Node
 
 Known = Callable[[Any], bool]
 """Says whether a value has no unknown field."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apimachinery.schema_node import MISSING, Node
+from apimachinery.schema.node import MISSING, Node
 
 Defaulter = Callable[[Any], None]
 Maker = Callable[[], Any]

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apimachinery.validation.formats import is_known_format
+from apimachinery.schema.formats import is_known_format
 
 Schema = Mapping[str, Any]
 MAX_DEPTH = 150

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery.decoding import Decoder
 from apimachinery.meta.field_errors import FieldError, invalid_value
 from apimachinery.meta.object_meta_schema import DEFINITIONS, OBJECT_META
-from apimachinery.schema_node import Node, SchemaReader
+from apimachinery.schema.decoding import Decoder
+from apimachinery.schema.node import Node, SchemaReader
 from apimachinery.validation.embedded import embedded_resources
 
 _DECODER = Decoder(SchemaReader(DEFINITIONS).definition(OBJECT_META))

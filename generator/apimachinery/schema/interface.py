@@ -22,12 +22,12 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Protocol
 
-from apimachinery.decoding import Decoder
-from apimachinery.defaulting import compile_defaulter
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.pruning import compile_known, prune_value
-from apimachinery.resource_metadata import embedded_fault, metadata_fault, prune_embedded, prune_metadata
-from apimachinery.schema_node import Node, Schema, SchemaReader
+from apimachinery.schema.decoding import Decoder
+from apimachinery.schema.defaulting import compile_defaulter
+from apimachinery.schema.metadata import embedded_fault, metadata_fault, prune_embedded, prune_metadata
+from apimachinery.schema.node import Node, Schema, SchemaReader
+from apimachinery.schema.pruning import compile_known, prune_value
 from apimachinery.validation.check import Checker
 from apimachinery.validation.embedded import embedded_faults, has_embedded
 from apimachinery.validation.explain import explain
