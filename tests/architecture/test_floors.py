@@ -182,5 +182,5 @@ def test_imports_are_found(source: str, expected: list[str]) -> None:
 
 def test_a_higher_floor_is_seen() -> None:
     assert floor_of("kubewright.ir.api.Resource") == "kubewright.ir"
-    assert floor_of("apimachinery.validation.check") == "apimachinery"
+    assert floor_of("apimachinery.schema.validation.check") == "apimachinery"
     assert floor_of("kubewright.emit.models") not in PLAN["floors"]["kubewright.source"]["may"]

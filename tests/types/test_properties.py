@@ -13,11 +13,11 @@ from apimachinery.schema.defaulting import compile_defaulter
 from apimachinery.schema.interface import compile_custom
 from apimachinery.schema.node import SchemaReader
 from apimachinery.schema.pruning import compile_known, prune_value, unknown_paths
+from apimachinery.schema.validation.check import Checker
+from apimachinery.schema.validation.explain import explain
+from apimachinery.schema.validation.lists import list_faults
+from apimachinery.schema.validation.ratcheting import Correlation, same
 from apimachinery.strict_fields import duplicate_fields, has_duplicate_fields
-from apimachinery.validation.check import Checker
-from apimachinery.validation.explain import explain
-from apimachinery.validation.lists import list_faults
-from apimachinery.validation.ratcheting import Correlation, same
 from tests.types.recorded import crd_schema
 
 NAMES = st.sampled_from(["a", "b", "c", "items", "$ref", "x y"])

@@ -19,9 +19,9 @@ from apimachinery.meta.field_errors import FieldError, aggregate, invalid_value
 from apimachinery.schema.metadata import metadata_fault, prune_metadata
 from apimachinery.schema.node import MISSING, Node, SchemaReader
 from apimachinery.schema.pruning import prune_value
-from apimachinery.validation.embedded import embedded_faults, embedded_resources
-from apimachinery.validation.explain import explain
-from apimachinery.validation.faults import field_errors
+from apimachinery.schema.validation.embedded import embedded_faults, embedded_resources
+from apimachinery.schema.validation.explain import explain
+from apimachinery.schema.validation.faults import field_errors
 
 _META = ("metadata", "apiVersion", "kind")
 _TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}

@@ -14,7 +14,7 @@ from typing import Any
 
 from apimachinery.crd.form import Schema
 from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, required
-from apimachinery.validation.patterns import PatternError, compile_pattern
+from apimachinery.schema.validation.patterns import PatternError, compile_pattern
 
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _UNSUPPORTED = (

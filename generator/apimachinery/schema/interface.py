@@ -28,12 +28,12 @@ from apimachinery.schema.defaulting import compile_defaulter
 from apimachinery.schema.metadata import embedded_fault, metadata_fault, prune_embedded, prune_metadata
 from apimachinery.schema.node import Node, Schema, SchemaReader
 from apimachinery.schema.pruning import compile_known, prune_value
-from apimachinery.validation.check import Checker
-from apimachinery.validation.embedded import embedded_faults, has_embedded
-from apimachinery.validation.explain import explain
-from apimachinery.validation.faults import field_errors
-from apimachinery.validation.lists import list_faults
-from apimachinery.validation.ratcheting import Correlation
+from apimachinery.schema.validation.check import Checker
+from apimachinery.schema.validation.embedded import embedded_faults, has_embedded
+from apimachinery.schema.validation.explain import explain
+from apimachinery.schema.validation.faults import field_errors
+from apimachinery.schema.validation.lists import list_faults
+from apimachinery.schema.validation.ratcheting import Correlation
 
 
 class CompiledSchema(Protocol):

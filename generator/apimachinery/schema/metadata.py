@@ -15,7 +15,7 @@ from apimachinery.meta.field_errors import FieldError, invalid_value
 from apimachinery.meta.object_meta_schema import DEFINITIONS, OBJECT_META
 from apimachinery.schema.decoding import Decoder
 from apimachinery.schema.node import Node, SchemaReader
-from apimachinery.validation.embedded import embedded_resources
+from apimachinery.schema.validation.embedded import embedded_resources
 
 _DECODER = Decoder(SchemaReader(DEFINITIONS).definition(OBJECT_META))
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")

@@ -13,10 +13,10 @@ from typing import Any
 from apimachinery.meta.printing import go_quote
 from apimachinery.schema.formats import string_format_check
 from apimachinery.schema.node import Node
-from apimachinery.validation.faults import Fault, Result, Rule
-from apimachinery.validation.numbers import as_go, is_json_integer, number_faults
-from apimachinery.validation.patterns import PatternError, compile_pattern
-from apimachinery.validation.ratcheting import Correlation, frozen, same
+from apimachinery.schema.validation.faults import Fault, Result, Rule
+from apimachinery.schema.validation.numbers import as_go, is_json_integer, number_faults
+from apimachinery.schema.validation.patterns import PatternError, compile_pattern
+from apimachinery.schema.validation.ratcheting import Correlation, frozen, same
 
 
 def explain(node: Node, value: Any, path: str = "", correlation: Correlation | None = None) -> Result:

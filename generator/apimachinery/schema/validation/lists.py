@@ -11,7 +11,7 @@ from typing import Any
 
 from apimachinery.meta.field_errors import FieldError, duplicate, invalid_value
 from apimachinery.schema.node import Node
-from apimachinery.validation.ratcheting import frozen
+from apimachinery.schema.validation.ratcheting import frozen
 
 
 def list_faults(node: Node, value: Any, field: str = "") -> Iterator[FieldError]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from apimachinery.meta.printing import go_float
 from apimachinery.schema.node import Node
-from apimachinery.validation.faults import Fault, Rule
+from apimachinery.schema.validation.faults import Fault, Rule
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _SAFE = float(2**53 - 1)
