@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from apimachinery.server.authentication import Tokens
+from apimachinery.server.access.authentication import Tokens
 from apimachinery.server.http import User
 from apimachinery.server.protocol import ConnectionLimits
 

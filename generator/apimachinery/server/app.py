@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.authentication import Authenticator, unauthorized
+from apimachinery.server.access.authentication import Authenticator, unauthorized
 from apimachinery.server.health import Health
 from apimachinery.server.http import Handler, Request, Response, StreamResponse
 from apimachinery.server.metrics import Metrics

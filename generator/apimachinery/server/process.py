@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from apimachinery.server.access.authentication import Authenticator
 from apimachinery.server.app import App
-from apimachinery.server.authentication import Authenticator
 from apimachinery.server.health import Check, Health
 from apimachinery.server.http import Request, Response, StreamResponse
 from apimachinery.server.listing import JoinedBodies

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from apimachinery.meta.errors import ApiError, Cause
+from apimachinery.server.access.authentication import Authenticator, LoopbackAdmin, Tokens
 from apimachinery.server.api_options import RELEASE, ApiOptions, parse_controllers
-from apimachinery.server.authentication import Authenticator, LoopbackAdmin, Tokens
 from apimachinery.server.http import User
 from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import BuildApi, Server, ServerOptions

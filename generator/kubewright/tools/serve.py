@@ -16,19 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from apimachinery.server.access.authentication import (
+    Authenticator,
+    LoopbackAdmin,
+    TokenFileError,
+    Tokens,
+    read_token_file,
+)
 from apimachinery.server.api_options import (
     RELEASE,
     ApiOptions,
     OptionError,
     parse_controllers,
     parse_runtime_config,
-)
-from apimachinery.server.authentication import (
-    Authenticator,
-    LoopbackAdmin,
-    TokenFileError,
-    Tokens,
-    read_token_file,
 )
 from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import Server, ServerOptions
