@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.admission import NamespaceLifecycle
+from apimachinery.server.admission.interface import NamespaceLifecycle
 from apimachinery.server.api_options import ApiOptions
 from apimachinery.server.bodies import finish_form
 from apimachinery.server.catalog import Catalog

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 
 from apimachinery.meta.errors import conflict, not_found
-from apimachinery.server.admission import Admission, Operation
+from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.hooks import Hooks, Json
 from apimachinery.server.identity import now
 from apimachinery.server.options import DeleteOptions

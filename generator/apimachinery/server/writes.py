@@ -27,7 +27,7 @@ from apimachinery.meta.errors import (
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.printing import go_quote
-from apimachinery.server.admission import Admission, Operation
+from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.hooks import Json
 from apimachinery.server.identity import generated_name, new_uid, now
 from apimachinery.server.object_changes import (

@@ -13,7 +13,7 @@ import logging
 from collections import Counter
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.admission import NAMESPACES, phase_of
+from apimachinery.server.admission.interface import NAMESPACES, phase_of
 from apimachinery.server.catalog import Catalog
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.handlers import name_of

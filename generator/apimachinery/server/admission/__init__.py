@@ -1,0 +1,1 @@
+"""What may be written: one contract (interface) and its plugins, a file each."""
