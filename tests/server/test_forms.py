@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from apimachinery.meta.errors import ApiError
+from apimachinery.server.answer.cells import CELLS
+from apimachinery.server.answer.durations import human
+from apimachinery.server.answer.json_path import PathError, parse_path
 from apimachinery.server.catalog import version_order
-from apimachinery.server.cells import CELLS
-from apimachinery.server.durations import human
-from apimachinery.server.json_path import PathError, parse_path
 from apimachinery.server.negotiation import negotiate
 
 ACCEPTED = {

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from apimachinery.meta.errors import ApiError
+from apimachinery.server.answer.view import JsonView, ListMeta, Selection, encode, labels_of
 from apimachinery.server.continue_token import BadToken, decode_continue, encode_continue
 from apimachinery.server.list_options import (
     BadRevision,
@@ -19,7 +20,6 @@ from apimachinery.server.list_options import (
     read_list_options,
 )
 from apimachinery.server.listing import JoinedBodies, list_records, read_record
-from apimachinery.server.view import JsonView, ListMeta, Selection, encode, labels_of
 from apimachinery.server.watch import Watches
 from apimachinery.storage.interface import REVISION_MARK, Record, Value
 from apimachinery.storage.memory import MemoryStorage

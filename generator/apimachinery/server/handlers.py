@@ -16,6 +16,8 @@ from apimachinery.meta.errors import (
     not_found,
     verb_not_supported,
 )
+from apimachinery.server.answer.view import View
+from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.bodies import IsKind, bring_into_form, codec_of, not_registered, read_body
 from apimachinery.server.catalog import Catalog
 from apimachinery.server.codecs import CODECS, JSON, whole
@@ -34,8 +36,6 @@ from apimachinery.server.routes import Area, Route, read_path
 from apimachinery.server.scale import Scales
 from apimachinery.server.selection import selection_of
 from apimachinery.server.served import Served
-from apimachinery.server.view import View
-from apimachinery.server.views import asked_view, view_of
 from apimachinery.server.virtual import FORWARDED, VirtualResources
 from apimachinery.server.watch import Watches
 from apimachinery.server.writes import Writer

@@ -126,7 +126,7 @@ class Scales:
             {"name": "Available", "type": "integer", "format": "", "description": "", "priority": 0},
             {"name": "Age", "type": "string", "format": "", "description": "", "priority": 0},
         ]
-        from apimachinery.server.table import age
+        from apimachinery.server.answer.table import age
 
         cells = [
             metadata["name"],

@@ -17,11 +17,11 @@ from apimachinery.meta.selectors import (
     parse_field_selector,
     parse_label_selector,
 )
+from apimachinery.server.answer.json_path import print_value
+from apimachinery.server.answer.view import Selection, labels_of
 from apimachinery.server.http import Request
-from apimachinery.server.json_path import print_value
 from apimachinery.server.routes import Route
 from apimachinery.server.served import Served
-from apimachinery.server.view import Selection, labels_of
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_found
+from apimachinery.server.answer.views import asked_view
 from apimachinery.server.bodies import IsKind, bring_into_form, read_body
 from apimachinery.server.codecs import CODECS, whole
 from apimachinery.server.hooks import Json
@@ -17,7 +18,6 @@ from apimachinery.server.options import WriteOptions, read_write_options
 from apimachinery.server.place import Place, match_name, metadata_of
 from apimachinery.server.routes import Route
 from apimachinery.server.served import Served
-from apimachinery.server.views import asked_view
 from apimachinery.server.writes import Writer
 from apimachinery.wire.json import decode
 

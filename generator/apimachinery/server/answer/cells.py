@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from apimachinery.server.durations import between, since
-from apimachinery.server.json_path import print_value
+from apimachinery.server.answer.durations import between, since
+from apimachinery.server.answer.json_path import print_value
 
 Json = dict[str, Any]
 Cell = Callable[[Json], Any]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.meta.resources import PrinterColumn
-from apimachinery.server.cells import CELLS
-from apimachinery.server.durations import since
-from apimachinery.server.json_path import JsonPath, PathError, parse_path
+from apimachinery.server.answer.cells import CELLS
+from apimachinery.server.answer.durations import since
+from apimachinery.server.answer.json_path import JsonPath, PathError, parse_path
 from apimachinery.server.served import Served
 
 Cell = Callable[[dict[str, Any]], Any]
@@ -139,7 +139,7 @@ def _shown(value: Any, kind: str) -> Any:
 
 
 def _go_text(value: Any) -> str | None:
-    from apimachinery.server.json_path import print_value
+    from apimachinery.server.answer.json_path import print_value
 
     return None if value is None else print_value(value)
 

@@ -1,0 +1,1 @@
+"""An object in the form the client asked for: another version, metadata alone, a Table."""
