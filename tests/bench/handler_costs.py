@@ -13,7 +13,7 @@ import sys
 import time
 
 from apimachinery.server.api import build_api
-from apimachinery.server.api_options import ApiOptions
+from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.health import Health
 from apimachinery.server.http import Request, Response
 from apimachinery.server.listing import JoinedBodies

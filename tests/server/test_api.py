@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from apimachinery.server.api import Api, build_api
-from apimachinery.server.api_options import ApiOptions
+from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.health import Health
 from apimachinery.server.http import Request, Response
 from apimachinery.server.listing import JoinedBodies

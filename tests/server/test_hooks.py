@@ -9,7 +9,7 @@ from typing import Any
 from tests.server.test_api import MERGE, ask, run
 
 from apimachinery.server.api import Api
-from apimachinery.server.api_options import ApiOptions
+from apimachinery.server.catalog.options import ApiOptions
 from kubewright import cli
 
 QUEUES = "/apis/messaging.kubewright.dev/v1/namespaces/default/queues"

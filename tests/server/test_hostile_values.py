@@ -13,7 +13,7 @@ import yaml
 from tests.server.test_api import ask, run
 
 from apimachinery.server.api import Api
-from apimachinery.server.api_options import ApiOptions
+from apimachinery.server.catalog.options import ApiOptions
 
 ODD: list[Any] = [None, None, None, [], {}, "", 0, -1, True, [None], {"a": None}, "x", 1.5]
 OBJECTS: list[tuple[str, dict[str, Any]]] = [

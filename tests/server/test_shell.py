@@ -11,7 +11,7 @@ import stat
 import pytest
 
 from apimachinery.server.access.authentication import TokenFileError, read_token_file
-from apimachinery.server.api_options import OptionError, parse_controllers, parse_runtime_config
+from apimachinery.server.catalog.options import OptionError, parse_controllers, parse_runtime_config
 from apimachinery.server.health import Check, Health
 from apimachinery.server.http import Request, parse_query
 from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig

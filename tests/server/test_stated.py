@@ -15,7 +15,7 @@ from tests.tools.command import kubewright
 
 from apimachinery.schema.unfolding import FREE, MAX_SCHEMAS, unfold
 from apimachinery.server.api import Api
-from apimachinery.server.api_options import ApiOptions
+from apimachinery.server.catalog.options import ApiOptions
 
 SPECS = Path(__file__).parents[2] / "specs"
 SOURCES = {

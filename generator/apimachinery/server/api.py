@@ -10,20 +10,20 @@ import contextlib
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.interface import NamespaceLifecycle
-from apimachinery.server.api_options import ApiOptions
 from apimachinery.server.bodies import finish_form
-from apimachinery.server.catalog import Catalog
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.from_packages import Package, add_package
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.garbage import GarbageCollector
 from apimachinery.server.controllers.namespaces import NamespaceController
 from apimachinery.server.crds import DEFINITIONS, Definitions
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.discovery import Discovery
 from apimachinery.server.handlers import Handlers
-from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request, Response, StreamResponse
 from apimachinery.server.openapi import OpenApi
 from apimachinery.server.options import WriteOptions
-from apimachinery.server.packages import Package, add_package
 from apimachinery.server.place import Place
 from apimachinery.server.process import Backend
 from apimachinery.server.writes import Writer

@@ -13,10 +13,10 @@ from typing import Any
 from apimachinery.meta.errors import ApiError, bad_request, unsupported_media_type
 from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.meta.printing import go_quote
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.codecs import Codec, Codecs
-from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request
-from apimachinery.server.served import Served
 from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error
 from apimachinery.wire.json import DecodeFault, NumberFault, decode_merging, type_name
 

@@ -23,15 +23,15 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.meta.resources import PrinterColumn, Resource, Subresource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.interface import CustomSchema, compile_custom
-from apimachinery.server.builtin_hooks import CLEANUP
-from apimachinery.server.catalog import Catalog, version_order
+from apimachinery.server.catalog.builtin_hooks import CLEANUP
+from apimachinery.server.catalog.catalog import Catalog, version_order
+from apimachinery.server.catalog.hooks import CUSTOM, Json
+from apimachinery.server.catalog.served import Change, Compiled, Served
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.discovery import CUSTOM_VERBS
-from apimachinery.server.hooks import CUSTOM, Json
 from apimachinery.server.identity import now
 from apimachinery.server.options import DeleteOptions, WriteOptions
 from apimachinery.server.place import Place
-from apimachinery.server.served import Change, Compiled, Served
 from apimachinery.server.watch import Watches
 from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import Event, KeyNotFound, Record, RevisionConflict

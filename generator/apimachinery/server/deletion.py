@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from apimachinery.meta.errors import conflict, not_found
 from apimachinery.server.admission.interface import Admission, Operation
-from apimachinery.server.hooks import Hooks, Json
+from apimachinery.server.catalog.hooks import Hooks, Json
 from apimachinery.server.identity import now
 from apimachinery.server.options import DeleteOptions
 from apimachinery.server.place import Place

@@ -11,12 +11,12 @@ import hashlib
 from typing import Any
 
 from apimachinery.meta.errors import ApiError, no_such_resource
-from apimachinery.server.catalog import Catalog, ServedGroup
+from apimachinery.server.catalog.catalog import Catalog, ServedGroup
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.codecs import OF_DISCOVERY, TEXTS, whole
 from apimachinery.server.http import Request, Response
 from apimachinery.server.negotiation import negotiate, refused
 from apimachinery.server.routes import Area, Route
-from apimachinery.server.served import Served
 from apimachinery.wire.json import encode
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

@@ -19,11 +19,12 @@ from apimachinery.meta.errors import (
 from apimachinery.server.answer.view import View
 from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.bodies import IsKind, bring_into_form, codec_of, not_registered, read_body
-from apimachinery.server.catalog import Catalog
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.codecs import CODECS, JSON, whole
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.discovery import NOT_FOUND, Discovery
-from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request, Response, StreamResponse
 from apimachinery.server.list_options import read_list_options
 from apimachinery.server.listing import JoinedBodies, list_records, read_record
@@ -35,7 +36,6 @@ from apimachinery.server.place import Place, Written, match_name, match_namespac
 from apimachinery.server.routes import Area, Route, read_path
 from apimachinery.server.scale import Scales
 from apimachinery.server.selection import selection_of
-from apimachinery.server.served import Served
 from apimachinery.server.virtual import FORWARDED, VirtualResources
 from apimachinery.server.watch import Watches
 from apimachinery.server.writes import Writer

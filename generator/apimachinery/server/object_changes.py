@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from apimachinery.server.hooks import Json
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.http import User
-from apimachinery.server.served import Served
 
 _METADATA_ORDER = (
     "name",

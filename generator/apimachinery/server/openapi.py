@@ -11,8 +11,10 @@ import platform
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from apimachinery.server.api_options import ApiOptions
-from apimachinery.server.catalog import Catalog
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.from_packages import Package
+from apimachinery.server.catalog.options import ApiOptions
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.http import Request, Response
 from apimachinery.server.openapi_documents import (
     custom_definitions,
@@ -21,9 +23,7 @@ from apimachinery.server.openapi_documents import (
     document_v3,
 )
 from apimachinery.server.openapi_protobuf import MEDIA_TYPES, encode_document
-from apimachinery.server.packages import Package
 from apimachinery.server.routes import Area, Route
-from apimachinery.server.served import Served
 from apimachinery.wire.json import encode
 
 _FOR_EVER = "public, immutable"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from apimachinery.meta.errors import bad_request
-from apimachinery.server.hooks import Json
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.http import User
 from apimachinery.server.options import WriteOptions
-from apimachinery.server.served import Served
 from apimachinery.storage.interface import Record
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from apimachinery.crd.objects import Validation, check_values
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.server.hooks import Json
-from apimachinery.server.served import Served
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
 
 
 def check_object(

@@ -17,8 +17,9 @@ from apimachinery.merge.scale import to_parent, to_scale
 from apimachinery.meta.errors import bad_request, internal, not_found, plain_failure, unsupported_media_type
 from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.server.bodies import IsKind, cannot_handle, codec_of, internal_package
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.codecs import CODECS
-from apimachinery.server.hooks import Json
 from apimachinery.server.http import Request
 from apimachinery.server.identity import now
 from apimachinery.server.negotiation import Form
@@ -33,7 +34,6 @@ from apimachinery.server.patch import (
 )
 from apimachinery.server.place import Place, match_name, metadata_of
 from apimachinery.server.routes import Route
-from apimachinery.server.served import Served
 from apimachinery.server.writes import Writer
 from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, decode

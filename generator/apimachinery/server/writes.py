@@ -28,7 +28,8 @@ from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.admission.interface import Admission, Operation
-from apimachinery.server.hooks import Json
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.identity import generated_name, new_uid, now
 from apimachinery.server.object_changes import (
     changes_generation,
@@ -40,7 +41,6 @@ from apimachinery.server.object_changes import (
 )
 from apimachinery.server.place import Place, Written, match_namespace, metadata_of
 from apimachinery.server.rules import check_object
-from apimachinery.server.served import Served
 from apimachinery.server.terminating import finishes_deletion, is_deleting
 from apimachinery.storage.interface import (
     REVISION_MARK,

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.access.authentication import Authenticator, LoopbackAdmin, Tokens
-from apimachinery.server.api_options import RELEASE, ApiOptions, parse_controllers
+from apimachinery.server.catalog.options import RELEASE, ApiOptions, parse_controllers
 from apimachinery.server.http import User
 from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import BuildApi, Server, ServerOptions

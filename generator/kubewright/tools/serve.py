@@ -23,7 +23,7 @@ from apimachinery.server.access.authentication import (
     Tokens,
     read_token_file,
 )
-from apimachinery.server.api_options import (
+from apimachinery.server.catalog.options import (
     RELEASE,
     ApiOptions,
     OptionError,

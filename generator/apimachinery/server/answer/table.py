@@ -16,7 +16,7 @@ from apimachinery.meta.resources import PrinterColumn
 from apimachinery.server.answer.cells import CELLS
 from apimachinery.server.answer.durations import since
 from apimachinery.server.answer.json_path import JsonPath, PathError, parse_path
-from apimachinery.server.served import Served
+from apimachinery.server.catalog.served import Served
 
 Cell = Callable[[dict[str, Any]], Any]
 _NAME = PrinterColumn(

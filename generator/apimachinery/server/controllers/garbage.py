@@ -22,14 +22,14 @@ from typing import Any
 import msgspec
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.catalog import Catalog
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.namespaces import stored_resources
 from apimachinery.server.deletion import FOREGROUND, ORPHAN, Deleter
 from apimachinery.server.handlers import name_of
-from apimachinery.server.hooks import Json
 from apimachinery.server.options import DeleteOptions, WriteOptions
 from apimachinery.server.place import Place
-from apimachinery.server.served import Served
 from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import Event, Record, StorageError
 from apimachinery.storage.watch_cache import WatchCache

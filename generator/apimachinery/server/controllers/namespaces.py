@@ -14,14 +14,14 @@ from collections import Counter
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.interface import NAMESPACES, phase_of
-from apimachinery.server.catalog import Catalog
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.handlers import name_of
-from apimachinery.server.hooks import Json
 from apimachinery.server.identity import now
 from apimachinery.server.options import DeleteOptions, WriteOptions
 from apimachinery.server.place import Place
-from apimachinery.server.served import Served
 from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import Record, StorageError
 from apimachinery.storage.watch_cache import WatchCache

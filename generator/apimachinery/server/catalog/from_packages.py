@@ -27,12 +27,12 @@ from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.interface import CompiledSchema, CustomSchema, compile_builtin, compile_custom
 from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.schema.unfolding import unfold
-from apimachinery.server.api_options import ApiOptions, OptionError
-from apimachinery.server.builtin_hooks import HOOKS
-from apimachinery.server.catalog import Catalog
+from apimachinery.server.catalog.builtin_hooks import HOOKS
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.hooks import BUILTIN, Hooks, Json
+from apimachinery.server.catalog.options import ApiOptions, OptionError
+from apimachinery.server.catalog.served import Change, Compiled, Served
 from apimachinery.server.codecs import PROTOBUF
-from apimachinery.server.hooks import BUILTIN, Hooks, Json
-from apimachinery.server.served import Change, Compiled, Served
 from apimachinery.wire.json import decode, encode
 
 if TYPE_CHECKING:

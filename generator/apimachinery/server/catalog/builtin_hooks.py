@@ -8,7 +8,7 @@ from dataclasses import replace
 from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
 from apimachinery.crd.defaults import prepare_crd_for_update
 from apimachinery.meta.names import dns_label_name
-from apimachinery.server.hooks import BUILTIN, FieldValue, Hooks, Json
+from apimachinery.server.catalog.hooks import BUILTIN, FieldValue, Hooks, Json
 
 
 def _spec(obj: Json) -> Json:

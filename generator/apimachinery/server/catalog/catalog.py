@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from apimachinery.meta.resources import Group
-from apimachinery.server.served import Served
+from apimachinery.server.catalog.served import Served
 
 CUSTOM_PRIORITY = 1000
 

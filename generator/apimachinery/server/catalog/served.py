@@ -25,7 +25,7 @@ from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.resources import Resource, Subresource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.interface import CompiledSchema, CustomSchema
-from apimachinery.server.hooks import Hooks, Json
+from apimachinery.server.catalog.hooks import Hooks, Json
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode
 
