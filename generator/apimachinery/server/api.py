@@ -15,9 +15,9 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.options import ApiOptions
+from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
 from apimachinery.server.controllers.garbage import GarbageCollector
 from apimachinery.server.controllers.namespaces import NamespaceController
-from apimachinery.server.crds import DEFINITIONS, Definitions
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.discovery import Discovery
 from apimachinery.server.handlers import Handlers
