@@ -19,10 +19,10 @@ from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
 from apimachinery.server.controllers.garbage import GarbageCollector
 from apimachinery.server.controllers.namespaces import NamespaceController
 from apimachinery.server.deletion import Deleter
-from apimachinery.server.discovery import Discovery
+from apimachinery.server.describe.discovery import Discovery
+from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.handlers import Handlers
 from apimachinery.server.http import Request, Response, StreamResponse
-from apimachinery.server.openapi import OpenApi
 from apimachinery.server.options import WriteOptions
 from apimachinery.server.place import Place
 from apimachinery.server.process import Backend

@@ -24,12 +24,12 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.codecs import CODECS, JSON, whole
 from apimachinery.server.deletion import Deleter
-from apimachinery.server.discovery import NOT_FOUND, Discovery
+from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
+from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.http import Request, Response, StreamResponse
 from apimachinery.server.list_options import read_list_options
 from apimachinery.server.listing import JoinedBodies, list_records, read_record
 from apimachinery.server.negotiation import check_routed, for_error, negotiate
-from apimachinery.server.openapi import OpenApi
 from apimachinery.server.options import WriteOptions, read_delete_options, read_write_options
 from apimachinery.server.patch import patch
 from apimachinery.server.place import Place, Written, match_name, match_namespace, metadata_of

@@ -28,7 +28,7 @@ from apimachinery.server.catalog.catalog import Catalog, version_order
 from apimachinery.server.catalog.hooks import CUSTOM, Json
 from apimachinery.server.catalog.served import Change, Compiled, Served
 from apimachinery.server.deletion import Deleter
-from apimachinery.server.discovery import CUSTOM_VERBS
+from apimachinery.server.describe.discovery import CUSTOM_VERBS
 from apimachinery.server.identity import now
 from apimachinery.server.options import DeleteOptions, WriteOptions
 from apimachinery.server.place import Place

@@ -15,14 +15,14 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http import Request, Response
-from apimachinery.server.openapi_documents import (
+from apimachinery.server.describe.openapi_documents import (
     custom_definitions,
     definition_name,
     document_v2,
     document_v3,
 )
-from apimachinery.server.openapi_protobuf import MEDIA_TYPES, encode_document
+from apimachinery.server.describe.openapi_protobuf import MEDIA_TYPES, encode_document
+from apimachinery.server.http import Request, Response
 from apimachinery.server.routes import Area, Route
 from apimachinery.wire.json import encode
 

@@ -1,0 +1,1 @@
+"""The server describes itself: discovery and OpenAPI."""
