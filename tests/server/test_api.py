@@ -12,7 +12,7 @@ import pytest
 from apimachinery.server.api import Api, build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.health import Health
-from apimachinery.server.http import Request, Response
+from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.listing import JoinedBodies
 from apimachinery.server.metrics import Metrics
 from apimachinery.server.process import Backend

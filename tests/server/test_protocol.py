@@ -10,8 +10,8 @@ import time
 import pytest
 
 from apimachinery.server.access.authentication import Tokens
-from apimachinery.server.http import User
-from apimachinery.server.protocol import ConnectionLimits
+from apimachinery.server.http.messages import User
+from apimachinery.server.http.protocol import ConnectionLimits
 
 BASE = "/api/v1/namespaces/ns/configmaps"
 

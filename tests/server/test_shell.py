@@ -13,10 +13,10 @@ import pytest
 from apimachinery.server.access.authentication import TokenFileError, read_token_file
 from apimachinery.server.catalog.options import OptionError, parse_controllers, parse_runtime_config
 from apimachinery.server.health import Check, Health
-from apimachinery.server.http import Request, parse_query
+from apimachinery.server.http.messages import Request, parse_query
+from apimachinery.server.http.tls import TlsError, ensure_certificate, server_context
 from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.metrics import Metrics
-from apimachinery.server.tls import TlsError, ensure_certificate, server_context
 from kubewright.tools import serve
 
 

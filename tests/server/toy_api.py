@@ -6,7 +6,7 @@ import uuid
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import JsonView, Selection, decode, encode, labels_of
-from apimachinery.server.http import Request, Response, StreamResponse
+from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.list_options import read_list_options
 from apimachinery.server.listing import list_records, read_record
 from apimachinery.server.process import Backend

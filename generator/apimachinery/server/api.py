@@ -22,7 +22,7 @@ from apimachinery.server.deletion import Deleter
 from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.handlers import Handlers
-from apimachinery.server.http import Request, Response, StreamResponse
+from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.options import WriteOptions
 from apimachinery.server.place import Place
 from apimachinery.server.process import Backend

@@ -15,7 +15,7 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.server.access.authentication import Authenticator, unauthorized
 from apimachinery.server.answer.view import encode
 from apimachinery.server.health import Health
-from apimachinery.server.http import Handler, Request, Response, StreamResponse
+from apimachinery.server.http.messages import Handler, Request, Response, StreamResponse
 from apimachinery.server.metrics import Metrics
 
 log = logging.getLogger("kubewright.server")

@@ -26,7 +26,7 @@ from apimachinery.server.codecs import CODECS, JSON, whole
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
-from apimachinery.server.http import Request, Response, StreamResponse
+from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.list_options import read_list_options
 from apimachinery.server.listing import JoinedBodies, list_records, read_record
 from apimachinery.server.negotiation import check_routed, for_error, negotiate

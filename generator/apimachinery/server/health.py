@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from apimachinery.server.http import Request, Response
+from apimachinery.server.http.messages import Request, Response
 
 TEXT = "text/plain; charset=utf-8"
 Probe = Callable[[], bool]

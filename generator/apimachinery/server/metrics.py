@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from apimachinery.server.http import Response
+from apimachinery.server.http.messages import Response
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http import User
+from apimachinery.server.http.messages import User
 
 _METADATA_ORDER = (
     "name",

@@ -21,7 +21,7 @@ from apimachinery.meta.field_errors import (
     required,
     too_long,
 )
-from apimachinery.server.http import Request
+from apimachinery.server.http.messages import Request
 from apimachinery.server.list_options import parse_int64
 
 MANAGER_BYTES = 128

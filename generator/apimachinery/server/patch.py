@@ -19,7 +19,7 @@ from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.server.bodies import finish_form, unknown_faults
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http import Request
+from apimachinery.server.http.messages import Request
 from apimachinery.server.identity import now
 from apimachinery.server.options import read_write_options
 from apimachinery.server.place import Place, Written, match_name, match_namespace, metadata_of

@@ -20,7 +20,7 @@ from apimachinery.server.bodies import IsKind, cannot_handle, codec_of, internal
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.codecs import CODECS
-from apimachinery.server.http import Request
+from apimachinery.server.http.messages import Request
 from apimachinery.server.identity import now
 from apimachinery.server.negotiation import Form
 from apimachinery.server.options import read_write_options

@@ -13,7 +13,7 @@ from apimachinery.server.bodies import IsKind, bring_into_form, read_body
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.codecs import CODECS, whole
-from apimachinery.server.http import Request, Response
+from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.negotiation import negotiate
 from apimachinery.server.options import WriteOptions, read_write_options
 from apimachinery.server.place import Place, match_name, metadata_of

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.access.authentication import Authenticator, LoopbackAdmin, Tokens
 from apimachinery.server.catalog.options import RELEASE, ApiOptions, parse_controllers
-from apimachinery.server.http import User
+from apimachinery.server.http.messages import User
 from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import BuildApi, Server, ServerOptions
 
@@ -204,7 +204,7 @@ class ApiServer:
         authenticator: Authenticator = LoopbackAdmin()
         context = None
         if self._tls:
-            from apimachinery.server.tls import ensure_certificate, server_context
+            from apimachinery.server.http.tls import ensure_certificate, server_context
 
             certificate, key = ensure_certificate(folder, "127.0.0.1")
             context = server_context(certificate, key)

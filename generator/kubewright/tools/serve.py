@@ -30,10 +30,10 @@ from apimachinery.server.catalog.options import (
     parse_controllers,
     parse_runtime_config,
 )
+from apimachinery.server.http.protocol import ConnectionLimits
+from apimachinery.server.http.tls import TlsError, ensure_certificate, server_context
 from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import Server, ServerOptions
-from apimachinery.server.protocol import ConnectionLimits
-from apimachinery.server.tls import TlsError, ensure_certificate, server_context
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, storage_path
 

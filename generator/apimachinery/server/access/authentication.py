@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.http import Request, User
+from apimachinery.server.http.messages import Request, User
 
 AUTHENTICATED = "system:authenticated"
 ADMIN = User("admin", "admin", ("system:masters", AUTHENTICATED))

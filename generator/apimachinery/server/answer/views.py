@@ -16,7 +16,7 @@ from apimachinery.server.answer.view import JsonView, ListMeta, View, encode_lis
 from apimachinery.server.bodies import internal_package
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.codecs import JSON, Codec
-from apimachinery.server.http import Request
+from apimachinery.server.http.messages import Request
 from apimachinery.server.negotiation import METADATA, METADATA_LIST, TABLE, Form, negotiate
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode

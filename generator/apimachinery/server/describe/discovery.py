@@ -14,7 +14,7 @@ from apimachinery.meta.errors import ApiError, no_such_resource
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.codecs import OF_DISCOVERY, TEXTS, whole
-from apimachinery.server.http import Request, Response
+from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.negotiation import negotiate, refused
 from apimachinery.server.routes import Area, Route
 from apimachinery.wire.json import encode

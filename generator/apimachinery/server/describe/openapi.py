@@ -22,7 +22,7 @@ from apimachinery.server.describe.openapi_documents import (
     document_v3,
 )
 from apimachinery.server.describe.openapi_protobuf import MEDIA_TYPES, encode_document
-from apimachinery.server.http import Request, Response
+from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.routes import Area, Route
 from apimachinery.wire.json import encode
 

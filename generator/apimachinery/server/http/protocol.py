@@ -35,8 +35,8 @@ from urllib.parse import unquote
 
 import httptools
 
-from apimachinery.server.compression import gzip_parts, wants_gzip
-from apimachinery.server.http import Request, Response, StreamResponse
+from apimachinery.server.http.compression import gzip_parts, wants_gzip
+from apimachinery.server.http.messages import Request, Response, StreamResponse
 
 log = logging.getLogger("kubewright.server")
 

@@ -1,0 +1,1 @@
+"""HTTP/1.1 on a socket: protocol, messages, compression, TLS. Nothing here knows Kubernetes."""
