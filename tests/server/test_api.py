@@ -11,10 +11,10 @@ import pytest
 
 from apimachinery.server.api import Api, build_api
 from apimachinery.server.catalog.options import ApiOptions
-from apimachinery.server.health import Health
 from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.listing import JoinedBodies
-from apimachinery.server.metrics import Metrics
+from apimachinery.server.operate.health import Health
+from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.process import Backend
 from apimachinery.server.watch import Watches
 from apimachinery.storage.memory import MemoryStorage

@@ -12,11 +12,11 @@ import pytest
 
 from apimachinery.server.access.authentication import TokenFileError, read_token_file
 from apimachinery.server.catalog.options import OptionError, parse_controllers, parse_runtime_config
-from apimachinery.server.health import Check, Health
 from apimachinery.server.http.messages import Request, parse_query
 from apimachinery.server.http.tls import TlsError, ensure_certificate, server_context
-from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig
-from apimachinery.server.metrics import Metrics
+from apimachinery.server.operate.health import Check, Health
+from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
+from apimachinery.server.operate.metrics import Metrics
 from kubewright.tools import serve
 
 

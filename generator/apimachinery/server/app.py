@@ -14,9 +14,9 @@ import logging
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.access.authentication import Authenticator, unauthorized
 from apimachinery.server.answer.view import encode
-from apimachinery.server.health import Health
 from apimachinery.server.http.messages import Handler, Request, Response, StreamResponse
-from apimachinery.server.metrics import Metrics
+from apimachinery.server.operate.health import Health
+from apimachinery.server.operate.metrics import Metrics
 
 log = logging.getLogger("kubewright.server")
 

@@ -18,7 +18,7 @@ from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.access.authentication import Authenticator, LoopbackAdmin, Tokens
 from apimachinery.server.catalog.options import RELEASE, ApiOptions, parse_controllers
 from apimachinery.server.http.messages import User
-from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig
+from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import BuildApi, Server, ServerOptions
 
 from .thread import ServerThread

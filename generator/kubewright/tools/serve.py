@@ -32,7 +32,7 @@ from apimachinery.server.catalog.options import (
 )
 from apimachinery.server.http.protocol import ConnectionLimits
 from apimachinery.server.http.tls import TlsError, ensure_certificate, server_context
-from apimachinery.server.kubeconfig import kubeconfig, write_kubeconfig
+from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, storage_path
