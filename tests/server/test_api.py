@@ -12,11 +12,11 @@ import pytest
 from apimachinery.server.api import Api, build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.listing import JoinedBodies
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.process import Backend
-from apimachinery.server.watch import Watches
+from apimachinery.server.read.listing import JoinedBodies
+from apimachinery.server.read.watch import Watches
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache
 

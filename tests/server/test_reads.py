@@ -19,8 +19,8 @@ from apimachinery.server.list_options import (
     parse_revision,
     read_list_options,
 )
-from apimachinery.server.listing import JoinedBodies, list_records, read_record
-from apimachinery.server.watch import Watches
+from apimachinery.server.read.listing import JoinedBodies, list_records, read_record
+from apimachinery.server.read.watch import Watches
 from apimachinery.storage.interface import REVISION_MARK, Record, Value
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache
@@ -573,7 +573,7 @@ def test_ending_and_leaving_leave_nothing_behind():
 
 
 def test_a_timed_watch_ends_and_a_slow_reader_is_cut_off(monkeypatch):
-    from apimachinery.server import watch
+    from apimachinery.server.read import watch
 
     monkeypatch.setattr(watch, "BACKLOG_BYTES", 1000)
 
@@ -593,7 +593,7 @@ def test_a_timed_watch_ends_and_a_slow_reader_is_cut_off(monkeypatch):
 
 
 def test_bookmarks_come_from_time_to_time(monkeypatch):
-    from apimachinery.server import watch
+    from apimachinery.server.read import watch
 
     monkeypatch.setattr(watch, "BOOKMARK_SECONDS", 0.02)
 

@@ -28,16 +28,16 @@ from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.list_options import read_list_options
-from apimachinery.server.listing import JoinedBodies, list_records, read_record
 from apimachinery.server.negotiation import check_routed, for_error, negotiate
 from apimachinery.server.options import WriteOptions, read_delete_options, read_write_options
 from apimachinery.server.patch import patch
 from apimachinery.server.place import Place, Written, match_name, match_namespace, metadata_of
+from apimachinery.server.read.listing import JoinedBodies, list_records, read_record
+from apimachinery.server.read.selection import selection_of
+from apimachinery.server.read.watch import Watches
 from apimachinery.server.routes import Area, Route, read_path
 from apimachinery.server.scale import Scales
-from apimachinery.server.selection import selection_of
 from apimachinery.server.virtual import FORWARDED, VirtualResources
-from apimachinery.server.watch import Watches
 from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import StorageClosed
 from apimachinery.storage.watch_cache import WatchCache

@@ -18,10 +18,10 @@ from apimachinery.server.access.authentication import Authenticator
 from apimachinery.server.app import App
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
-from apimachinery.server.listing import JoinedBodies
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.metrics import Metrics
-from apimachinery.server.watch import Watches
+from apimachinery.server.read.listing import JoinedBodies
+from apimachinery.server.read.watch import Watches
 from apimachinery.storage.compaction import PERIOD_SECONDS, compact_for_ever
 from apimachinery.storage.interface import Storage
 from apimachinery.storage.url import open_storage

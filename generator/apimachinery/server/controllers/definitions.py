@@ -32,7 +32,7 @@ from apimachinery.server.describe.discovery import CUSTOM_VERBS
 from apimachinery.server.identity import now
 from apimachinery.server.options import DeleteOptions, WriteOptions
 from apimachinery.server.place import Place
-from apimachinery.server.watch import Watches
+from apimachinery.server.read.watch import Watches
 from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import Event, KeyNotFound, Record, RevisionConflict
 from apimachinery.storage.watch_cache import WatchCache

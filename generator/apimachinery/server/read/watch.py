@@ -29,7 +29,7 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import Selection, View, at_revision
 from apimachinery.server.http.messages import StreamResponse
 from apimachinery.server.list_options import BadRevision, ListOptions, parse_revision
-from apimachinery.server.listing import expired, too_large
+from apimachinery.server.read.listing import expired, too_large
 from apimachinery.storage.interface import Compacted, Event
 from apimachinery.storage.watch_cache import ResourceCache
 
