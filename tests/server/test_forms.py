@@ -9,7 +9,7 @@ from apimachinery.server.answer.cells import CELLS
 from apimachinery.server.answer.durations import human
 from apimachinery.server.answer.json_path import PathError, parse_path
 from apimachinery.server.catalog.catalog import version_order
-from apimachinery.server.negotiation import negotiate
+from apimachinery.server.request.negotiation import negotiate
 
 ACCEPTED = {
     "": "application/json",

@@ -11,16 +11,16 @@ import pytest
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import JsonView, ListMeta, Selection, encode, labels_of
-from apimachinery.server.continue_token import BadToken, decode_continue, encode_continue
-from apimachinery.server.list_options import (
+from apimachinery.server.read.listing import JoinedBodies, list_records, read_record
+from apimachinery.server.read.watch import Watches
+from apimachinery.server.request.continue_token import BadToken, decode_continue, encode_continue
+from apimachinery.server.request.list_options import (
     BadRevision,
     ListOptions,
     parse_int64,
     parse_revision,
     read_list_options,
 )
-from apimachinery.server.read.listing import JoinedBodies, list_records, read_record
-from apimachinery.server.read.watch import Watches
 from apimachinery.storage.interface import REVISION_MARK, Record, Value
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apimachinery.server.routes import Area, Route, read_path
+from apimachinery.server.request.routes import Area, Route, read_path
 
 RESOURCE = Area.RESOURCE
 CASES = {

@@ -10,7 +10,6 @@ import contextlib
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.interface import NamespaceLifecycle
-from apimachinery.server.bodies import finish_form
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package
 from apimachinery.server.catalog.hooks import Json
@@ -23,9 +22,10 @@ from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.handlers import Handlers
 from apimachinery.server.http.messages import Request, Response, StreamResponse
-from apimachinery.server.options import WriteOptions
-from apimachinery.server.place import Place
 from apimachinery.server.process import Backend
+from apimachinery.server.request.bodies import finish_form
+from apimachinery.server.request.options import WriteOptions
+from apimachinery.server.request.target import Place
 from apimachinery.server.writes import Writer
 
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")

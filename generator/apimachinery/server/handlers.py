@@ -18,24 +18,24 @@ from apimachinery.meta.errors import (
 )
 from apimachinery.server.answer.view import View
 from apimachinery.server.answer.views import asked_view, view_of
-from apimachinery.server.bodies import IsKind, bring_into_form, codec_of, not_registered, read_body
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.codecs import CODECS, JSON, whole
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.http.messages import Request, Response, StreamResponse
-from apimachinery.server.list_options import read_list_options
-from apimachinery.server.negotiation import check_routed, for_error, negotiate
-from apimachinery.server.options import WriteOptions, read_delete_options, read_write_options
 from apimachinery.server.patch import patch
-from apimachinery.server.place import Place, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.read.listing import JoinedBodies, list_records, read_record
 from apimachinery.server.read.selection import selection_of
 from apimachinery.server.read.watch import Watches
-from apimachinery.server.routes import Area, Route, read_path
+from apimachinery.server.request.bodies import IsKind, bring_into_form, codec_of, not_registered, read_body
+from apimachinery.server.request.codecs import CODECS, JSON, whole
+from apimachinery.server.request.list_options import read_list_options
+from apimachinery.server.request.negotiation import check_routed, for_error, negotiate
+from apimachinery.server.request.options import WriteOptions, read_delete_options, read_write_options
+from apimachinery.server.request.routes import Area, Route, read_path
+from apimachinery.server.request.target import Place, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.scale import Scales
 from apimachinery.server.virtual import FORWARDED, VirtualResources
 from apimachinery.server.writes import Writer

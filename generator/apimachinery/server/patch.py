@@ -16,13 +16,13 @@ from apimachinery.merge.errors import MergeError
 from apimachinery.merge.value import go_text
 from apimachinery.meta.errors import ApiError, Cause, bad_request, unsupported_media_type
 from apimachinery.meta.field_errors import invalid, invalid_value
-from apimachinery.server.bodies import finish_form, unknown_faults
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
 from apimachinery.server.identity import now
-from apimachinery.server.options import read_write_options
-from apimachinery.server.place import Place, Written, match_name, match_namespace, metadata_of
+from apimachinery.server.request.bodies import finish_form, unknown_faults
+from apimachinery.server.request.options import read_write_options
+from apimachinery.server.request.target import Place, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.writes import Writer
 from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error, yaml_errors
 from apimachinery.wire import json, yaml

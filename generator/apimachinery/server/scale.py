@@ -16,14 +16,10 @@ from apimachinery.merge.from_openapi import custom_resource
 from apimachinery.merge.scale import to_parent, to_scale
 from apimachinery.meta.errors import bad_request, internal, not_found, plain_failure, unsupported_media_type
 from apimachinery.meta.field_errors import invalid, invalid_value
-from apimachinery.server.bodies import IsKind, cannot_handle, codec_of, internal_package
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.codecs import CODECS
 from apimachinery.server.http.messages import Request
 from apimachinery.server.identity import now
-from apimachinery.server.negotiation import Form
-from apimachinery.server.options import read_write_options
 from apimachinery.server.patch import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -32,8 +28,12 @@ from apimachinery.server.patch import (
     translated,
     unsupported,
 )
-from apimachinery.server.place import Place, match_name, metadata_of
-from apimachinery.server.routes import Route
+from apimachinery.server.request.bodies import IsKind, cannot_handle, codec_of, internal_package
+from apimachinery.server.request.codecs import CODECS
+from apimachinery.server.request.negotiation import Form
+from apimachinery.server.request.options import read_write_options
+from apimachinery.server.request.routes import Route
+from apimachinery.server.request.target import Place, match_name, metadata_of
 from apimachinery.server.writes import Writer
 from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, decode

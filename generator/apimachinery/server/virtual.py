@@ -9,15 +9,15 @@ from typing import Any
 
 from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_found
 from apimachinery.server.answer.views import asked_view
-from apimachinery.server.bodies import IsKind, bring_into_form, read_body
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.codecs import CODECS, whole
 from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.negotiation import negotiate
-from apimachinery.server.options import WriteOptions, read_write_options
-from apimachinery.server.place import Place, match_name, metadata_of
-from apimachinery.server.routes import Route
+from apimachinery.server.request.bodies import IsKind, bring_into_form, read_body
+from apimachinery.server.request.codecs import CODECS, whole
+from apimachinery.server.request.negotiation import negotiate
+from apimachinery.server.request.options import WriteOptions, read_write_options
+from apimachinery.server.request.routes import Route
+from apimachinery.server.request.target import Place, match_name, metadata_of
 from apimachinery.server.writes import Writer
 from apimachinery.wire.json import decode
 

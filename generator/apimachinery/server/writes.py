@@ -39,7 +39,7 @@ from apimachinery.server.object_changes import (
     name_requester,
     status_update,
 )
-from apimachinery.server.place import Place, Written, match_namespace, metadata_of
+from apimachinery.server.request.target import Place, Written, match_namespace, metadata_of
 from apimachinery.server.rules import check_object
 from apimachinery.server.terminating import finishes_deletion, is_deleting
 from apimachinery.storage.interface import (

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from apimachinery.meta.errors import Cause, forbidden, not_found
-from apimachinery.server.place import Place
+from apimachinery.server.request.target import Place
 from apimachinery.storage.interface import Record
 from apimachinery.storage.watch_cache import WatchCache
 

@@ -13,11 +13,11 @@ from typing import Any
 from apimachinery.meta.errors import bad_request, not_acceptable
 from apimachinery.server.answer.table import Columns, columns_of
 from apimachinery.server.answer.view import JsonView, ListMeta, View, encode_list_meta
-from apimachinery.server.bodies import internal_package
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.codecs import JSON, Codec
 from apimachinery.server.http.messages import Request
-from apimachinery.server.negotiation import METADATA, METADATA_LIST, TABLE, Form, negotiate
+from apimachinery.server.request.bodies import internal_package
+from apimachinery.server.request.codecs import JSON, Codec
+from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, TABLE, Form, negotiate
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode
 

@@ -32,7 +32,7 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import BUILTIN, Hooks, Json
 from apimachinery.server.catalog.options import ApiOptions, OptionError
 from apimachinery.server.catalog.served import Change, Compiled, Served
-from apimachinery.server.codecs import PROTOBUF
+from apimachinery.server.request.codecs import PROTOBUF
 from apimachinery.wire.json import decode, encode
 
 if TYPE_CHECKING:

@@ -30,9 +30,9 @@ from apimachinery.server.catalog.served import Change, Compiled, Served
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.describe.discovery import CUSTOM_VERBS
 from apimachinery.server.identity import now
-from apimachinery.server.options import DeleteOptions, WriteOptions
-from apimachinery.server.place import Place
 from apimachinery.server.read.watch import Watches
+from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.target import Place
 from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import Event, KeyNotFound, Record, RevisionConflict
 from apimachinery.storage.watch_cache import WatchCache

@@ -28,8 +28,8 @@ from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.namespaces import stored_resources
 from apimachinery.server.deletion import FOREGROUND, ORPHAN, Deleter
 from apimachinery.server.handlers import name_of
-from apimachinery.server.options import DeleteOptions, WriteOptions
-from apimachinery.server.place import Place
+from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.target import Place
 from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import Event, Record, StorageError
 from apimachinery.storage.watch_cache import WatchCache

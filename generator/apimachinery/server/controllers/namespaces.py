@@ -20,8 +20,8 @@ from apimachinery.server.catalog.served import Served
 from apimachinery.server.deletion import Deleter
 from apimachinery.server.handlers import name_of
 from apimachinery.server.identity import now
-from apimachinery.server.options import DeleteOptions, WriteOptions
-from apimachinery.server.place import Place
+from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.target import Place
 from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import Record, StorageError
 from apimachinery.storage.watch_cache import WatchCache

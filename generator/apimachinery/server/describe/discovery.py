@@ -13,10 +13,10 @@ from typing import Any
 from apimachinery.meta.errors import ApiError, no_such_resource
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.codecs import OF_DISCOVERY, TEXTS, whole
 from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.negotiation import negotiate, refused
-from apimachinery.server.routes import Area, Route
+from apimachinery.server.request.codecs import OF_DISCOVERY, TEXTS, whole
+from apimachinery.server.request.negotiation import negotiate, refused
+from apimachinery.server.request.routes import Area, Route
 from apimachinery.wire.json import encode
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

@@ -23,7 +23,7 @@ from apimachinery.server.describe.openapi_documents import (
 )
 from apimachinery.server.describe.openapi_protobuf import MEDIA_TYPES, encode_document
 from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.routes import Area, Route
+from apimachinery.server.request.routes import Area, Route
 from apimachinery.wire.json import encode
 
 _FOR_EVER = "public, immutable"

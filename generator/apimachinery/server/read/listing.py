@@ -25,9 +25,14 @@ from itertools import islice
 
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.answer.view import ListMeta, Selection, View
-from apimachinery.server.continue_token import INCONSISTENT, BadToken, decode_continue, encode_continue
 from apimachinery.server.http.messages import Response
-from apimachinery.server.list_options import EXACT, BadRevision, ListOptions, parse_revision
+from apimachinery.server.request.continue_token import (
+    INCONSISTENT,
+    BadToken,
+    decode_continue,
+    encode_continue,
+)
+from apimachinery.server.request.list_options import EXACT, BadRevision, ListOptions, parse_revision
 from apimachinery.storage.interface import Compacted, Record
 from apimachinery.storage.watch_cache import ResourceCache, Snapshot
 

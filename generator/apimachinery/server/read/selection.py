@@ -21,7 +21,7 @@ from apimachinery.server.answer.json_path import print_value
 from apimachinery.server.answer.view import Selection, labels_of
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
-from apimachinery.server.routes import Route
+from apimachinery.server.request.routes import Route
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode
 

@@ -28,8 +28,8 @@ from dataclasses import dataclass, field
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import Selection, View, at_revision
 from apimachinery.server.http.messages import StreamResponse
-from apimachinery.server.list_options import BadRevision, ListOptions, parse_revision
 from apimachinery.server.read.listing import expired, too_large
+from apimachinery.server.request.list_options import BadRevision, ListOptions, parse_revision
 from apimachinery.storage.interface import Compacted, Event
 from apimachinery.storage.watch_cache import ResourceCache
 

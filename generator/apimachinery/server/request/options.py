@@ -22,7 +22,7 @@ from apimachinery.meta.field_errors import (
     too_long,
 )
 from apimachinery.server.http.messages import Request
-from apimachinery.server.list_options import parse_int64
+from apimachinery.server.request.list_options import parse_int64
 
 MANAGER_BYTES = 128
 _POLICIES = ("Foreground", "Background", "Orphan")

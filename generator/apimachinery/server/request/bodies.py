@@ -15,8 +15,8 @@ from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.codecs import Codec, Codecs
 from apimachinery.server.http.messages import Request
+from apimachinery.server.request.codecs import Codec, Codecs
 from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error
 from apimachinery.wire.json import DecodeFault, NumberFault, decode_merging, type_name
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from apimachinery.meta.errors import ApiError, not_acceptable
-from apimachinery.server.codecs import CODECS, JSON, PROTOBUF, YAML, Codec, Codecs
+from apimachinery.server.request.codecs import CODECS, JSON, PROTOBUF, YAML, Codec, Codecs
 
 META_VERSIONS = ("v1", "v1beta1")
 TABLE, METADATA, METADATA_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"

@@ -8,7 +8,7 @@ from apimachinery.meta.errors import bad_request
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import User
-from apimachinery.server.options import WriteOptions
+from apimachinery.server.request.options import WriteOptions
 from apimachinery.storage.interface import Record
 
 

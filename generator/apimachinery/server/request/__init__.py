@@ -1,0 +1,1 @@
+"""What a request asks for: path, verb, options, media types, body."""
