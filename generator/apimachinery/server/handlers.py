@@ -36,8 +36,8 @@ from apimachinery.server.request.negotiation import check_routed, for_error, neg
 from apimachinery.server.request.options import WriteOptions, read_delete_options, read_write_options
 from apimachinery.server.request.routes import Area, Route, read_path
 from apimachinery.server.request.target import Place, Written, match_name, match_namespace, metadata_of
-from apimachinery.server.scale import Scales
-from apimachinery.server.virtual import FORWARDED, VirtualResources
+from apimachinery.server.subresources.calls import FORWARDED, VirtualResources
+from apimachinery.server.subresources.scale import Scales
 from apimachinery.server.writes import Writer
 from apimachinery.storage.interface import StorageClosed
 from apimachinery.storage.watch_cache import WatchCache

@@ -1,0 +1,1 @@
+"""Subresources and calls that are not objects."""
