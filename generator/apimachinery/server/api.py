@@ -17,7 +17,6 @@ from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
 from apimachinery.server.controllers.garbage import GarbageCollector
 from apimachinery.server.controllers.namespaces import NamespaceController
-from apimachinery.server.deletion import Deleter
 from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.handlers import Handlers
@@ -26,7 +25,8 @@ from apimachinery.server.process import Backend
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import Place
-from apimachinery.server.writes import Writer
+from apimachinery.server.write.deletion import Deleter
+from apimachinery.server.write.writes import Writer
 
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 SERVER = "kube-apiserver"

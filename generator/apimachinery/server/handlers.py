@@ -21,11 +21,9 @@ from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.deletion import Deleter
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.http.messages import Request, Response, StreamResponse
-from apimachinery.server.patch import patch
 from apimachinery.server.read.listing import JoinedBodies, list_records, read_record
 from apimachinery.server.read.selection import selection_of
 from apimachinery.server.read.watch import Watches
@@ -38,7 +36,9 @@ from apimachinery.server.request.routes import Area, Route, read_path
 from apimachinery.server.request.target import Place, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.subresources.calls import FORWARDED, VirtualResources
 from apimachinery.server.subresources.scale import Scales
-from apimachinery.server.writes import Writer
+from apimachinery.server.write.deletion import Deleter
+from apimachinery.server.write.patch import patch
+from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import StorageClosed
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import DecodeFault, encode

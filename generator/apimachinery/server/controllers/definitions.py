@@ -27,13 +27,13 @@ from apimachinery.server.catalog.builtin_hooks import CLEANUP
 from apimachinery.server.catalog.catalog import Catalog, version_order
 from apimachinery.server.catalog.hooks import CUSTOM, Json
 from apimachinery.server.catalog.served import Change, Compiled, Served
-from apimachinery.server.deletion import Deleter
 from apimachinery.server.describe.discovery import CUSTOM_VERBS
-from apimachinery.server.identity import now
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import Place
-from apimachinery.server.writes import Writer
+from apimachinery.server.write.deletion import Deleter
+from apimachinery.server.write.identity import now
+from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Event, KeyNotFound, Record, RevisionConflict
 from apimachinery.storage.watch_cache import WatchCache
 

@@ -26,11 +26,11 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.namespaces import stored_resources
-from apimachinery.server.deletion import FOREGROUND, ORPHAN, Deleter
 from apimachinery.server.handlers import name_of
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import Place
-from apimachinery.server.writes import Writer
+from apimachinery.server.write.deletion import FOREGROUND, ORPHAN, Deleter
+from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Event, Record, StorageError
 from apimachinery.storage.watch_cache import WatchCache
 

@@ -17,12 +17,12 @@ from apimachinery.server.admission.interface import NAMESPACES, phase_of
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.deletion import Deleter
 from apimachinery.server.handlers import name_of
-from apimachinery.server.identity import now
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import Place
-from apimachinery.server.writes import Writer
+from apimachinery.server.write.deletion import Deleter
+from apimachinery.server.write.identity import now
+from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Record, StorageError
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode

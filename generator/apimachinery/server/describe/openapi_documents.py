@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from apimachinery.server.request.codecs import CODECS
+from apimachinery.server.write.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
 Json = dict[str, Any]
 _V1 = "io.k8s.apimachinery.pkg.apis.meta.v1."

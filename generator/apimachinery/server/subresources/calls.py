@@ -18,7 +18,7 @@ from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import Place, match_name, metadata_of
-from apimachinery.server.writes import Writer
+from apimachinery.server.write.writes import Writer
 from apimachinery.wire.json import decode
 
 FORWARDED = frozenset({"attach", "exec", "log", "portforward", "proxy"})

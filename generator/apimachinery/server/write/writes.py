@@ -30,8 +30,9 @@ from apimachinery.meta.printing import go_quote
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.identity import generated_name, new_uid, now
-from apimachinery.server.object_changes import (
+from apimachinery.server.request.target import Place, Written, match_namespace, metadata_of
+from apimachinery.server.write.identity import generated_name, new_uid, now
+from apimachinery.server.write.object_changes import (
     changes_generation,
     copy_field,
     drop_repeated_owners,
@@ -39,9 +40,8 @@ from apimachinery.server.object_changes import (
     name_requester,
     status_update,
 )
-from apimachinery.server.request.target import Place, Written, match_namespace, metadata_of
-from apimachinery.server.rules import check_object
-from apimachinery.server.terminating import finishes_deletion, is_deleting
+from apimachinery.server.write.rules import check_object
+from apimachinery.server.write.terminating import finishes_deletion, is_deleting
 from apimachinery.storage.interface import (
     REVISION_MARK,
     KeyExists,

@@ -19,11 +19,11 @@ from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
-from apimachinery.server.identity import now
 from apimachinery.server.request.bodies import finish_form, unknown_faults
 from apimachinery.server.request.options import read_write_options
 from apimachinery.server.request.target import Place, Written, match_name, match_namespace, metadata_of
-from apimachinery.server.writes import Writer
+from apimachinery.server.write.identity import now
+from apimachinery.server.write.writes import Writer
 from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error, yaml_errors
 from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, type_name

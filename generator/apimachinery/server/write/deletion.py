@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from apimachinery.meta.errors import conflict, not_found
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.catalog.hooks import Hooks, Json
-from apimachinery.server.identity import now
 from apimachinery.server.request.options import DeleteOptions
 from apimachinery.server.request.target import Place
-from apimachinery.server.terminating import held_by_spec
-from apimachinery.server.writes import Writer
+from apimachinery.server.write.identity import now
+from apimachinery.server.write.terminating import held_by_spec
+from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import KeyNotFound, Record, RevisionConflict
 from apimachinery.wire.json import encode
 
