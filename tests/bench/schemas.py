@@ -25,7 +25,7 @@ import orjson
 
 from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
 from apimachinery.schema.interface import compile_builtin, compile_custom
-from apimachinery.strict_fields import has_duplicate_fields
+from apimachinery.wire.strict import has_duplicate_fields
 
 ROOT = Path(__file__).parents[2]
 Json = dict[str, Any]

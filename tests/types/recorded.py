@@ -29,8 +29,8 @@ from apimachinery.meta.field_errors import FieldError, invalid
 from apimachinery.meta.object_meta import prepare_object_meta_for_update
 from apimachinery.schema.interface import BuiltinSchema, CustomSchema, compile_builtin, compile_custom
 from apimachinery.schema.typed_form import compile_typed_form
-from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error
 from apimachinery.wire import yaml as wire_yaml
+from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error
 from kubernetes_api.zero_values import ZERO_VALUES
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from apimachinery.schema.interface import BuiltinSchema, compile_builtin
-from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error
+from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error
 from tests.types.recorded import SCENARIOS, crd_schema, definitions
 
 KINDS = {

@@ -17,7 +17,7 @@ from apimachinery.schema.validation.check import Checker
 from apimachinery.schema.validation.explain import explain
 from apimachinery.schema.validation.lists import list_faults
 from apimachinery.schema.validation.ratcheting import Correlation, same
-from apimachinery.strict_fields import duplicate_fields, has_duplicate_fields
+from apimachinery.wire.strict import duplicate_fields, has_duplicate_fields
 from tests.types.recorded import crd_schema
 
 NAMES = st.sampled_from(["a", "b", "c", "items", "$ref", "x y"])

@@ -17,8 +17,8 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
 from apimachinery.server.request.codecs import Codec, Codecs
-from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error
 from apimachinery.wire.json import DecodeFault, NumberFault, decode_merging, type_name
+from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error
 
 SHOWN_BYTES = 30
 _TYPE_META = (

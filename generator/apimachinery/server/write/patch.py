@@ -24,9 +24,9 @@ from apimachinery.server.request.options import read_write_options
 from apimachinery.server.request.target import Place, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
-from apimachinery.strict_fields import duplicate_fields, field_texts, strict_error, yaml_errors
 from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, type_name
+from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error, yaml_errors
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

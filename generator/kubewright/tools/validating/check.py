@@ -14,10 +14,10 @@ from apimachinery.meta.field_errors import ROOT, FieldError, Reason
 from apimachinery.meta.names import dns_label_name
 from apimachinery.meta.object_meta import NameRule, validate_object_meta
 from apimachinery.meta.strategies import Strategy
-from apimachinery.strict_fields import duplicate_fields
 from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
+from apimachinery.wire.strict import duplicate_fields
 from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
 from kubewright.location import Location
 from kubewright.source.text import parse_documents
