@@ -142,7 +142,7 @@ def _overlap(left: str, right: str) -> bool:
 
 def build(package: Package, folder: Path, progress: Progress = lambda text: None, jobs: int = 1) -> Built:
     """All files of one package, in memory."""
-    from kubewright.emit.names import check_names
+    from kubewright.emit.code.names import check_names
     from kubewright.emit.registry import EMITTERS, Options, load_emitter
 
     built = Built(package, output.Tree(folder), Diagnostics())

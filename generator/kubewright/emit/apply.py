@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kubewright.emit.layout import ClassPlan, ModulePlan, lay_out
+from kubewright.emit.code.layout import ClassPlan, ModulePlan, lay_out
+from kubewright.emit.code.render import header
 from kubewright.emit.models import MsgspecModels
 from kubewright.emit.registry import Options
-from kubewright.emit.render import header
 from kubewright.ir.api import Api, Emitter, File
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kubewright.emit import names
-from kubewright.emit.layout import Layout, ModulePlan, lay_out
+from kubewright.emit.code import names
+from kubewright.emit.code.layout import Layout, ModulePlan, lay_out
+from kubewright.emit.code.render import docstring, header, module, render, string_literal
 from kubewright.emit.registry import Options
-from kubewright.emit.render import docstring, header, module, render, string_literal
 from kubewright.ir.api import Api, Emitter, File, Resource, Subresource
 
 UPGRADED = frozenset({"attach", "exec", "portforward", "proxy"})

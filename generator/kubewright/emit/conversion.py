@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kubewright.emit import names
+from kubewright.emit.code import names
+from kubewright.emit.code.render import docstring, header, literal, module, render
 from kubewright.emit.registry import Options
-from kubewright.emit.render import docstring, header, literal, module, render
 from kubewright.ir.api import Api, Emitter, File, Resource
 from kubewright.ir.paths import Path
 from kubewright.ir.rules import Conversion, ConversionRule

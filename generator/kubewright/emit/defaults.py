@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from kubewright.emit import names
-from kubewright.emit.layout import definition_class_names
+from kubewright.emit.code import names
+from kubewright.emit.code.layout import definition_class_names
+from kubewright.emit.code.render import docstring, header, literal, module, render
+from kubewright.emit.code.rule_code import Body, Scope, equals, imports
 from kubewright.emit.registry import Options
-from kubewright.emit.render import docstring, header, literal, module, render
-from kubewright.emit.rule_code import Body, Scope, equals, imports
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.paths import Items, Key, Step, Values
 from kubewright.ir.rules import DefaultRule, TypeRules

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kubewright.emit.code.render import docstring, expression, header, module, render
 from kubewright.emit.registry import Options
-from kubewright.emit.render import docstring, expression, header, module, render
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import CheckRule
 from kubewright.ir.types import Definition, Ref, Struct

@@ -21,10 +21,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from kubewright.emit import names
-from kubewright.emit.layout import ClassPlan, FieldPlan, Layout, ModulePlan, lay_out
+from kubewright.emit.code import names
+from kubewright.emit.code.layout import ClassPlan, FieldPlan, Layout, ModulePlan, lay_out
+from kubewright.emit.code.render import LINE_LENGTH, docstring, formatted, header, module, render
 from kubewright.emit.registry import Options
-from kubewright.emit.render import LINE_LENGTH, docstring, formatted, header, module, render
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.types import Json
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kubewright.emit import names
+from kubewright.emit.code import names
+from kubewright.emit.code.render import docstring, expression, header, module, render
 from kubewright.emit.registry import Options
-from kubewright.emit.render import docstring, expression, header, module, render
 from kubewright.emit.resources import call
 from kubewright.ir.api import Api, Emitter, File
 

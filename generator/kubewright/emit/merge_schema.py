@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubewright.emit import names
+from kubewright.emit.code import names
+from kubewright.emit.code.render import Call, Raw, docstring, expression, header, module, render
 from kubewright.emit.registry import Options
-from kubewright.emit.render import Call, Raw, docstring, expression, header, module, render
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.merge import ListType, MapType
 from kubewright.ir.types import (

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
-from kubewright.emit import names
-from kubewright.emit.layout import ClassPlan, FieldPlan, Layout, ModulePlan, lay_out
+from kubewright.emit.code import names
+from kubewright.emit.code.layout import ClassPlan, FieldPlan, Layout, ModulePlan, lay_out
+from kubewright.emit.code.render import class_header, docstring, header, render, statement, string_literal
 from kubewright.emit.registry import Options
-from kubewright.emit.render import class_header, docstring, header, render, statement, string_literal
 from kubewright.ir.api import Api, Emitter, File
 
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from kubewright.emit.code.render import docstring, expression, header, module, render
 from kubewright.emit.registry import Options
-from kubewright.emit.render import docstring, expression, header, module, render
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import FieldNumber
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from kubewright.emit import names
+from kubewright.emit.code import names
+from kubewright.emit.code.render import Call, docstring, expression, header, module, render
 from kubewright.emit.registry import Options
-from kubewright.emit.render import Call, docstring, expression, header, module, render
 from kubewright.ir.api import Api, Emitter, File, PrinterColumn, Resource, Subresource
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kubewright.emit.layout import lay_out
+from kubewright.emit.code.layout import lay_out
+from kubewright.emit.code.render import docstring, expression, header, module, render
 from kubewright.emit.registry import Options
-from kubewright.emit.render import docstring, expression, header, module, render
 from kubewright.ir.api import Api, Emitter, File
 
 

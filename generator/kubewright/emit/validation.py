@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kubewright.emit import names
+from kubewright.emit.code import names
+from kubewright.emit.code.render import docstring, header, literal, module, render
+from kubewright.emit.code.rule_code import Body, Scope, equals, imports
 from kubewright.emit.defaults import TypePlan, held_types
 from kubewright.emit.registry import Options
-from kubewright.emit.render import docstring, header, literal, module, render
-from kubewright.emit.rule_code import Body, Scope, equals, imports
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.paths import Items, Key, Step
 from kubewright.ir.rules import CheckRule, TypeChecks

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from kubewright.config import Config, KubernetesSource, Package, PathSource, is_package_name
 from kubewright.diagnostics import Diagnostics, Severity
-from kubewright.emit.names import attribute_name, class_name, module_names
-from kubewright.emit.render import render, string_literal
+from kubewright.emit.code.names import attribute_name, class_name, module_names
+from kubewright.emit.code.render import render, string_literal
 from kubewright.ir.api import Api, Resource
 from kubewright.pipeline import generate, read_api
 

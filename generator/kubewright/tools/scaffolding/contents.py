@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from kubewright.config import FILE_NAME
-from kubewright.emit.render import render
+from kubewright.emit.code.render import render
 from kubewright.ir.versions import version_priority
 from kubewright.tools.scaffolding import overrides, release_plan
 from kubewright.tools.scaffolding.editing import insert, read

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from kubewright.config import FILE_NAME, PathSource, read_config
 from kubewright.diagnostics import Diagnostics
-from kubewright.emit.names import module_names
-from kubewright.emit.render import render
+from kubewright.emit.code.names import module_names
+from kubewright.emit.code.render import render
 from kubewright.source.text import read_single
 from kubewright.tools.scaffolding.writing import Plan
 

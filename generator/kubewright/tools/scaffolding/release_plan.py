@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kubewright.emit.render import render
+from kubewright.emit.code.render import render
 from kubewright.tools.migrating.lifecycle import Release, release_of
 from kubewright.tools.migrating.rewrite import rewrite
 from kubewright.tools.scaffolding.editing import insert, read

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kubewright.emit import names
+from kubewright.emit.code import names
 from kubewright.ir.api import Api
 from kubewright.ir.check import resolve
 from kubewright.ir.types import (

@@ -12,8 +12,8 @@ import builtins
 import keyword
 from dataclasses import dataclass, field
 
-from kubewright.emit import names
-from kubewright.emit.render import INDENT, literal
+from kubewright.emit.code import names
+from kubewright.emit.code.render import INDENT, literal
 from kubewright.ir.paths import Items, Key, Path, Step
 from kubewright.ir.rules import Condition
 

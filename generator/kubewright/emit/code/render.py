@@ -28,8 +28,8 @@ INDENT = "    "
 def template_folder() -> Path:
     """The folder of the templates: inside an installed wheel, or beside ``generator/`` in a checkout."""
     here = Path(__file__).resolve()
-    installed = here.parents[1] / "templates"
-    return installed if installed.is_dir() else here.parents[3] / "templates"
+    installed = here.parents[2] / "templates"
+    return installed if installed.is_dir() else here.parents[4] / "templates"
 
 
 @cache

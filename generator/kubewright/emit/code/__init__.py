@@ -1,0 +1,1 @@
+"""What emitters share: names, layout, literals and docstrings, how rules become code."""
