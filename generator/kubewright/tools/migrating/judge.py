@@ -14,8 +14,8 @@ from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.location import Location
+from kubewright.source.lifecycle import Key, LifeCycle, Release, release_of
 from kubewright.tools.migrating.conversions import converted
-from kubewright.tools.migrating.lifecycle import Key, LifeCycle, Release, release_of
 from kubewright.tools.migrating.references import (
     Rule,
     is_kustomization,

@@ -30,7 +30,7 @@ from kubewright.config import specs_folder
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.versions import version_priority
 from kubewright.location import Document, Location
-from kubewright.tools.migrating.lifecycle import Key, LifeCycle, read_lifecycles
+from kubewright.source.lifecycle import Key, LifeCycle, read_lifecycles
 from kubewright.tools.planning.releases import Calendar, Release, parse_release
 
 RELEASES: Final = ("introduced", "deprecated", "removed", "preferred", "storage")

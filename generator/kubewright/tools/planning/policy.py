@@ -23,7 +23,7 @@ from typing import Final
 
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.ir.versions import version_priority
-from kubewright.tools.migrating.lifecycle import Key
+from kubewright.source.lifecycle import Key
 from kubewright.tools.planning.plan import Entry, Plan
 
 RULES: Final = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kubewright.emit.code.render import render
-from kubewright.tools.migrating.lifecycle import Release, release_of
+from kubewright.source.lifecycle import Release, release_of
 from kubewright.tools.migrating.rewrite import rewrite
 from kubewright.tools.scaffolding.editing import insert, read
 from kubewright.tools.scaffolding.writing import Plan, RefusedError
