@@ -40,7 +40,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "explain": ("kubewright.tools.explain", "what a field of a kind is for, without a cluster"),
     "docs": ("kubewright.tools.docs", "reference pages of an API: Markdown, or one HTML page with a search"),
-    "crd": ("kubewright.tools.crd", "CustomResourceDefinition manifests from any description of an API"),
+    "crd": (
+        "kubewright.tools.crd.command",
+        "CustomResourceDefinition manifests from any description of an API",
+    ),
     "lifecycle": (
         "kubewright.tools.lifecycle",
         "check a plan of API versions against the deprecation policy; list those of Kubernetes",

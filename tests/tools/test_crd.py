@@ -16,8 +16,8 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
 from kubewright.ir.link import find_difference
 from kubewright.testing import ApiServer
-from kubewright.tools.defining.defaults import drop_refused_defaults
-from kubewright.tools.defining.manifests import Selection, define
+from kubewright.tools.crd.defaults import drop_refused_defaults
+from kubewright.tools.crd.manifests import Selection, define
 from kubewright.tools.sources import read_states
 from tests.tools.command import kubewright
 

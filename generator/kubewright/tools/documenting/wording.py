@@ -27,7 +27,7 @@ from kubewright.ir.types import (
     Type,
     Value,
 )
-from kubewright.tools.defining.inlining import INT_OR_STRING, overlay
+from kubewright.tools.crd.inlining import INT_OR_STRING, overlay
 
 Table = Mapping[str, Definition]
 _DEPRECATED = re.compile(r"(?:^|\s)(?:Deprecated[:.]|DEPRECATED)|^Deprecated\b")

@@ -19,9 +19,9 @@ from kubewright.emit.definitions import SchemaWriter
 from kubewright.ir.api import Api, PrinterColumn, Resource, Subresource
 from kubewright.ir.types import Constraints, Definition, Field, Json, Primitive, Ref, Scalar, Struct, Value
 from kubewright.ir.versions import version_priority
-from kubewright.tools.defining.defaults import drop_refused_defaults
-from kubewright.tools.defining.inlining import OBJECT_META, Inliner, UndefinableError
-from kubewright.tools.defining.lowering import MARKER, Lowering
+from kubewright.tools.crd.defaults import drop_refused_defaults
+from kubewright.tools.crd.inlining import OBJECT_META, Inliner, UndefinableError
+from kubewright.tools.crd.lowering import MARKER, Lowering
 from kubewright.tools.plurals import plural_of
 from kubewright.tools.validating.check import Options, judge
 from kubewright.tools.validating.inputs import Chunk

@@ -32,7 +32,7 @@ from kubewright.ir.types import (
     Type,
     Value,
 )
-from kubewright.tools.defining.inlining import INT_OR_STRING
+from kubewright.tools.crd.inlining import INT_OR_STRING
 
 MARKER = "x-kubewright-crd"
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
