@@ -23,7 +23,10 @@ from importlib import import_module
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "cel": ("kubewright.tools.cel", "compute CEL expressions, judge the rules of CRDs and their cost"),
-    "diff": ("kubewright.tools.diff", "what changed between two states of an API, and whom it breaks"),
+    "diff": (
+        "kubewright.tools.diff.command",
+        "what changed between two states of an API, and whom it breaks",
+    ),
     "sdk": ("kubewright.tools.sdk", "an installable typed client from CRDs, OpenAPI or a live cluster"),
     "lint": (
         "kubewright.tools.lint",

@@ -12,11 +12,11 @@ import yaml
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.ir.api import Api
 from kubewright.source.kubernetes_validate import releases
-from kubewright.tools.diff import read_state
-from kubewright.tools.differing.change import Change
-from kubewright.tools.differing.policy import weigh
-from kubewright.tools.differing.resources import compare
-from kubewright.tools.differing.roundtrip import find_losses
+from kubewright.tools.diff.change import Change
+from kubewright.tools.diff.command import read_state
+from kubewright.tools.diff.policy import weigh
+from kubewright.tools.diff.resources import compare
+from kubewright.tools.diff.roundtrip import find_losses
 
 JUDGED: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "release_changes.yaml").read_text())
 CRDS = Path(__file__).parents[2] / "../shared/data/crds"

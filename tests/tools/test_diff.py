@@ -19,9 +19,9 @@ from kubewright.config import Package, PathSource
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.ir.api import Api, Resource
 from kubewright.pipeline import read_api
-from kubewright.tools.differing.change import KINDS
-from kubewright.tools.differing.policy import weigh
-from kubewright.tools.differing.resources import compare
+from kubewright.tools.diff.change import KINDS
+from kubewright.tools.diff.policy import weigh
+from kubewright.tools.diff.resources import compare
 from kubewright.tools.sources import with_facts
 from tests.tools.test_lint import CLEAN, merge
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
 from kubewright.source.text import read_single
 from kubewright.tools import reporting
-from kubewright.tools.diff import read_state
-from kubewright.tools.differing.change import Impact
-from kubewright.tools.differing.roundtrip import find_losses
+from kubewright.tools.diff.change import Impact
+from kubewright.tools.diff.command import read_state
+from kubewright.tools.diff.roundtrip import find_losses
 from kubewright.tools.planning.plan import Plan, builtin_plan, read_plan
 from kubewright.tools.planning.policy import RULES, judge, lines_of
 from kubewright.tools.planning.timeline import timeline

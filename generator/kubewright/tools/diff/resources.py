@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from kubewright.ir.api import Api, Resource
 from kubewright.ir.versions import version_priority
 from kubewright.location import Location
-from kubewright.tools.differing.change import KINDS, Change
-from kubewright.tools.differing.roundtrip import api_version_of, compare_roundtrips, resource_path
-from kubewright.tools.differing.schemas import Comparison
-from kubewright.tools.differing.wire import compare_wire
+from kubewright.tools.diff.change import KINDS, Change
+from kubewright.tools.diff.roundtrip import api_version_of, compare_roundtrips, resource_path
+from kubewright.tools.diff.schemas import Comparison
+from kubewright.tools.diff.wire import compare_wire
 
 Found = tuple[str, Resource, str, Location]
 

@@ -18,7 +18,7 @@ from typing import Final
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.ir.versions import version_priority
 from kubewright.tools import reporting
-from kubewright.tools.differing.change import Change, Impact
+from kubewright.tools.diff.change import Change, Impact
 
 _WEIGHT: Final = {
     Impact.BREAKS_STORED: Severity.ERROR,

@@ -13,7 +13,7 @@ from kubewright.ir.api import Api
 from kubewright.ir.rules import FieldNumber
 from kubewright.ir.types import Definition, ListOf, MapOf, Primitive, Ref, Scalar, Struct, Type
 from kubewright.location import Location
-from kubewright.tools.differing.change import KINDS, Change
+from kubewright.tools.diff.change import KINDS, Change
 
 Found = tuple[str, str, str]
 """Code, field, message."""

@@ -20,8 +20,8 @@ from kubewright.ir.shape import shape_of
 from kubewright.ir.types import Definition
 from kubewright.ir.versions import version_priority
 from kubewright.location import Location
-from kubewright.tools.differing.change import KINDS, Change
-from kubewright.tools.differing.schemas import Comparison
+from kubewright.tools.diff.change import KINDS, Change
+from kubewright.tools.diff.schemas import Comparison
 
 _REFUSALS: Final = frozenset(
     {"D203", "D204", "D205", "D206", "D211", "D213", "D214", "D215", "D216", "D223", "D225", "D226"}
