@@ -42,7 +42,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "find and rewrite API versions that a release deprecates or does not have",
     ),
     "explain": ("kubewright.tools.explain", "what a field of a kind is for, without a cluster"),
-    "docs": ("kubewright.tools.docs", "reference pages of an API: Markdown, or one HTML page with a search"),
+    "docs": (
+        "kubewright.tools.docs.command",
+        "reference pages of an API: Markdown, or one HTML page with a search",
+    ),
     "crd": (
         "kubewright.tools.crd.command",
         "CustomResourceDefinition manifests from any description of an API",

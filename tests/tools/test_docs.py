@@ -17,10 +17,10 @@ import pytest
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
-from kubewright.tools.documenting.markdown import code, plain, text
-from kubewright.tools.documenting.page import page, prose
-from kubewright.tools.documenting.reference import Row, reference
-from kubewright.tools.documenting.wording import fields_of
+from kubewright.tools.docs.markdown import code, plain, text
+from kubewright.tools.docs.page import page, prose
+from kubewright.tools.docs.reference import Row, reference
+from kubewright.tools.docs.wording import fields_of
 from kubewright.tools.sources import read_states
 from tests.tools.command import kubewright
 

@@ -13,7 +13,7 @@ import re
 from markupsafe import Markup, escape
 
 from kubewright.emit.code.render import render_page, template_text
-from kubewright.tools.documenting.reference import Reference
+from kubewright.tools.docs.reference import Reference
 
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 """Controls, and marks that turn the direction of what follows: they could make a reader see another text."""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from kubewright.ir.api import File
-from kubewright.tools.documenting.page import TOKEN, visible
-from kubewright.tools.documenting.reference import Entry, GroupVersion, Link, Reference, Row
+from kubewright.tools.docs.page import TOKEN, visible
+from kubewright.tools.docs.reference import Entry, GroupVersion, Link, Reference, Row
 
 INDEX = "README.md"
 _SPECIAL = re.compile(r"[\\`*_{}\[\]#~|!$@.:)+-]")

@@ -73,9 +73,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _pages(api: Api, options: argparse.Namespace) -> list[File]:
-    from kubewright.tools.documenting import markdown
-    from kubewright.tools.documenting.page import page
-    from kubewright.tools.documenting.reference import reference
+    from kubewright.tools.docs import markdown
+    from kubewright.tools.docs.page import page
+    from kubewright.tools.docs.reference import reference
 
     content = reference(api, options.title or _title(api, options))
     if options.output_format == "html":

@@ -10,7 +10,7 @@ from kubewright.ir.api import Api, Resource
 from kubewright.ir.types import Definition, EmbeddedObject, Ref, Struct, Value
 from kubewright.ir.versions import version_priority
 from kubewright.ir.walk import children
-from kubewright.tools.documenting.wording import Table, facts, fields_of, is_deprecated, resolve, type_words
+from kubewright.tools.docs.wording import Table, facts, fields_of, is_deprecated, resolve, type_words
 
 Facts = tuple[tuple[str, tuple[str, ...]], ...]
 Link = tuple[str, str]
