@@ -18,7 +18,7 @@ from kubewright.ir.link import find_difference
 from kubewright.testing import ApiServer
 from kubewright.tools.crd.defaults import drop_refused_defaults
 from kubewright.tools.crd.manifests import Selection, define
-from kubewright.tools.sources import read_states
+from kubewright.tools.inputs.sources import read_states
 from tests.tools.command import kubewright
 
 ROOT = Path(__file__).parents[2]

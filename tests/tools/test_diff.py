@@ -22,7 +22,7 @@ from kubewright.pipeline import read_api
 from kubewright.tools.diff.change import KINDS
 from kubewright.tools.diff.policy import weigh
 from kubewright.tools.diff.resources import compare
-from kubewright.tools.sources import with_facts
+from kubewright.tools.inputs.sources import with_facts
 from tests.tools.test_lint import CLEAN, merge
 
 CASES = yaml.safe_load((Path(__file__).parent / "diff_cases.yaml").read_text())

@@ -21,7 +21,7 @@ from kubewright.tools.docs.markdown import code, plain, text
 from kubewright.tools.docs.page import page, prose
 from kubewright.tools.docs.reference import Row, reference
 from kubewright.tools.docs.wording import fields_of
-from kubewright.tools.sources import read_states
+from kubewright.tools.inputs.sources import read_states
 from tests.tools.command import kubewright
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ import yaml
 
 from kubewright.config import FILE_NAME
 from kubewright.testing import ApiServer
-from kubewright.tools.plurals import plural_of
+from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.scaffolding.overrides import add_entry
 from kubewright.tools.scaffolding.versioning import add_version, succeeds
 from kubewright.tools.scaffolding.writing import Plan, RefusedError

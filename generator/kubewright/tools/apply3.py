@@ -14,8 +14,8 @@ from typing import Any
 from apimachinery.merge import merge_patch, strategic, strategic_diff
 from apimachinery.merge.errors import MergeError
 from kubewright.diagnostics import Diagnostics
-from kubewright.tools import objects
-from kubewright.tools.objects import MISUSED, OK, REFUSED, InputFault
+from kubewright.tools.inputs import objects
+from kubewright.tools.inputs.objects import MISUSED, OK, REFUSED, InputFault
 
 _IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"))
 

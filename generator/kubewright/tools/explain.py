@@ -21,7 +21,7 @@ from kubewright.ir.versions import version_priority
 from kubewright.source.catalog import read_catalog
 from kubewright.source.kubernetes_validate import NEWEST, load
 from kubewright.source.text import read_documents
-from kubewright.tools.plurals import plural_of
+from kubewright.tools.inputs.plurals import plural_of
 
 FOUND, MISSING, MISUSED = 0, 1, 2
 Json = dict[str, Any]

@@ -15,8 +15,8 @@ from apimachinery.merge import json_patch, merge_patch, strategic
 from apimachinery.merge.apply import FieldOwnership, keep_times
 from apimachinery.merge.errors import BadPatch, Conflicts, MergeError
 from kubewright.diagnostics import Diagnostics
-from kubewright.tools import objects
-from kubewright.tools.objects import MISUSED, OK, REFUSED, InputFault, ObjectTypes
+from kubewright.tools.inputs import objects
+from kubewright.tools.inputs.objects import MISUSED, OK, REFUSED, InputFault, ObjectTypes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

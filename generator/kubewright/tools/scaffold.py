@@ -20,7 +20,7 @@ from pathlib import Path
 import yaml
 
 from kubewright.ir.versions import is_version
-from kubewright.tools.plurals import plural_of
+from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.scaffolding.asking import Asking, asking
 from kubewright.tools.scaffolding.contents import Kind, find_kind, group_of, new_group, new_kind, new_version
 from kubewright.tools.scaffolding.release_plan import next_release

@@ -98,7 +98,7 @@ def _fetch(options: argparse.Namespace, context: str, into: Path) -> bool:
     from apimachinery.client.config import Config as Kubeconfig
     from apimachinery.client.connection import Client
     from apimachinery.client.errors import ApiError, ConfigError, TransportError
-    from kubewright.tools.cluster import fetch
+    from kubewright.tools.inputs.cluster import fetch
 
     def show(text: str) -> None:
         if sys.stderr.isatty():

@@ -15,7 +15,7 @@ from kubewright.ir.api import File
 from kubewright.source.kubernetes_validate import NEWEST, releases
 from kubewright.tools import reporting
 from kubewright.tools.crd.manifests import Selection, define, kinds_of
-from kubewright.tools.sources import StateError, read_states
+from kubewright.tools.inputs.sources import StateError, read_states
 from kubewright.tools.writing import MISUSED, OK, REFUSED, add_output_arguments, put
 
 

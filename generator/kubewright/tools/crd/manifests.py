@@ -22,7 +22,7 @@ from kubewright.ir.versions import version_priority
 from kubewright.tools.crd.defaults import drop_refused_defaults
 from kubewright.tools.crd.inlining import OBJECT_META, Inliner, UndefinableError
 from kubewright.tools.crd.lowering import MARKER, Lowering
-from kubewright.tools.plurals import plural_of
+from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.validating.check import Options, judge
 from kubewright.tools.validating.inputs import Chunk
 from kubewright.tools.validating.kinds import Kinds

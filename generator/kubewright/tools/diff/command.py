@@ -21,7 +21,7 @@ from kubewright.tools import reporting
 from kubewright.tools.diff.change import KINDS
 from kubewright.tools.diff.policy import Exceptions, diagnose, markdown
 from kubewright.tools.diff.resources import compare
-from kubewright.tools.sources import StateError, read_states, with_facts
+from kubewright.tools.inputs.sources import StateError, read_states, with_facts
 
 _WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 

@@ -12,7 +12,7 @@ import sys
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.api import Api, File
 from kubewright.tools import reporting
-from kubewright.tools.sources import StateError, read_states
+from kubewright.tools.inputs.sources import StateError, read_states
 from kubewright.tools.writing import MISUSED, OK, add_output_arguments, put
 
 HTML_FILE = "index.html"
