@@ -51,7 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "CustomResourceDefinition manifests from any description of an API",
     ),
     "lifecycle": (
-        "kubewright.tools.lifecycle",
+        "kubewright.tools.lifecycle.command",
         "check a plan of API versions against the deprecation policy; list those of Kubernetes",
     ),
     "scaffold": ("kubewright.tools.scaffold", "the files of an API group, of a kind, of a further version"),

@@ -10,9 +10,9 @@ import yaml
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.text import parse_documents
-from kubewright.tools.planning.plan import Plan, read_plan
-from kubewright.tools.planning.policy import RULES, lines_of
-from kubewright.tools.planning.timeline import Row, rows_of
+from kubewright.tools.lifecycle.plan import Plan, read_plan
+from kubewright.tools.lifecycle.policy import RULES, lines_of
+from kubewright.tools.lifecycle.timeline import Row, rows_of
 from tests.tools.command import kubewright
 
 HERE = Path(__file__).parent

@@ -24,7 +24,7 @@ from typing import Final
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.ir.versions import version_priority
 from kubewright.source.lifecycle import Key
-from kubewright.tools.planning.plan import Entry, Plan
+from kubewright.tools.lifecycle.plan import Entry, Plan
 
 RULES: Final = {
     "P001": "the releases of an entry are out of order",

@@ -31,7 +31,7 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.ir.versions import version_priority
 from kubewright.location import Document, Location
 from kubewright.source.lifecycle import Key, LifeCycle, read_lifecycles
-from kubewright.tools.planning.releases import Calendar, Release, parse_release
+from kubewright.tools.lifecycle.releases import Calendar, Release, parse_release
 
 RELEASES: Final = ("introduced", "deprecated", "removed", "preferred", "storage")
 """The fields of an entry that name a release."""

@@ -20,9 +20,9 @@ from kubewright.tools.diff.change import Impact
 from kubewright.tools.diff.command import read_state
 from kubewright.tools.diff.roundtrip import find_losses
 from kubewright.tools.inputs.sources import StateError
-from kubewright.tools.planning.plan import Plan, builtin_plan, read_plan
-from kubewright.tools.planning.policy import RULES, judge, lines_of
-from kubewright.tools.planning.timeline import timeline
+from kubewright.tools.lifecycle.plan import Plan, builtin_plan, read_plan
+from kubewright.tools.lifecycle.policy import RULES, judge, lines_of
+from kubewright.tools.lifecycle.timeline import timeline
 
 KEPT, BROKEN, MISUSED = 0, 1, 2
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from kubewright.ir.versions import version_priority
 from kubewright.tools import reporting
-from kubewright.tools.planning.plan import RELEASES, Entry, Plan
-from kubewright.tools.planning.policy import lines_of, successor_of
-from kubewright.tools.planning.releases import Calendar, Release
+from kubewright.tools.lifecycle.plan import RELEASES, Entry, Plan
+from kubewright.tools.lifecycle.policy import lines_of, successor_of
+from kubewright.tools.lifecycle.releases import Calendar, Release
 
 
 @dataclass(frozen=True, slots=True)
