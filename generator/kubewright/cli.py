@@ -29,7 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "sdk": ("kubewright.tools.sdk", "an installable typed client from CRDs, OpenAPI or a live cluster"),
     "lint": (
-        "kubewright.tools.lint",
+        "kubewright.tools.lint.command",
         "check API descriptions against conventions and the deprecation policy",
     ),
     "validate": (

@@ -16,7 +16,7 @@ from kubewright import cli
 from kubewright.config import Package, PathSource
 from kubewright.diagnostics import Diagnostics
 from kubewright.pipeline import read_api
-from kubewright.tools.linting.run import Settings, lint, load_rules
+from kubewright.tools.lint.run import Settings, lint, load_rules
 
 CASES = yaml.safe_load((Path(__file__).parent / "lint_cases.yaml").read_text())
 CONDITION = {
@@ -452,7 +452,7 @@ def test_example_groups_have_no_warning_but_those_given_a_reason(path: Path) -> 
 def test_every_line_of_the_examples_exclusions_is_needed() -> None:
     import tomllib
 
-    from kubewright.tools.linting.run import _excludes
+    from kubewright.tools.lint.run import _excludes
 
     _, out, _ = run(*map(str, EXAMPLES), "--quiet-notes", "--format", "json")
     found = [(f["code"], f["message"]) for f in json.loads(out)["findings"]]

@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from kubewright.tools.linting.run import Finding
+from kubewright.tools.lint.run import Finding
 
 Baseline = dict[str, dict[str, int]]
 

@@ -21,8 +21,8 @@ from kubewright.ir.types import (
     Time,
     Type,
 )
-from kubewright.tools.linting.places import Place, struct_of
-from kubewright.tools.linting.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, Kind, place_rule
+from kubewright.tools.lint.places import Place, struct_of
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, Kind, place_rule
 
 
 @place_rule(

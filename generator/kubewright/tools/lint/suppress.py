@@ -17,8 +17,8 @@ from typing import Final
 
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.location import Location
-from kubewright.tools.linting.rule import UNUSED
-from kubewright.tools.linting.run import Finding
+from kubewright.tools.lint.rule import UNUSED
+from kubewright.tools.lint.run import Finding
 
 _COMMENT: Final = re.compile(r"(?:^|\s)#\s*kubewright:\s*ignore\[\s*(L\d{3}(?:\s*,\s*L\d{3})*)\s*\]")
 _ALONE: Final = re.compile(r"\s*#")

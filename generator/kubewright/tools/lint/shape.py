@@ -9,17 +9,8 @@ from typing import Final
 from kubewright.diagnostics import Severity
 from kubewright.ir.merge import ListType
 from kubewright.ir.types import Absent, ListOf, Primitive, Ref, Scalar, Struct
-from kubewright.tools.linting.places import Place, struct_of
-from kubewright.tools.linting.rule import (
-    BOTH,
-    CONVENTIONS,
-    CRD,
-    CRD_DOCS,
-    NATIVE,
-    Kind,
-    kind_rule,
-    place_rule,
-)
+from kubewright.tools.lint.places import Place, struct_of
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, NATIVE, Kind, kind_rule, place_rule
 
 _CONDITION: Final = {"type", "status", "lastTransitionTime", "reason", "message"}
 _STEP: Final = re.compile(r"\.([A-Za-z0-9_$-]+)|\['([^']*)'\]|\[(\d+|\*)\]")

@@ -22,7 +22,7 @@ from kubewright.diagnostics import Severity
 from kubewright.ir.api import Api, Resource
 from kubewright.ir.types import Definition
 from kubewright.location import Location
-from kubewright.tools.linting.places import Place
+from kubewright.tools.lint.places import Place
 
 Profile: TypeAlias = Literal["crd", "native"]
 BOTH: Final[frozenset[Profile]] = frozenset({"crd", "native"})

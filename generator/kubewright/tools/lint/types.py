@@ -22,8 +22,8 @@ from kubewright.ir.types import (
     Struct,
     Value,
 )
-from kubewright.tools.linting.places import Place, struct_of
-from kubewright.tools.linting.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, NATIVE, Kind, place_rule
+from kubewright.tools.lint.places import Place, struct_of
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, NATIVE, Kind, place_rule
 
 SAFE_INTEGER: Final = 2**53
 # Formats that apiextensions validates, and the number formats that code generators know.

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from kubewright.diagnostics import Severity
 from kubewright.ir.types import Absent, Scalar
-from kubewright.tools.linting.bounds import KEYWORDS, camel
-from kubewright.tools.linting.places import Place
-from kubewright.tools.linting.rule import BOTH, Kind, place_rule
+from kubewright.tools.lint.bounds import KEYWORDS, camel
+from kubewright.tools.lint.places import Place
+from kubewright.tools.lint.rule import BOTH, Kind, place_rule
 
 _HOUSE = "the project's own settings"
 

@@ -9,17 +9,8 @@ from typing import Final
 from kubewright.diagnostics import Severity
 from kubewright.ir.api import Api, Resource
 from kubewright.ir.types import Duration, ListOf, MicroTime, Primitive, Ref, Scalar, Time
-from kubewright.tools.linting.places import Place, struct_of
-from kubewright.tools.linting.rule import (
-    BOTH,
-    CONVENTIONS,
-    CRD,
-    CRD_DOCS,
-    Kind,
-    api_rule,
-    kind_rule,
-    place_rule,
-)
+from kubewright.tools.lint.places import Place, struct_of
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, Kind, api_rule, kind_rule, place_rule
 
 _GROUP: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")

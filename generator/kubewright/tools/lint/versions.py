@@ -8,7 +8,7 @@ from itertools import groupby
 from kubewright.diagnostics import Severity
 from kubewright.ir.api import Api, Resource
 from kubewright.ir.versions import is_stable, version_priority
-from kubewright.tools.linting.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, DEPRECATION, api_rule
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, DEPRECATION, api_rule
 
 
 def _kinds(api: Api) -> Iterator[list[Resource]]:

@@ -11,8 +11,8 @@ from typing import Final
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.ir.api import Api, Resource
 from kubewright.location import Location
-from kubewright.tools.linting.places import places_of
-from kubewright.tools.linting.rule import NO_HOUSE, RULES, House, Kind, Profile, Rule
+from kubewright.tools.lint.places import places_of
+from kubewright.tools.lint.rule import NO_HOUSE, RULES, House, Kind, Profile, Rule
 
 _CODE: Final = re.compile(r"L\d{3}")
 _WEIGHT: Final = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.NOTE: 0}
@@ -52,7 +52,7 @@ def _excludes(pattern: str, code: str, path: str) -> bool:
 
 def load_rules() -> Mapping[str, Rule]:
     """All rules, by code."""
-    from kubewright.tools.linting import bounds, docs, house, names, shape, types, versions
+    from kubewright.tools.lint import bounds, docs, house, names, shape, types, versions
 
     assert all((bounds, docs, house, names, shape, types, versions))  # imported for their registrations
     return dict(sorted(RULES.items()))

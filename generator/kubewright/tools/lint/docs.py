@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubewright.diagnostics import Severity
-from kubewright.tools.linting.places import Place
-from kubewright.tools.linting.rule import BOTH, CONVENTIONS, CRD, Kind, kind_rule, place_rule
+from kubewright.tools.lint.places import Place
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, Kind, kind_rule, place_rule
 
 _LEFTOVER: Final = re.compile(
     r"INSERT ADDITIONAL|make\" to regenerate|Edit \w+_types\.go|foo is an example field|\bTODO\b|\bFIXME\b|\bXXX\b"
