@@ -38,7 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "convert": ("kubewright.tools.convert", "objects at another version of their kind, without a cluster"),
     "migrate": (
-        "kubewright.tools.migrate",
+        "kubewright.tools.migrate.command",
         "find and rewrite API versions that a release deprecates or does not have",
     ),
     "explain": ("kubewright.tools.explain", "what a field of a kind is for, without a cluster"),

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kubewright.tools.migrating.steps import UnknownStepError, read_table
+from kubewright.tools.migrate.steps import UnknownStepError, read_table
 from tests.rules.test_conversion import kinds_of
 from tests.tools.command import kubewright
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from apimachinery.wire import yaml as wire_yaml
 from kubewright.source.lifecycle import read_lifecycles, release_of
-from kubewright.tools.migrating.rewrite import rewrite
+from kubewright.tools.migrate.rewrite import rewrite
 from kubewright.tools.reporting import Progress
 from tests.tools.command import kubewright
 

@@ -462,7 +462,7 @@ def test_a_hand_written_conversion_takes_the_place_of_the_generated_one(group: P
     assert kubewright("generate", "--config", group / FILE_NAME)[0] == 0
     said = run_python(
         group / "generated",
-        "from kubewright.tools.migrating.conversions import converter_of\n"
+        "from kubewright.tools.migrate.conversions import converter_of\n"
         "from apimachinery.server.catalog.from_packages import Package, convert\n"
         f"old = {{'apiVersion': '{GROUP}/v1alpha1', 'kind': 'Widget', 'spec': {{'mode': 'Active'}}}}\n"
         f"print(converter_of('shop_api').convert(old, '{GROUP}/v1beta1')['spec'],"

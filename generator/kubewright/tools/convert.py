@@ -14,8 +14,8 @@ from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
 from kubewright.diagnostics import Diagnostics
-from kubewright.tools.migrating.conversions import converted, converter_of, tables_of_crds
-from kubewright.tools.migrating.rewrite import rewrite
+from kubewright.tools.migrate.conversions import converted, converter_of, tables_of_crds
+from kubewright.tools.migrate.rewrite import rewrite
 from kubewright.tools.validating.inputs import read_chunks
 
 DONE, REFUSED, MISUSED = 0, 1, 2

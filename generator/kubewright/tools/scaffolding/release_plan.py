@@ -12,7 +12,7 @@ from typing import Any
 
 from kubewright.emit.code.render import render
 from kubewright.source.lifecycle import Release, release_of
-from kubewright.tools.migrating.rewrite import rewrite
+from kubewright.tools.migrate.rewrite import rewrite
 from kubewright.tools.scaffolding.editing import insert, read
 from kubewright.tools.scaffolding.writing import Plan, RefusedError
 

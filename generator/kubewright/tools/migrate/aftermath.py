@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
 from kubewright.diagnostics import Severity
-from kubewright.tools.migrating.references import is_kustomization, patch_files
+from kubewright.tools.migrate.references import is_kustomization, patch_files
 from kubewright.tools.validating.inputs import Chunk
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from apimachinery.wire.json import DecodeFault
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.location import Location
 from kubewright.source.lifecycle import Key, LifeCycle, Release, release_of
-from kubewright.tools.migrating.conversions import converted
-from kubewright.tools.migrating.references import (
+from kubewright.tools.migrate.conversions import converted
+from kubewright.tools.migrate.references import (
     Rule,
     is_kustomization,
     pod_fields,
@@ -25,7 +25,7 @@ from kubewright.tools.migrating.references import (
     rules,
     shown,
 )
-from kubewright.tools.migrating.rewrite import rewrite
+from kubewright.tools.migrate.rewrite import rewrite
 from kubewright.tools.validating.inputs import Chunk
 from kubewright.tools.validating.places import Places
 

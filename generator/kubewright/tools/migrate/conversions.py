@@ -11,7 +11,7 @@ from typing import Any
 from apimachinery.conversion.versions import ConversionError, Converter, Table
 from kubewright.config import Package, PathSource
 from kubewright.diagnostics import Diagnostics
-from kubewright.tools.migrating.steps import read_table
+from kubewright.tools.migrate.steps import read_table
 
 
 def converter_of(package: str, further: Iterable[Table] = ()) -> Converter | None:
