@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from apimachinery.wire import yaml as wire_yaml
 from kubewright.source.lifecycle import read_lifecycles, release_of
 from kubewright.tools.migrate.rewrite import rewrite
-from kubewright.tools.reporting import Progress
+from kubewright.tools.outputs.reporting import Progress
 from tests.tools.command import kubewright
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "migrate_cases.yaml").read_text())

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from kubewright.diagnostics import Diagnostics
-from kubewright.tools import reporting
+from kubewright.tools.outputs import reporting
 from kubewright.tools.validating.check import Options, judge
 from kubewright.tools.validating.inputs import split
 from kubewright.tools.validating.kinds import Kinds

@@ -13,7 +13,7 @@ from pathlib import Path
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.source.kubernetes_validate import NEWEST, releases
 from kubewright.source.text import read_documents
-from kubewright.tools import reporting
+from kubewright.tools.outputs import reporting
 from kubewright.tools.validating.check import CODES, Options
 from kubewright.tools.validating.inputs import SUFFIXES, read_chunks
 from kubewright.tools.validating.kinds import Kinds

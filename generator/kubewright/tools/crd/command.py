@@ -13,10 +13,10 @@ from collections.abc import Collection
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.api import File
 from kubewright.source.kubernetes_validate import NEWEST, releases
-from kubewright.tools import reporting
 from kubewright.tools.crd.manifests import Selection, define, kinds_of
 from kubewright.tools.inputs.sources import StateError, read_states
-from kubewright.tools.writing import MISUSED, OK, REFUSED, add_output_arguments, put
+from kubewright.tools.outputs import reporting
+from kubewright.tools.outputs.writing import MISUSED, OK, REFUSED, add_output_arguments, put
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

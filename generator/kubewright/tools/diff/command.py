@@ -17,11 +17,11 @@ from typing import Final
 from kubewright.config import DEFAULT_RELEASE
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.ir.api import Api
-from kubewright.tools import reporting
 from kubewright.tools.diff.change import KINDS
 from kubewright.tools.diff.policy import Exceptions, diagnose, markdown
 from kubewright.tools.diff.resources import compare
 from kubewright.tools.inputs.sources import StateError, read_states, with_facts
+from kubewright.tools.outputs import reporting
 
 _WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 

@@ -17,8 +17,8 @@ from typing import Final
 
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.ir.versions import version_priority
-from kubewright.tools import reporting
 from kubewright.tools.diff.change import Change, Impact
+from kubewright.tools.outputs import reporting
 
 _WEIGHT: Final = {
     Impact.BREAKS_STORED: Severity.ERROR,

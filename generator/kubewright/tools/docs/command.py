@@ -11,9 +11,9 @@ import sys
 
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.api import Api, File
-from kubewright.tools import reporting
 from kubewright.tools.inputs.sources import StateError, read_states
-from kubewright.tools.writing import MISUSED, OK, add_output_arguments, put
+from kubewright.tools.outputs import reporting
+from kubewright.tools.outputs.writing import MISUSED, OK, add_output_arguments, put
 
 HTML_FILE = "index.html"
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
 from kubewright.source.text import read_single
-from kubewright.tools import reporting
 from kubewright.tools.diff.change import Impact
 from kubewright.tools.diff.command import read_state
 from kubewright.tools.diff.roundtrip import find_losses
@@ -23,6 +22,7 @@ from kubewright.tools.inputs.sources import StateError
 from kubewright.tools.lifecycle.plan import Plan, builtin_plan, read_plan
 from kubewright.tools.lifecycle.policy import RULES, judge, lines_of
 from kubewright.tools.lifecycle.timeline import timeline
+from kubewright.tools.outputs import reporting
 
 KEPT, BROKEN, MISUSED = 0, 1, 2
 

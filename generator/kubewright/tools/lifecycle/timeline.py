@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kubewright.ir.versions import version_priority
-from kubewright.tools import reporting
 from kubewright.tools.lifecycle.plan import RELEASES, Entry, Plan
 from kubewright.tools.lifecycle.policy import lines_of, successor_of
 from kubewright.tools.lifecycle.releases import Calendar, Release
+from kubewright.tools.outputs import reporting
 
 
 @dataclass(frozen=True, slots=True)

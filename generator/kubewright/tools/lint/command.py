@@ -17,11 +17,11 @@ from typing import Any, Final
 
 from kubewright.config import KubernetesSource, Package, PathSource
 from kubewright.diagnostics import Diagnostics, Severity
-from kubewright.tools import reporting
 from kubewright.tools.lint import baseline
 from kubewright.tools.lint.rule import House
 from kubewright.tools.lint.run import Finding, Settings, chosen, lint, load_rules
 from kubewright.tools.lint.suppress import suppress
+from kubewright.tools.outputs import reporting
 
 _HOUSE_KEYS: Final = {"names", "forbidden", "needed", "apart"}
 _KEYS: Final = {"profile", "select", "ignore", "severity", "exclude", "baseline", "fail-on", *_HOUSE_KEYS}

@@ -15,10 +15,10 @@ from pathlib import Path
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.source.kubernetes_validate import NEWEST
 from kubewright.source.lifecycle import read_lifecycles, read_plurals, release_of
-from kubewright.tools import reporting
 from kubewright.tools.migrate.aftermath import Refusals, patches_of
 from kubewright.tools.migrate.conversions import converter_of
 from kubewright.tools.migrate.judge import CODES, Judge, Migration
+from kubewright.tools.outputs import reporting
 from kubewright.tools.validating.inputs import STDIN, Chunk, read_chunks
 
 CLEAN, FOUND, MISUSED = 0, 1, 2

@@ -1,0 +1,1 @@
+"""What the commands write: findings in every format, files put into a folder."""
