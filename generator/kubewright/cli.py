@@ -54,7 +54,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "kubewright.tools.lifecycle.command",
         "check a plan of API versions against the deprecation policy; list those of Kubernetes",
     ),
-    "scaffold": ("kubewright.tools.scaffold", "the files of an API group, of a kind, of a further version"),
+    "scaffold": (
+        "kubewright.tools.scaffold.command",
+        "the files of an API group, of a kind, of a further version",
+    ),
     "serve": ("kubewright.tools.serve", "run an API server for generated packages and CRDs"),
     "patch": (
         "kubewright.tools.patch",

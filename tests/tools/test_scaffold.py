@@ -18,9 +18,9 @@ import yaml
 from kubewright.config import FILE_NAME
 from kubewright.testing import ApiServer
 from kubewright.tools.inputs.plurals import plural_of
-from kubewright.tools.scaffolding.overrides import add_entry
-from kubewright.tools.scaffolding.versioning import add_version, succeeds
-from kubewright.tools.scaffolding.writing import Plan, RefusedError
+from kubewright.tools.scaffold.overrides import add_entry
+from kubewright.tools.scaffold.versioning import add_version, succeeds
+from kubewright.tools.scaffold.writing import Plan, RefusedError
 from tests.tools.command import kubewright
 
 ROOT = Path(__file__).parents[2]

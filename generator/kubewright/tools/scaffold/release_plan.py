@@ -13,8 +13,8 @@ from typing import Any
 from kubewright.emit.code.render import render
 from kubewright.source.lifecycle import Release, release_of
 from kubewright.tools.migrate.rewrite import rewrite
-from kubewright.tools.scaffolding.editing import insert, read
-from kubewright.tools.scaffolding.writing import Plan, RefusedError
+from kubewright.tools.scaffold.editing import insert, read
+from kubewright.tools.scaffold.writing import Plan, RefusedError
 
 FILE = "lifecycle.yaml"
 FIRST = "0.1"

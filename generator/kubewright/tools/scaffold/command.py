@@ -21,10 +21,10 @@ import yaml
 
 from kubewright.ir.versions import is_version
 from kubewright.tools.inputs.plurals import plural_of
-from kubewright.tools.scaffolding.asking import Asking, asking
-from kubewright.tools.scaffolding.contents import Kind, find_kind, group_of, new_group, new_kind, new_version
-from kubewright.tools.scaffolding.release_plan import next_release
-from kubewright.tools.scaffolding.writing import Plan, RefusedError
+from kubewright.tools.scaffold.asking import Asking, asking
+from kubewright.tools.scaffold.contents import Kind, find_kind, group_of, new_group, new_kind, new_version
+from kubewright.tools.scaffold.release_plan import next_release
+from kubewright.tools.scaffold.writing import Plan, RefusedError
 
 _SCOPES = ("Namespaced", "Cluster")
 _ANSWERS = ("yes", "no")

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from kubewright.ir.versions import version_priority
-from kubewright.tools.scaffolding.writing import RefusedError, says
+from kubewright.tools.scaffold.writing import RefusedError, says
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.emit.code.names import module_names
 from kubewright.emit.code.render import render
 from kubewright.source.text import read_single
-from kubewright.tools.scaffolding.writing import Plan
+from kubewright.tools.scaffold.writing import Plan
 
 FILE = "hooks.py"
 _TABLE = "HOOKS"

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kubewright.tools.scaffolding.writing import RefusedError
+from kubewright.tools.scaffold.writing import RefusedError
 
 
 @dataclass(frozen=True, slots=True)

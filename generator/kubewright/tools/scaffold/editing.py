@@ -9,7 +9,7 @@ import yaml
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.text import read_single
-from kubewright.tools.scaffolding.writing import RefusedError, says
+from kubewright.tools.scaffold.writing import RefusedError, says
 
 
 def read(path: Path) -> tuple[Any, str]:

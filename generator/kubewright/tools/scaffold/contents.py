@@ -18,10 +18,10 @@ import yaml
 from kubewright.config import FILE_NAME
 from kubewright.emit.code.render import render
 from kubewright.ir.versions import version_priority
-from kubewright.tools.scaffolding import overrides, release_plan
-from kubewright.tools.scaffolding.editing import insert, read
-from kubewright.tools.scaffolding.versioning import add_version
-from kubewright.tools.scaffolding.writing import Plan, RefusedError
+from kubewright.tools.scaffold import overrides, release_plan
+from kubewright.tools.scaffold.editing import insert, read
+from kubewright.tools.scaffold.versioning import add_version
+from kubewright.tools.scaffold.writing import Plan, RefusedError
 
 _ROLES = {"viewer": "view", "editor": "edit", "admin": "admin"}
 _READ = "get, list, watch"
