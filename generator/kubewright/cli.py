@@ -33,7 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "check API descriptions against conventions and the deprecation policy",
     ),
     "validate": (
-        "kubewright.tools.validate",
+        "kubewright.tools.validate.command",
         "judge manifests and CRDs offline, as a kube-apiserver of a release would",
     ),
     "convert": ("kubewright.tools.convert", "objects at another version of their kind, without a cluster"),

@@ -13,9 +13,9 @@ import pytest
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.tools.outputs import reporting
-from kubewright.tools.validating.check import Options, judge
-from kubewright.tools.validating.inputs import split
-from kubewright.tools.validating.kinds import Kinds
+from kubewright.tools.validate.check import Options, judge
+from kubewright.tools.validate.inputs import split
+from kubewright.tools.validate.kinds import Kinds
 from tests.tools.command import kubewright
 
 MAP: Final = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
@@ -86,7 +86,7 @@ def test_folders_with_loops_and_dangling_links_are_walked(tmp_path: Path) -> Non
 
 
 def test_a_large_file_is_refused_and_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubewright.tools.validating.inputs.MAX_BYTES", 100)
+    monkeypatch.setattr("kubewright.tools.validate.inputs.MAX_BYTES", 100)
     (tmp_path / "a.yaml").write_bytes(MAP * 10)
     code, out, _ = kubewright("validate", tmp_path / "a.yaml")
     assert code == 2

@@ -16,7 +16,7 @@ from apimachinery.wire.json import DecodeFault
 from kubewright.diagnostics import Diagnostics
 from kubewright.tools.migrate.conversions import converted, converter_of, tables_of_crds
 from kubewright.tools.migrate.rewrite import rewrite
-from kubewright.tools.validating.inputs import read_chunks
+from kubewright.tools.validate.inputs import read_chunks
 
 DONE, REFUSED, MISUSED = 0, 1, 2
 

@@ -23,9 +23,9 @@ from kubewright.tools.crd.defaults import drop_refused_defaults
 from kubewright.tools.crd.inlining import OBJECT_META, Inliner, UndefinableError
 from kubewright.tools.crd.lowering import MARKER, Lowering
 from kubewright.tools.inputs.plurals import plural_of
-from kubewright.tools.validating.check import Options, judge
-from kubewright.tools.validating.inputs import Chunk
-from kubewright.tools.validating.kinds import Kinds
+from kubewright.tools.validate.check import Options, judge
+from kubewright.tools.validate.inputs import Chunk
+from kubewright.tools.validate.kinds import Kinds
 
 _STORED = {"create", "get", "list"}
 _NAMES = ("plural", "singular", "kind", "listKind", "shortNames", "categories")

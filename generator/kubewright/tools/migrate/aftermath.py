@@ -14,10 +14,10 @@ from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
 from kubewright.diagnostics import Severity
 from kubewright.tools.migrate.references import is_kustomization, patch_files
-from kubewright.tools.validating.inputs import Chunk
+from kubewright.tools.validate.inputs import Chunk
 
 if TYPE_CHECKING:
-    from kubewright.tools.validating.kinds import Kinds
+    from kubewright.tools.validate.kinds import Kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Refusals:
 
     def of(self, chunk: Chunk) -> Iterator[str]:
         """The faults of a document, as ``kubewright validate --strict`` tells them."""
-        from kubewright.tools.validating.check import Options, judge
+        from kubewright.tools.validate.check import Options, judge
 
         kinds = _kinds(self.release.removeprefix("v"), self.package)
         for finding in judge(chunk, kinds, Options(strict=True, ignore_missing_schemas=True)).findings:
@@ -40,7 +40,7 @@ class Refusals:
 @cache
 def _kinds(release: str, package: str) -> Kinds:
     """The kinds of a release, read when the first conversion asks for them."""
-    from kubewright.tools.validating.kinds import Kinds
+    from kubewright.tools.validate.kinds import Kinds
 
     kinds = Kinds(release, package)
     with suppress(LookupError):

@@ -19,7 +19,7 @@ from kubewright.tools.migrate.aftermath import Refusals, patches_of
 from kubewright.tools.migrate.conversions import converter_of
 from kubewright.tools.migrate.judge import CODES, Judge, Migration
 from kubewright.tools.outputs import reporting
-from kubewright.tools.validating.inputs import STDIN, Chunk, read_chunks
+from kubewright.tools.validate.inputs import STDIN, Chunk, read_chunks
 
 CLEAN, FOUND, MISUSED = 0, 1, 2
 _REWRITTEN = frozenset({"M001", "M002", "M005"})

@@ -26,8 +26,8 @@ from kubewright.tools.migrate.references import (
     shown,
 )
 from kubewright.tools.migrate.rewrite import rewrite
-from kubewright.tools.validating.inputs import Chunk
-from kubewright.tools.validating.places import Places
+from kubewright.tools.validate.inputs import Chunk
+from kubewright.tools.validate.places import Places
 
 Json = dict[str, Any]
 CODES = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from kubewright.location import Location, Positions, escape_pointer
 from kubewright.source.text import positions_of
-from kubewright.tools.validating.inputs import Chunk
+from kubewright.tools.validate.inputs import Chunk
 
 _STEP = re.compile(r"\.?(?:\[([^\]]*)\]|([^.\[]+))")
 

@@ -14,10 +14,10 @@ from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.source.kubernetes_validate import NEWEST, releases
 from kubewright.source.text import read_documents
 from kubewright.tools.outputs import reporting
-from kubewright.tools.validating.check import CODES, Options
-from kubewright.tools.validating.inputs import SUFFIXES, read_chunks
-from kubewright.tools.validating.kinds import Kinds
-from kubewright.tools.validating.run import judge_all
+from kubewright.tools.validate.check import CODES, Options
+from kubewright.tools.validate.inputs import SUFFIXES, read_chunks
+from kubewright.tools.validate.kinds import Kinds
+from kubewright.tools.validate.run import judge_all
 
 VALID, INVALID, MISUSED = 0, 1, 2
 

@@ -21,14 +21,14 @@ from apimachinery.wire.strict import duplicate_fields
 from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
 from kubewright.location import Location
 from kubewright.source.text import parse_documents
-from kubewright.tools.validating.inputs import Chunk
-from kubewright.tools.validating.kinds import BuiltinKind, Kinds
-from kubewright.tools.validating.places import Places, pointer_of
-from kubewright.tools.validating.typed import Steps, type_faults, without
-from kubewright.tools.validating.unusable import UnusableSchema
+from kubewright.tools.validate.inputs import Chunk
+from kubewright.tools.validate.kinds import BuiltinKind, Kinds
+from kubewright.tools.validate.places import Places, pointer_of
+from kubewright.tools.validate.typed import Steps, type_faults, without
+from kubewright.tools.validate.unusable import UnusableSchema
 
 if TYPE_CHECKING:
-    from kubewright.tools.validating.custom import CustomKind
+    from kubewright.tools.validate.custom import CustomKind
 
 Json = dict[str, Any]
 CODES = {
@@ -241,7 +241,7 @@ class _Judge:
             self.unknown(unknown, obj, below)
         if kind == "CustomResourceDefinition" and api_version == "apiextensions.k8s.io/v1":
             if not taken:
-                from kubewright.tools.validating.custom import judge_crd
+                from kubewright.tools.validate.custom import judge_crd
 
                 self.crd(judge_crd(work), obj, below)
             return

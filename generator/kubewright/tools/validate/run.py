@@ -7,9 +7,9 @@ import os
 import re
 from collections.abc import Callable, Sequence
 
-from kubewright.tools.validating.check import Judgement, Options, judge
-from kubewright.tools.validating.inputs import Chunk
-from kubewright.tools.validating.kinds import Kinds
+from kubewright.tools.validate.check import Judgement, Options, judge
+from kubewright.tools.validate.inputs import Chunk
+from kubewright.tools.validate.kinds import Kinds
 
 BATCH_BYTES = 64 * 1024
 WORTH_A_PROCESS = 256 * 1024

@@ -17,10 +17,10 @@ from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.interface import BuiltinSchema, compile_builtin
 from apimachinery.schema.node import Node
 from kubewright.source.kubernetes_validate import definitions_file
-from kubewright.tools.validating.unusable import UnusableSchema
+from kubewright.tools.validate.unusable import UnusableSchema
 
 if TYPE_CHECKING:
-    from kubewright.tools.validating.custom import CustomKind
+    from kubewright.tools.validate.custom import CustomKind
 
 Json = dict[str, Any]
 GVK = "x-kubernetes-group-version-kind"
@@ -104,7 +104,7 @@ class Kinds:
     def _make(self, api_version: str, kind: str) -> BuiltinKind | CustomKind | UnusableSchema | None:
         crd = self._crds.get((api_version, kind))
         if crd is not None:
-            from kubewright.tools.validating.custom import compile_kind
+            from kubewright.tools.validate.custom import compile_kind
 
             return compile_kind(crd, api_version)
         name = self._names.get((api_version, kind))
