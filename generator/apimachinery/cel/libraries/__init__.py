@@ -1,1 +1,1 @@
-"""The function libraries, a file each, and their declarations (overloads by name); ``environment`` says which release has which."""
+"""The function libraries, a file each, and their declarations; ``environment`` says which release has which."""
