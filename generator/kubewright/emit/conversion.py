@@ -122,7 +122,7 @@ class _Module:
             for home in sorted(homes)
             if homes[home]
         ]
-        return lines
+        return sorted(lines)
 
     def kind(self, conversions: list[Conversion]) -> None:
         """The functions and the table lines of one kind."""
