@@ -17,8 +17,8 @@ from typing import Any
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.resources import Resource
-from apimachinery.server.builtin_hooks import HOOKS
-from apimachinery.server.hooks import BUILTIN
+from apimachinery.server.catalog.builtin_hooks import HOOKS
+from apimachinery.server.catalog.hooks import BUILTIN
 from kubernetes_api.registry import GROUP_VERSIONS
 
 from . import faults

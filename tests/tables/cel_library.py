@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from apimachinery.cel.cost.estimate import estimate_cost
 from apimachinery.cel.environment import Environment
-from apimachinery.cel.errors import CompileError
-from apimachinery.cel.estimate import estimate_cost
 from apimachinery.cel.libraries.authorizer import AUTHORIZER, Authorizer, Decision
 from apimachinery.cel.libraries.quantity import Quantity, parse_quantity
 from apimachinery.cel.libraries.semver import Semver, parse_semver
-from apimachinery.cel.values import Optional, go_double, type_name
+from apimachinery.cel.values.errors import CompileError
+from apimachinery.cel.values.values import Optional, go_double, type_name
 
 from .agreement import COST, TEXT, VALUE, VERDICT, Answer, Line, Suite
 

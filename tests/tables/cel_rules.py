@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from apimachinery.cel.crd import ABSENT, CompiledRules, compile_rules
 from apimachinery.cel.environment import PER_CALL_LIMIT, Environment
-from apimachinery.cel.rule_compile import CompiledRule, Rule, RuleCompiler
-from apimachinery.cel.rule_runs import compile_node
-from apimachinery.cel.schema_types import SchemaTypes
+from apimachinery.cel.schemas.crd import ABSENT, CompiledRules, compile_rules
+from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
+from apimachinery.cel.schemas.rule_runs import compile_node
+from apimachinery.cel.schemas.schema_types import SchemaTypes
 from apimachinery.crd.rules import rule_error
 
 from . import faults

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from apimachinery.server.table import Columns, columns_of
+from apimachinery.server.answer.table import Columns, columns_of
 from kubernetes_api.registry import GROUP_VERSIONS
 
 from .agreement import VALUE, VERDICT, Answer, Line, Suite

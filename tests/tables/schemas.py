@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from apimachinery.defaulting import compile_defaulter
-from apimachinery.pruning import prune_value
-from apimachinery.resource_metadata import embedded_fault, prune_embedded
-from apimachinery.schema_node import Node, SchemaReader
-from apimachinery.validation.embedded import embedded_faults
-from apimachinery.validation.explain import explain
-from apimachinery.validation.faults import field_errors
-from apimachinery.validation.lists import list_faults
-from apimachinery.validation.ratcheting import Correlation
+from apimachinery.schema.defaulting import compile_defaulter
+from apimachinery.schema.metadata import embedded_fault, prune_embedded
+from apimachinery.schema.node import Node, SchemaReader
+from apimachinery.schema.pruning import prune_value
+from apimachinery.schema.validation.embedded import embedded_faults
+from apimachinery.schema.validation.explain import explain
+from apimachinery.schema.validation.faults import field_errors
+from apimachinery.schema.validation.lists import list_faults
+from apimachinery.schema.validation.ratcheting import Correlation
 
 from . import faults
 from .agreement import TEXT, VALUE, VERDICT, Answer, Line
