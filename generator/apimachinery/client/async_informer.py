@@ -10,7 +10,7 @@ from typing import Generic, Self, TypeAlias, TypeVar
 
 from apimachinery.client.access import key_of
 from apimachinery.client.async_reflector import AsyncReflector
-from apimachinery.client.informer import IndexFunction, Store
+from apimachinery.client.informer import IndexFunction, Store, late
 from apimachinery.client.reflector import Change
 
 T = TypeVar("T")
@@ -44,9 +44,22 @@ class AsyncInformer(Generic[T]):
 
     async def wait_until_synced(self, timeout: float | None = None) -> None:
         """Waits for the first whole state. Raises ``TimeoutError``, or what ended the mirroring."""
-        async with asyncio.timeout(timeout):
-            await self._synced.wait()
+        try:
+            async with asyncio.timeout(timeout):
+                await self._synced.wait()
+        except TimeoutError:
+            raise TimeoutError(late(timeout, self.last_error)) from None
         self._raise_failure()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the store is whole and was kept current at the last try."""
+        return self._synced.is_set() and self.last_error is None
+
+    @property
+    def last_error(self) -> Exception | None:
+        """What keeps the store from being current; None while it is."""
+        return self._failure() or self._reflector.last_error
 
     async def stop(self) -> None:
         """Ends everything; changes that handlers have not heard yet are given up."""
@@ -115,7 +128,13 @@ class AsyncInformer(Generic[T]):
                 except Exception:  # one bad handler call must not end the stream of the others
                     _log.exception("a handler failed on %s of %s/%s", change.kind, *key_of(change.object))
 
-    def _raise_failure(self) -> None:
+    def _failure(self) -> Exception | None:
         main = self._main
-        if main is not None and main.done() and not main.cancelled() and (error := main.exception()):
+        if main is None or not main.done() or main.cancelled():
+            return None
+        error = main.exception()
+        return error if isinstance(error, Exception) else None
+
+    def _raise_failure(self) -> None:
+        if error := self._failure():
             raise error

@@ -13,7 +13,6 @@ from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.calls import Codec, Event, ListOptions, Target
 from apimachinery.client.reflector import Change, Mirror, Plan, ReflectorOptions
 from apimachinery.client.transport import AsyncLineStream, TransportError
-from apimachinery.meta.errors import ApiError
 
 T = TypeVar("T")
 
@@ -38,6 +37,11 @@ class AsyncReflector(Generic[T]):
         """The state so far."""
         return self._plan.mirror
 
+    @property
+    def last_error(self) -> Exception | None:
+        """What the last try ran into; None while the server answers."""
+        return self._plan.last_error
+
     async def __aiter__(self) -> AsyncIterator[list[Change[T]]]:
         """As iterating a ``Reflector``."""
         plan = self._plan
@@ -54,7 +58,7 @@ class AsyncReflector(Generic[T]):
                     if changes:
                         yield changes
                 await asyncio.sleep(plan.ended(events, time.monotonic() - began))
-            except (ApiError, TransportError) as error:
+            except Exception as error:  # nothing but stop ends a mirror; Plan.failed says which are raised
                 await asyncio.sleep(plan.failed(error))
 
     async def _start(self) -> AsyncIterator[list[Change[T]]]:
@@ -80,7 +84,8 @@ class AsyncReflector(Generic[T]):
         yield self._listed(plan.mirror.replace(found, version))
 
     def _listed(self, changes: list[Change[T]]) -> list[Change[T]]:
-        self._plan.listed = True
+        self._plan.listed = self._plan.synced = True
+        self._plan.succeeded()
         self.synced.set()
         return changes
 
@@ -88,6 +93,7 @@ class AsyncReflector(Generic[T]):
         stream: AsyncLineStream = await self._client.stream(
             self._plan.watch_request(version, initial=initial)
         )
+        self._plan.succeeded()
         try:
             async for line in stream:
                 yield calls.event(line, self._plan.codec)

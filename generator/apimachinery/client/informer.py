@@ -64,17 +64,19 @@ class Store(Generic[T]):
         """Makes one change; for the informer alone."""
         key = key_of(change.object)
         with self._lock:
-            old = self._items.pop(key, None)
+            old = self._items.get(key)
             if old is not None:
                 self._index(key, old, add=False)
-            if change.kind != "DELETED":
-                self._items[key] = change.object
+            if change.kind == "DELETED":
+                self._items.pop(key, None)
+            else:
+                self._items[key] = change.object  # in one step: ``get`` takes no lock
                 self._index(key, change.object, add=True)
 
     def _index(self, key: Key, obj: T, *, add: bool) -> None:
         for name, function in self._functions.items():
             index = self._indexes[name]
-            for value in function(obj):
+            for value in _values(name, function, obj):
                 if add:
                     index.setdefault(value, {})[key] = None
                 elif value in index:
@@ -83,11 +85,20 @@ class Store(Generic[T]):
                         del index[value]
 
 
+def _values(name: str, function: IndexFunction[T], obj: T) -> list[str]:
+    try:
+        return [*function(obj)]
+    except Exception:  # an index that fails on one object must not freeze the store
+        _log.exception('index "%s" failed on %s/%s', name, *key_of(obj))
+        return []
+
+
 class Informer(Generic[T]):
     """A store kept current by a thread, with handlers in threads of their own.
 
-    Use it as a context manager, or ``start`` and ``stop`` it. What makes mirroring useless (Forbidden, NotFound, …)
-    ends the thread and is raised by ``wait_until_synced`` and ``stop``.
+    Use it as a context manager, or ``start`` and ``stop`` it. What makes the first state useless to wait for
+    (Forbidden, NotFound, …) is raised by ``wait_until_synced`` and ``stop``; after that state nothing ends the
+    informer but ``stop``.
     """
 
     def __init__(
@@ -118,9 +129,19 @@ class Informer(Generic[T]):
     def wait_until_synced(self, timeout: float | None = None) -> None:
         """Waits for the first whole state. Raises ``TimeoutError``, or what ended the mirroring."""
         if not self._synced.wait(timeout):
-            raise TimeoutError(f"not synced within {timeout:g} s")
+            raise TimeoutError(late(timeout, self.last_error))
         if self._failure is not None:
             raise self._failure
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the store is whole and was kept current at the last try."""
+        return self._synced.is_set() and self._failure is None and self._reflector.last_error is None
+
+    @property
+    def last_error(self) -> Exception | None:
+        """What keeps the store from being current; None while it is."""
+        return self._failure or self._reflector.last_error
 
     def stop(self) -> None:
         """Ends everything; changes that handlers have not heard yet are given up."""
@@ -153,6 +174,11 @@ class Informer(Generic[T]):
             self._failure = error
         finally:
             self._synced.set()
+
+
+def late(timeout: float | None, error: Exception | None) -> str:
+    """What a TimeoutError says of a store that has no state yet."""
+    return f"not synced within {timeout or 0:g} s" + (f": {error}" if error else "")
 
 
 class _Worker(Generic[T]):

@@ -11,22 +11,27 @@ and after it every change in order. A mirror holds the last version it has seen.
   the mirror holds: so handlers see each object's change once, though not every step in between.
 * An object of the same name and another uid was deleted and made anew: that is DELETED, then ADDED.
 * Breaks are followed by a growing pause with jitter; a watch that brought something starts it afresh.
+* Until the first state is there, an error that waiting does not cure (401, 403, 404, a kubeconfig that cannot be used)
+  is raised: it is nearly always a mistake of whoever starts the program. After that nothing is: roles, tokens and
+  CRDs go away for a moment and come back. Every failure is logged, kept as ``last_error`` and passed to ``on_error``.
 
 ``Mirror`` is that state without any I/O; ``Reflector`` here and ``AsyncReflector`` (async_reflector) drive it.
 """
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from apimachinery.client import calls
 from apimachinery.client.access import Key, key_of, resource_version_of, uid_of
 from apimachinery.client.calls import Codec, Event, ListOptions, Target, WatchOptions
+from apimachinery.client.config import ConfigError
 from apimachinery.client.connection import Client
 from apimachinery.client.errors import BadRequest, Forbidden, Gone, Invalid, NotFound, Unauthorized
 from apimachinery.client.transport import LineStream, Request, TransportError
@@ -37,6 +42,9 @@ T = TypeVar("T")
 ChangeKind: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 WATCH_SECONDS: Final = (300, 600)
 SHORT_WATCH_SECONDS: Final = 1.0
+_USELESS_TO_REPEAT: Final = (Unauthorized, Forbidden, NotFound, BadRequest, Invalid, ConfigError)
+
+_log = logging.getLogger("kubewright.client")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +103,15 @@ class Mirror(Generic[T]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflectorOptions:
     """How a reflector behaves; waits in seconds. ``streaming``: ask for streaming lists, falling back to pages
-    where a server has none. ``silence``: a watch that brings nothing for so long, not even a bookmark, is broken."""
+    where a server has none. ``silence``: a watch that brings nothing for so long, not even a bookmark, is broken.
+    ``patient``: wait for the first state through every refusal. ``on_error`` hears of each failure."""
 
     streaming: bool = False
     first_wait: float = 0.1
     longest_wait: float = 30.0
     silence: float = 660.0
+    patient: bool = False
+    on_error: Callable[[Exception], None] | None = None
 
 
 @dataclass(slots=True)
@@ -131,6 +142,8 @@ class Plan(Generic[T]):
         self.mirror: Mirror[T] = Mirror()
         self.streaming = options.streaming
         self.listed = False
+        self.synced = False
+        self.last_error: Exception | None = None
         self.pause = Pause(options)
 
     def watch_request(self, version: str, *, initial: bool) -> Request:
@@ -148,6 +161,10 @@ class Plan(Generic[T]):
         """
         return self.pause.next() if not events and seconds < SHORT_WATCH_SECONDS else 0.0
 
+    def succeeded(self) -> None:
+        """Takes note of an answer: the server speaks to us again."""
+        self.last_error = None
+
     def failed(self, error: Exception) -> float:
         """Takes note of a failure: how long to wait before going on. Raises it where going on is useless."""
         if isinstance(error, Gone):
@@ -157,10 +174,29 @@ class Plan(Generic[T]):
         if self.streaming and not self.listed and isinstance(error, Invalid | BadRequest):
             self.streaming = False
             return 0.0
-        if isinstance(error, Unauthorized | Forbidden | NotFound | BadRequest | Invalid):
-            raise error
+        known = isinstance(error, ApiError | TransportError | ConfigError)
+        if not self.synced and not self.options.patient:
+            if not known or isinstance(error, _USELESS_TO_REPEAT):
+                raise error
+        if not isinstance(error, TransportError):
+            # The state may be another one by now: a resource that was not found may be a CRD made again, whose
+            # objects are not those that the last version knew.
+            self.listed = self.listed and isinstance(error, Unauthorized | Forbidden | ConfigError)
         wait = self.pause.next()
-        return max(wait, float(error.retry_after)) if isinstance(error, ApiError) else wait
+        if isinstance(error, ApiError):
+            wait = max(wait, float(error.retry_after))
+        self._report(error, wait, trace=not known)
+        return wait
+
+    def _report(self, error: Exception, wait: float, *, trace: bool) -> None:
+        self.last_error = error
+        what = f"{self.target.collection()}: {error}; trying again in {wait:.1f} s"
+        _log.warning("mirroring %s", what, exc_info=error if trace else None)
+        if self.options.on_error is not None:
+            try:
+                self.options.on_error(error)
+            except Exception:  # somebody else's hook must not end the mirroring
+                _log.exception("on_error failed")
 
 
 class Reflector(Generic[T]):
@@ -185,6 +221,11 @@ class Reflector(Generic[T]):
         """The state so far; changed by the iterating thread only."""
         return self._plan.mirror
 
+    @property
+    def last_error(self) -> Exception | None:
+        """What the last try ran into; None while the server answers."""
+        return self._plan.last_error
+
     def stop(self) -> None:
         """Ends the iteration, from any thread."""
         self._stopped.set()
@@ -195,7 +236,8 @@ class Reflector(Generic[T]):
     def __iter__(self) -> Iterator[list[Change[T]]]:
         """Batches of changes, in order; the first batch is the whole state (and may be empty).
 
-        Raises ``Unauthorized``, ``Forbidden``, ``NotFound``, ``BadRequest``, ``Invalid``: no waiting mends those.
+        Raises ``Unauthorized``, ``Forbidden``, ``NotFound``, ``BadRequest``, ``Invalid`` and ``ConfigError`` before
+        the first state only, and not where ``ReflectorOptions.patient``.
         """
         plan = self._plan
         while not self._stopped.is_set():
@@ -203,7 +245,7 @@ class Reflector(Generic[T]):
                 if not plan.listed:
                     yield from self._start()
                 yield from self._follow(plan.mirror.version)
-            except (ApiError, TransportError) as error:
+            except Exception as error:  # nothing but stop ends a mirror; Plan.failed says which are raised
                 if self._stopped.is_set():
                     return
                 self._stopped.wait(plan.failed(error))
@@ -231,7 +273,8 @@ class Reflector(Generic[T]):
         yield self._listed(plan.mirror.replace(found, version))
 
     def _listed(self, changes: list[Change[T]]) -> list[Change[T]]:
-        self._plan.listed = True
+        self._plan.listed = self._plan.synced = True
+        self._plan.succeeded()
         self.synced.set()
         return changes
 
@@ -248,6 +291,7 @@ class Reflector(Generic[T]):
     def _events(self, version: str, *, initial: bool) -> Iterator[Event[T]]:
         stream = self._client.stream(self._plan.watch_request(version, initial=initial))
         self._stream = stream
+        self._plan.succeeded()
         try:
             if self._stopped.is_set():
                 return
