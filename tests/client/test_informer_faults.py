@@ -158,7 +158,7 @@ def test_a_patient_informer_waits_for_its_first_state_too() -> None:
     server.failing = True
     options = ReflectorOptions(first_wait=0.001, longest_wait=0.01, patient=True)
     with Informer(Reflector(server, TARGET, UNSTRUCTURED, options=options)) as informer:  # type: ignore[arg-type]
-        with pytest.raises(TimeoutError, match="not synced within 0.05 s: .*the role comes later"):
+        with pytest.raises(TimeoutError, match=r"not synced within 0\.05 s: .*the role comes later"):
             informer.wait_until_synced(0.05)
         server.failing = False
         informer.wait_until_synced(5)

@@ -7,10 +7,8 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from apimachinery.client.calls import Call
-from apimachinery.client.config import Config
 from apimachinery.client.connection import Connection, accept
 from apimachinery.client.errors import error_of
-from apimachinery.client.retry import RetryPolicy
 from apimachinery.client.transport import AsyncLineStream, AsyncTransport, Request, Response, TransportError
 from apimachinery.meta.errors import ApiError
 
@@ -20,15 +18,9 @@ T = TypeVar("T")
 class AsyncClient(Connection):
     """A connection to one API server, for tasks of one event loop."""
 
-    def __init__(
-        self,
-        config: Config | None = None,
-        *,
-        timeout: float = 60.0,
-        retry: RetryPolicy | None = None,
-        field_manager: str = "",
-    ) -> None:
-        super().__init__(config, timeout=timeout, retry=retry, field_manager=field_manager)
+    _transport: AsyncTransport
+
+    def _open(self) -> None:
         self._transport = AsyncTransport(self.config)
 
     async def run(self, call: Call[T]) -> T:

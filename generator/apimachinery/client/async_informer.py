@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
-from apimachinery.client.access import key_of
+from apimachinery.client.access import Key, key_of
 from apimachinery.client.async_reflector import AsyncReflector
+from apimachinery.client.errors import UnreadableObject
 from apimachinery.client.informer import IndexFunction, Store, late
 from apimachinery.client.reflector import Change
 
@@ -55,6 +56,11 @@ class AsyncInformer(Generic[T]):
     def healthy(self) -> bool:
         """Whether the store is whole and was kept current at the last try."""
         return self._synced.is_set() and self.last_error is None
+
+    @property
+    def unreadable(self) -> Mapping[Key, UnreadableObject]:
+        """The objects of the selection that do not fit the model, with their JSON: not in the store."""
+        return self._reflector.mirror.unreadable
 
     @property
     def last_error(self) -> Exception | None:

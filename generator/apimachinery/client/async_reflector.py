@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 from typing import Generic, TypeVar
 
 from apimachinery.client import calls
-from apimachinery.client.access import Key, key_of
 from apimachinery.client.async_connection import AsyncClient
-from apimachinery.client.calls import Codec, Event, ListOptions, Target
-from apimachinery.client.reflector import Change, Mirror, Plan, ReflectorOptions
+from apimachinery.client.calls import Codec, ListOptions, RawEvent, Target
+from apimachinery.client.errors import UnreadableObject
+from apimachinery.client.reflector import Change, InitialEvents, Mirror, Plan, ReflectorOptions
 from apimachinery.client.transport import AsyncLineStream, TransportError
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class AsyncReflector(Generic[T]):
                 async for event in self._events(plan.mirror.version, initial=False):
                     events += 1
                     plan.pause.failures = 0
-                    changes = plan.mirror.apply(event)
+                    changes = self._apply(event)
                     if changes:
                         yield changes
                 await asyncio.sleep(plan.ended(events, time.monotonic() - began))
@@ -64,38 +64,49 @@ class AsyncReflector(Generic[T]):
     async def _start(self) -> AsyncIterator[list[Change[T]]]:
         plan = self._plan
         if plan.streaming:
-            items: dict[Key, T] = {}
+            initial = InitialEvents(plan.codec)
             async for event in self._events("", initial=True):
-                if event.object is not None:
-                    items[key_of(event.object)] = event.object
-                elif event.initial_events_end:
-                    yield self._listed(plan.mirror.replace(items.values(), event.resource_version))
+                if event.initial_events_end:
+                    yield self._listed(plan.mirror.replace(*initial.state(event.resource_version)))
                     return
+                initial.take(event)
             raise TransportError("the streaming list ended before its state was complete", sent=True)
         found: list[T] = []
+        unreadable: list[UnreadableObject] = []
         version, token = "", ""
         while True:
             page = await self._client.run(calls.list_page(plan.target, plan.codec, plan.selection, token))
             found += page.items
+            unreadable += page.unreadable
             version = version or page.resource_version
             token = page.next_token
             if not token:
                 break
-        yield self._listed(plan.mirror.replace(found, version))
+        yield self._listed(plan.mirror.replace(found, version, unreadable))
 
     def _listed(self, changes: list[Change[T]]) -> list[Change[T]]:
         self._plan.listed = self._plan.synced = True
         self._plan.succeeded()
+        if unreadable := self._plan.mirror.unreadable:
+            self._client.report_unreadable(unreadable.values())
         self.synced.set()
         return changes
 
-    async def _events(self, version: str, *, initial: bool) -> AsyncIterator[Event[T]]:
+    def _apply(self, event: RawEvent) -> list[Change[T]]:
+        plan = self._plan
+        try:
+            return plan.mirror.apply(event.decoded(plan.codec))
+        except UnreadableObject as error:
+            self._client.report_unreadable([error])
+            return plan.mirror.leave_out(error, event.type)
+
+    async def _events(self, version: str, *, initial: bool) -> AsyncIterator[RawEvent]:
         stream: AsyncLineStream = await self._client.stream(
             self._plan.watch_request(version, initial=initial)
         )
         self._plan.succeeded()
         try:
             async for line in stream:
-                yield calls.event(line, self._plan.codec)
+                yield calls.raw_event(line)
         finally:
             await stream.close()

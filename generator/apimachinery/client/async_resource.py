@@ -33,6 +33,7 @@ from apimachinery.client.calls import (
     WriteOptions,
 )
 from apimachinery.client.discovery import find_kind, served
+from apimachinery.client.errors import UnreadableObject
 from apimachinery.client.scale import Scale
 from apimachinery.client.transport import AsyncLineStream
 from apimachinery.meta.resources import Resource
@@ -47,7 +48,8 @@ B = TypeVar("B")
 
 
 class AsyncPages(Generic[T]):
-    """A list, read page by page as it is iterated. One snapshot: every page is of the same version.
+    """A list, read page by page as it is iterated. One snapshot: every page is of the same version. Objects that do
+    not fit the model are left out and reported (``Page.unreadable``, ``Client.on_unreadable``).
 
     Iterating after an expired continue token raises ``Gone``: list again.
     """
@@ -62,7 +64,7 @@ class AsyncPages(Generic[T]):
         """The pages, each with its items, version and remaining count."""
         token = ""
         while True:
-            page = await self._client.run(calls.list_page(self._target, self._codec, self._options, token))
+            page = await self.page(token)
             yield page
             token = page.next_token
             if not token:
@@ -75,23 +77,32 @@ class AsyncPages(Generic[T]):
 
     async def page(self, token: str = "") -> Page[T]:
         """One page: the first, or the one that a token of the page before names."""
-        return await self._client.run(calls.list_page(self._target, self._codec, self._options, token))
+        page = await self._client.run(calls.list_page(self._target, self._codec, self._options, token))
+        self._client.report_unreadable(page.unreadable)
+        return page
 
 
 class AsyncWatch(Generic[T]):
     """Events as they happen: iterate; ``close`` or leaving the ``async with`` block ends it.
 
-    Ends by itself when the server ends it. Raises ``Gone`` where the version is too old: list again.
+    Ends by itself when the server ends it. Raises ``Gone`` where the version is too old: list again. Events of
+    objects that do not fit the model are left out and reported (``Client.on_unreadable``).
     """
 
-    def __init__(self, stream: AsyncLineStream, codec: Codec[T]) -> None:
+    def __init__(self, client: AsyncClient, stream: AsyncLineStream, codec: Codec[T]) -> None:
+        self._client = client
         self._stream = stream
         self._codec = codec
 
     async def __aiter__(self) -> AsyncIterator[Event[T]]:
         try:
             async for line in self._stream:
-                yield calls.event(line, self._codec)
+                try:
+                    event = calls.event(line, self._codec)
+                except UnreadableObject as error:
+                    self._client.report_unreadable([error])
+                    continue
+                yield event
         finally:
             await self.close()
 
@@ -139,7 +150,8 @@ class AsyncResourceApi(Generic[T]):
         return AsyncPages(self._client, target, self._codec, options)
 
     async def _watch(self, target: Target, selection: ListOptions, options: WatchOptions) -> AsyncWatch[T]:
-        return AsyncWatch(await self._client.stream(calls.watch(target, selection, options)), self._codec)
+        stream = await self._client.stream(calls.watch(target, selection, options))
+        return AsyncWatch(self._client, stream, self._codec)
 
     async def _get_subresource(self, name: str, subresource: str, target: Target) -> T:
         return await self._client.run(calls.get(target, self._codec, name, subresource=subresource))

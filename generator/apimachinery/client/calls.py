@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from apimachinery.client import lossless
-from apimachinery.client.errors import BadRequest, error_of_status
+from apimachinery.client.errors import BadRequest, UnreadableObject, error_of_status
 from apimachinery.client.transport import Request
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.object import Object
@@ -53,12 +53,14 @@ class Call(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list. ``next_token`` is empty on the last; ``remaining`` is None where unsaid."""
+    """One page of a list. ``next_token`` is empty on the last; ``remaining`` is None where unsaid; ``unreadable``
+    are the objects that do not fit the model: they are not among the items."""
 
     items: list[T]
     resource_version: str
     next_token: str = ""
     remaining: int | None = None
+    unreadable: tuple[UnreadableObject, ...] = ()
 
 
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
@@ -138,9 +140,9 @@ def _make_codec(model: type[T]) -> Codec[T]:
             try:
                 return lossless.read_as(model, raw, refusal)
             except msgspec.ValidationError as error:
-                raise _unreadable(model.__name__, error) from None
-        except msgspec.DecodeError as error:
-            raise _unreadable(model.__name__, error) from None
+                raise UnreadableObject(model.__name__, bytes(raw), error) from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UnreadableObject(model.__name__, bytes(raw), error) from None
 
     def decode(raw: lossless.Origin) -> T:
         obj = read(raw)
@@ -173,6 +175,21 @@ def _decode_any(raw: lossless.Origin) -> dict[str, Any]:
 UNSTRUCTURED: Final[Codec[dict[str, Any]]] = Codec(
     _decode_any, msgspec.json.encode, lambda parts: [_decode_any(part) for part in parts]
 )
+
+
+def decode_items(codec: Codec[T], parts: Sequence[lossless.Origin]) -> tuple[list[T], list[UnreadableObject]]:
+    """The items of a list, and those that their model refuses: one bad object must not hide all others."""
+    try:
+        return codec.decode_all(parts), []
+    except UnreadableObject:
+        items: list[T] = []
+        unreadable: list[UnreadableObject] = []
+        for part in parts:
+            try:
+                items.append(codec.decode(part))
+            except UnreadableObject as error:
+                unreadable.append(error)
+        return items, unreadable
 
 
 def _unreadable(what: str, error: Exception) -> ApiError:
@@ -316,15 +333,15 @@ def list_page(target: Target, codec: Codec[T], options: ListOptions, token: str 
         except msgspec.DecodeError as error:
             raise _unreadable("a list", error) from None
         meta = envelope.metadata
-        with _no_collection():
-            items = codec.decode_all(envelope.items or [])
-        return Page(items, meta.resourceVersion, meta.continue_, meta.remainingItemCount)
+        with no_collection():
+            items, unreadable = decode_items(codec, envelope.items or [])
+        return Page(items, meta.resourceVersion, meta.continue_, meta.remainingItemCount, tuple(unreadable))
 
     return Call(Request("GET", target.collection() + query), decode, repeatable=True)
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Without the collector: of what a page is decoded to nothing can be garbage yet, and looking for it again and
     again took four fifths of the time."""
     if not gc.isenabled():
@@ -465,20 +482,40 @@ def watch(target: Target, selection: ListOptions, options: WatchOptions) -> Requ
     return Request("GET", target.collection() + query, timeout=options.silence)
 
 
-def event(line: bytes, codec: Codec[T]) -> Event[T]:
+@dataclass(frozen=True, slots=True)
+class RawEvent:
+    """One line of a watch, its object as JSON (None for a BOOKMARK)."""
+
+    type: EventType
+    raw: msgspec.Raw | None
+    resource_version: str
+    initial_events_end: bool = False
+
+    def decoded(self, codec: Codec[T]) -> Event[T]:
+        """The event of a typed object. Raises ``UnreadableObject``."""
+        obj = None if self.raw is None else codec.decode(self.raw)
+        return Event(self.type, obj, self.resource_version, self.initial_events_end)
+
+
+def raw_event(line: bytes) -> RawEvent:
     """Reads one line of a watch. An ERROR event is raised as the ``ApiError`` of its Status."""
     try:
         envelope = _EVENT.decode(line)
-    except msgspec.DecodeError as error:
+        kind, raw = envelope.type, envelope.object
+        if kind == "ERROR":
+            raise error_of_status(UNSTRUCTURED.decode(raw))
+        meta = _BOOKMARK.decode(raw).metadata
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _unreadable("a watch event", error) from None
-    kind = envelope.type
-    raw = envelope.object
-    if kind == "ERROR":
-        raise error_of_status(UNSTRUCTURED.decode(raw))
-    meta = _BOOKMARK.decode(raw).metadata
     if kind == "BOOKMARK":
         ended = (meta.annotations or {}).get("k8s.io/initial-events-end") == "true"
-        return Event("BOOKMARK", None, meta.resourceVersion, ended)
+        return RawEvent("BOOKMARK", None, meta.resourceVersion, ended)
     if kind not in ("ADDED", "MODIFIED", "DELETED"):
         raise _unreadable("a watch event", ValueError(f'unknown type "{kind}"'))
-    return Event(kind, codec.decode(raw), meta.resourceVersion)  # type: ignore[arg-type]
+    return RawEvent(cast("EventType", kind), raw, meta.resourceVersion)
+
+
+def event(line: bytes, codec: Codec[T]) -> Event[T]:
+    """Reads one line of a watch. An ERROR event is raised as the ``ApiError`` of its Status; an object that does not
+    fit its model as ``UnreadableObject``."""
+    return raw_event(line).decoded(codec)

@@ -6,14 +6,16 @@ because asyncio takes longer to import than all of this.
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from types import TracebackType
 from typing import Self, TypeVar
 
 from apimachinery.client.calls import Call
 from apimachinery.client.config import Config
-from apimachinery.client.errors import error_of
+from apimachinery.client.errors import UnreadableObject, error_of
 from apimachinery.client.retry import RetryPolicy
 from apimachinery.client.transport import (
     LineStream,
@@ -26,6 +28,8 @@ from apimachinery.meta.errors import ApiError
 
 T = TypeVar("T")
 
+_log = logging.getLogger("kubewright.client")
+
 
 class Connection:
     """What both clients hold: where to go, and the defaults of calls."""
@@ -37,13 +41,33 @@ class Connection:
         timeout: float = 60.0,
         retry: RetryPolicy | None = None,
         field_manager: str = "",
+        on_unreadable: Callable[[UnreadableObject], None] | None = None,
     ) -> None:
         """``config`` as kubectl would find it if None; ``timeout`` bounds each try, in seconds;
-        ``field_manager`` is the default of every write. Raises ``ConfigError``."""
+        ``field_manager`` is the default of every write; ``on_unreadable`` hears of objects that lists and watches
+        leave out because they do not fit their model. Raises ``ConfigError``."""
         self.config = config if config is not None else Config.load()
         self.timeout = timeout
         self.retry = retry if retry is not None else RetryPolicy()
         self.field_manager = field_manager
+        self.on_unreadable = on_unreadable
+        self.unreadable_count = 0
+        self._open()
+
+    def _open(self) -> None:
+        """Makes the transport."""
+        raise NotImplementedError
+
+    def report_unreadable(self, objects: Iterable[UnreadableObject]) -> None:
+        """Counts, logs and passes on what a list or watch had to leave out."""
+        for found in objects:
+            self.unreadable_count += 1
+            _log.warning("%s/%s is left out: %s", found.namespace, found.name, found)
+            if self.on_unreadable is not None:
+                try:
+                    self.on_unreadable(found)
+                except Exception:  # somebody else's hook must not end a list or watch
+                    _log.exception("on_unreadable failed")
 
     def timed(self, call: Call[T]) -> Request:
         """The request of a call, with this client's time limit."""
@@ -53,15 +77,9 @@ class Connection:
 class Client(Connection):
     """A connection to one API server, for threads."""
 
-    def __init__(
-        self,
-        config: Config | None = None,
-        *,
-        timeout: float = 60.0,
-        retry: RetryPolicy | None = None,
-        field_manager: str = "",
-    ) -> None:
-        super().__init__(config, timeout=timeout, retry=retry, field_manager=field_manager)
+    _transport: SyncTransport
+
+    def _open(self) -> None:
         self._transport = SyncTransport(self.config)
 
     def run(self, call: Call[T]) -> T:

@@ -40,6 +40,7 @@ __all__ = [
     "TooManyRequests",
     "TransportError",
     "Unauthorized",
+    "UnreadableObject",
     "UnsupportedMediaType",
     "error_of",
     "error_of_status",
@@ -112,6 +113,47 @@ class Timeout(ApiError):
 
 class ServerTimeout(ApiError):
     """The server could not do it in time; try again after ``retry_after`` seconds."""
+
+
+class UnreadableObject(ApiError):
+    """An object that does not fit its model. ``raw`` is its JSON, ``model`` the name of the class.
+
+    ``get`` and writes raise it. Lists, watches and informers leave the object out, go on, and report it:
+    ``Client.on_unreadable``, ``Client.unreadable_count``, ``Page.unreadable``, ``Informer.unreadable``.
+    """
+
+    def __init__(self, model: str, raw: bytes, problem: Exception) -> None:
+        super().__init__(
+            200, "", f"the server's answer cannot be read as {model}: {problem}", has_details=False
+        )
+        self.model = model
+        self.raw = raw
+        self.object_version = ""
+        try:
+            meta = _IDENTITY.decode(raw).metadata
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return
+        self.name, self.namespace, self.object_version = meta.name, meta.namespace, meta.resourceVersion
+
+    namespace: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name, as far as the JSON says them."""
+        return (self.namespace, self.name)
+
+
+class _ObjectMeta(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+    resourceVersion: str = ""  # noqa: N815 - the wire's name
+
+
+class _Identity(msgspec.Struct):
+    metadata: _ObjectMeta = msgspec.field(default_factory=_ObjectMeta)
+
+
+_IDENTITY: Final = msgspec.json.Decoder(_Identity)
 
 
 @dataclass(frozen=True, slots=True)

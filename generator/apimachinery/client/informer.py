@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
 from apimachinery.client.access import Key, key_of, namespace_of
+from apimachinery.client.errors import UnreadableObject
 from apimachinery.client.reflector import Change, Reflector
 
 T = TypeVar("T")
@@ -137,6 +138,11 @@ class Informer(Generic[T]):
     def healthy(self) -> bool:
         """Whether the store is whole and was kept current at the last try."""
         return self._synced.is_set() and self._failure is None and self._reflector.last_error is None
+
+    @property
+    def unreadable(self) -> Mapping[Key, UnreadableObject]:
+        """The objects of the selection that do not fit the model, with their JSON: not in the store."""
+        return self._reflector.mirror.unreadable
 
     @property
     def last_error(self) -> Exception | None:

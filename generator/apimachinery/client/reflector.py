@@ -7,6 +7,8 @@ and after it every change in order. A mirror holds the last version it has seen.
   its version. Every event and every bookmark moves the version on.
 * A watch that ends or breaks is opened again at the last version: nothing between was missed. A server may then
   repeat what was already seen; an event whose version the mirror holds for that object is dropped.
+* An object that does not fit its model is no part of the mirror: one that was, and changed so, is DELETED there. The
+  mirror keeps its JSON in ``unreadable``, and the rest goes on.
 * 410 (the version is too old) in either step: list again, from the newest state, and tell the difference to what
   the mirror holds: so handlers see each object's change once, though not every step in between.
 * An object of the same name and another uid was deleted and made anew: that is DELETED, then ADDED.
@@ -28,12 +30,32 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
-from apimachinery.client import calls
+from apimachinery.client import calls, lossless
 from apimachinery.client.access import Key, key_of, resource_version_of, uid_of
-from apimachinery.client.calls import Codec, Event, ListOptions, Target, WatchOptions
+from apimachinery.client.calls import (
+    PAGE_SIZE,
+    UNSTRUCTURED,
+    Codec,
+    Event,
+    EventType,
+    ListOptions,
+    RawEvent,
+    Target,
+    WatchOptions,
+    decode_items,
+    no_collection,
+)
 from apimachinery.client.config import ConfigError
 from apimachinery.client.connection import Client
-from apimachinery.client.errors import BadRequest, Forbidden, Gone, Invalid, NotFound, Unauthorized
+from apimachinery.client.errors import (
+    BadRequest,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    Unauthorized,
+    UnreadableObject,
+)
 from apimachinery.client.transport import LineStream, Request, TransportError
 from apimachinery.meta.errors import ApiError
 
@@ -61,10 +83,14 @@ class Mirror(Generic[T]):
 
     def __init__(self) -> None:
         self.items: dict[Key, T] = {}
+        self.unreadable: dict[Key, UnreadableObject] = {}
         self.version = ""
 
-    def replace(self, items: Iterable[T], version: str) -> list[Change[T]]:
+    def replace(
+        self, items: Iterable[T], version: str, unreadable: Iterable[UnreadableObject] = ()
+    ) -> list[Change[T]]:
         """A whole new state: gives the difference, deletions first."""
+        self.unreadable = {error.key: error for error in unreadable}
         fresh = {key_of(item): item for item in items}
         changes = [Change("DELETED", old, old) for key, old in self.items.items() if key not in fresh]
         for key, item in fresh.items():
@@ -82,12 +108,23 @@ class Mirror(Generic[T]):
         if event.object is None:
             return []
         key = key_of(event.object)
+        self.unreadable.pop(key, None)
         if event.type == "DELETED":
             old = self.items.pop(key, None)
             return [] if old is None else [Change("DELETED", event.object, old)]
         changes = self._changes(key, event.object)
         self.items[key] = event.object
         return changes
+
+    def leave_out(self, error: UnreadableObject, event_type: EventType) -> list[Change[T]]:
+        """The event of an object that cannot be read: what handlers are told of it."""
+        self.version = error.object_version or self.version
+        if event_type == "DELETED":
+            self.unreadable.pop(error.key, None)
+        else:
+            self.unreadable[error.key] = error
+        old = self.items.pop(error.key, None)
+        return [] if old is None else [Change("DELETED", old, old)]
 
     def _changes(self, key: Key, item: T) -> list[Change[T]]:
         old = self.items.get(key)
@@ -98,6 +135,46 @@ class Mirror(Generic[T]):
         if resource_version_of(old) == resource_version_of(item):
             return []
         return [Change("MODIFIED", item, old)]
+
+
+class InitialEvents(Generic[T]):
+    """The state that a streaming list tells, read in batches: so it costs what pages cost, not what events cost."""
+
+    def __init__(self, codec: Codec[T]) -> None:
+        self._codec = codec
+        self._parts: list[lossless.Origin] = []
+        self._items: dict[Key, T] = {}
+        self._unreadable: dict[Key, UnreadableObject] = {}
+
+    def take(self, event: RawEvent) -> None:
+        """One event before the end of the state: nearly always ADDED, but changes may come in between."""
+        if event.raw is None:
+            return
+        self._parts.append(event.raw)
+        if event.type == "DELETED":
+            self._read()
+            gone = key_of(UNSTRUCTURED.decode(event.raw))
+            self._items.pop(gone, None)
+            self._unreadable.pop(gone, None)
+        elif len(self._parts) >= PAGE_SIZE:
+            self._read()
+
+    def state(self, version: str) -> tuple[Iterable[T], str, Iterable[UnreadableObject]]:
+        """The whole state: what ``Mirror.replace`` takes."""
+        self._read()
+        return self._items.values(), version, self._unreadable.values()
+
+    def _read(self) -> None:
+        with no_collection():
+            items, unreadable = decode_items(self._codec, self._parts)
+        self._parts = []
+        for item in items:
+            key = key_of(item)
+            self._items[key] = item
+            self._unreadable.pop(key, None)
+        for error in unreadable:
+            self._items.pop(error.key, None)
+            self._unreadable[error.key] = error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,28 +330,31 @@ class Reflector(Generic[T]):
     def _start(self) -> Iterator[list[Change[T]]]:
         plan = self._plan
         if plan.streaming:
-            items: dict[Key, T] = {}
+            initial = InitialEvents(plan.codec)
             for event in self._events("", initial=True):
-                if event.object is not None:
-                    items[key_of(event.object)] = event.object
-                elif event.initial_events_end:
-                    yield self._listed(plan.mirror.replace(items.values(), event.resource_version))
+                if event.initial_events_end:
+                    yield self._listed(plan.mirror.replace(*initial.state(event.resource_version)))
                     return
+                initial.take(event)
             raise TransportError("the streaming list ended before its state was complete", sent=True)
         found: list[T] = []
+        unreadable: list[UnreadableObject] = []
         version, token = "", ""
         while True:
             page = self._client.run(calls.list_page(plan.target, plan.codec, plan.selection, token))
             found += page.items
+            unreadable += page.unreadable
             version = version or page.resource_version
             token = page.next_token
             if not token:
                 break
-        yield self._listed(plan.mirror.replace(found, version))
+        yield self._listed(plan.mirror.replace(found, version, unreadable))
 
     def _listed(self, changes: list[Change[T]]) -> list[Change[T]]:
         self._plan.listed = self._plan.synced = True
         self._plan.succeeded()
+        if unreadable := self._plan.mirror.unreadable:
+            self._client.report_unreadable(unreadable.values())
         self.synced.set()
         return changes
 
@@ -283,12 +363,20 @@ class Reflector(Generic[T]):
         for event in self._events(version, initial=False):
             events += 1
             self._plan.pause.failures = 0
-            changes = self._plan.mirror.apply(event)
+            changes = self._apply(event)
             if changes:
                 yield changes
         self._stopped.wait(self._plan.ended(events, time.monotonic() - began))
 
-    def _events(self, version: str, *, initial: bool) -> Iterator[Event[T]]:
+    def _apply(self, event: RawEvent) -> list[Change[T]]:
+        plan = self._plan
+        try:
+            return plan.mirror.apply(event.decoded(plan.codec))
+        except UnreadableObject as error:
+            self._client.report_unreadable([error])
+            return plan.mirror.leave_out(error, event.type)
+
+    def _events(self, version: str, *, initial: bool) -> Iterator[RawEvent]:
         stream = self._client.stream(self._plan.watch_request(version, initial=initial))
         self._stream = stream
         self._plan.succeeded()
@@ -296,7 +384,7 @@ class Reflector(Generic[T]):
             if self._stopped.is_set():
                 return
             for line in stream:
-                yield calls.event(line, self._plan.codec)
+                yield calls.raw_event(line)
         finally:
             self._stream = None
             stream.close()

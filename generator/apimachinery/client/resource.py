@@ -33,6 +33,7 @@ from apimachinery.client.calls import (
 )
 from apimachinery.client.connection import Client
 from apimachinery.client.discovery import find_kind, served
+from apimachinery.client.errors import UnreadableObject
 from apimachinery.client.scale import Scale
 from apimachinery.client.transport import LineStream
 from apimachinery.meta.resources import Resource
@@ -47,7 +48,8 @@ B = TypeVar("B")
 
 
 class Pages(Generic[T]):
-    """A list, read page by page as it is iterated. One snapshot: every page is of the same version.
+    """A list, read page by page as it is iterated. One snapshot: every page is of the same version. Objects that do
+    not fit the model are left out and reported (``Page.unreadable``, ``Client.on_unreadable``).
 
     Iterating after an expired continue token raises ``Gone``: list again.
     """
@@ -62,7 +64,7 @@ class Pages(Generic[T]):
         """The pages, each with its items, version and remaining count."""
         token = ""
         while True:
-            page = self._client.run(calls.list_page(self._target, self._codec, self._options, token))
+            page = self.page(token)
             yield page
             token = page.next_token
             if not token:
@@ -74,23 +76,32 @@ class Pages(Generic[T]):
 
     def page(self, token: str = "") -> Page[T]:
         """One page: the first, or the one that a token of the page before names."""
-        return self._client.run(calls.list_page(self._target, self._codec, self._options, token))
+        page = self._client.run(calls.list_page(self._target, self._codec, self._options, token))
+        self._client.report_unreadable(page.unreadable)
+        return page
 
 
 class Watch(Generic[T]):
     """Events as they happen: iterate; ``close`` (from any thread) or leaving the ``with`` block ends it.
 
-    Ends by itself when the server ends it. Raises ``Gone`` where the version is too old: list again.
+    Ends by itself when the server ends it. Raises ``Gone`` where the version is too old: list again. Events of
+    objects that do not fit the model are left out and reported (``Client.on_unreadable``).
     """
 
-    def __init__(self, stream: LineStream, codec: Codec[T]) -> None:
+    def __init__(self, client: Client, stream: LineStream, codec: Codec[T]) -> None:
+        self._client = client
         self._stream = stream
         self._codec = codec
 
     def __iter__(self) -> Iterator[Event[T]]:
         try:
             for line in self._stream:
-                yield calls.event(line, self._codec)
+                try:
+                    event = calls.event(line, self._codec)
+                except UnreadableObject as error:
+                    self._client.report_unreadable([error])
+                    continue
+                yield event
         finally:
             self.close()
 
@@ -138,7 +149,8 @@ class ResourceApi(Generic[T]):
         return Pages(self._client, target, self._codec, options)
 
     def _watch(self, target: Target, selection: ListOptions, options: WatchOptions) -> Watch[T]:
-        return Watch(self._client.stream(calls.watch(target, selection, options)), self._codec)
+        stream = self._client.stream(calls.watch(target, selection, options))
+        return Watch(self._client, stream, self._codec)
 
     def _get_subresource(self, name: str, subresource: str, target: Target) -> T:
         return self._client.run(calls.get(target, self._codec, name, subresource=subresource))
