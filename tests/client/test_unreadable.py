@@ -108,7 +108,7 @@ def test_a_watch_goes_on(config: Config, put: Any) -> None:
 
 @pytest.mark.parametrize("streaming", [False, True])
 def test_an_informer_goes_on(config: Config, put: Any, streaming: bool) -> None:
-    told: list[tuple[str, str]] = []
+    told: list[tuple[str, Any]] = []
     with Client(config) as client:
         informer = Lights(client).informer(options=ReflectorOptions(streaming=streaming))
         informer.add_handler(lambda change: told.append((change.kind, change.object.metadata.name)))  # type: ignore[union-attr]
