@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: tables help setup generate verify test test-real test-kill golden lint type bench bench-server soak-cel wheel clean
+.PHONY: tables help setup generate verify test test-real test-kill golden lint type bench bench-server soak-cel wheel clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -58,6 +58,10 @@ bench-server: $(SETUP) ## the server under load, plain and over TLS; needs wrk
 	$(RUN) tests/bench/server_load.py $(BENCH)
 	$(RUN) tests/bench/server_load.py --tls $(BENCH)
 	$(RUN) tests/bench/handler_costs.py
+
+differential: $(SETUP) ## random conversations with REFERENCE=kubeconfig and with this server, compared; SEED= REQUESTS= ARGS=
+	@test -n "$(REFERENCE)" || { echo "REFERENCE=kubeconfig of a kube-apiserver is needed (docs/differential.md)"; exit 2; }
+	PYTHONPATH=generator:generated:. PYTHONWARNINGS= $(BIN)/python -m tests.differential --reference $(REFERENCE) --seed $(or $(SEED),1) --requests $(or $(REQUESTS),2000) $(ARGS)
 
 test-kill: $(SETUP) ## the storage killed 20 times under load; nothing acknowledged may be lost
 	KUBEWRIGHT_KILLS=20 $(RUN) -m pytest -q tests/storage/test_sqlite.py -k kill_9

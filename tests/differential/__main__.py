@@ -1,0 +1,206 @@
+"""``make differential REFERENCE=kubeconfig SEED=… REQUESTS=…``: random conversations with two servers, compared."""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from tests.differential import conversation as scenarios
+from tests.differential.answers import signature
+from tests.differential.connection import Server
+from tests.differential.conversation import Conversation
+from tests.differential.draw.areas import AREAS, conversations
+from tests.differential.play import Side, Verdict, judge
+from tests.differential.reduce import reduced
+from tests.differential.report import Class, Report
+
+
+@contextmanager
+def judged(options: argparse.Namespace) -> Iterator[Server]:
+    """The server to judge: another one, or the project's own in a process, on memory, gone afterwards."""
+    if options.against:
+        yield Server.of_kubeconfig(options.against)
+        return
+    port = options.port or _free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = Path(folder) / "tokens.csv"
+        tokens.write_text('admin-token,admin,admin-uid,"system:masters"\n')
+        command = [sys.executable, "-m", "kubewright", "serve", "--storage", "memory://", "--port", str(port)]
+        command += ["--token-file", str(tokens), "--controllers", options.controllers, "--log-level", "error"]
+        process = subprocess.Popen([*command, "--kubeconfig", f"{folder}/kubeconfig"])
+        try:
+            _wait(process, port)
+            yield Server(f"http://127.0.0.1:{port}", {"admin": "admin-token"})
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+    for _ in range(300):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise SystemExit("the server did not start")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _judge_twice(reference: Side, ours: Side, each: Conversation, number: int) -> tuple[Verdict, bool]:
+    """A conversation that differs is played once more: what was only a matter of timing agrees then."""
+    verdict = judge(reference, ours, each, f"c{number:05d}")
+    if not verdict.failing() and not verdict.error:
+        return verdict, False
+    second = judge(reference, ours, each, f"r{number:05d}")
+    if len(second.rows) < len(verdict.rows):
+        return verdict, False
+    before = len(verdict.failing())
+    levels = [None, "code", "body", "text"]
+    for place, row in enumerate(verdict.rows):
+        if levels.index(second.rows[place][1]) > levels.index(row[1]):
+            verdict.rows[place] = second.rows[place]
+    verdict.error = second.error
+    return verdict, len(verdict.failing()) < before
+
+
+def _run(options: argparse.Namespace, reference: Side, ours: Side) -> Report:
+    report = Report()
+    drawn = conversations(options.seed, options.only, options.corpus)
+    start, number, last = time.monotonic(), 0, 0.0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        running: set[concurrent.futures.Future[tuple[Verdict, bool]]] = set()
+        while True:
+            while len(running) < options.jobs and report.requests() < options.requests:
+                number += 1
+                running.add(pool.submit(_judge_twice, reference, ours, next(drawn), number))
+            if not running:
+                break
+            done, running = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                verdict, alike = future.result()
+                report.add(verdict)
+                report.alike_when_repeated += alike
+            now = time.monotonic() - start
+            if now - last > 10:
+                last, rate = now, report.requests() / now * 60
+                line = f"  {report.requests()} answers, {rate:.0f} a minute, {len(report.classes)} classes"
+                print(line, file=sys.stderr, flush=True)
+    report.seconds = time.monotonic() - start
+    report.conversations = number
+    return report
+
+
+def _smallest(reference: Side, ours: Side, found: Class, tag: int) -> Conversation:
+    """The example of a class with everything left out that it does not need."""
+    tries = [0]
+
+    def shows(conversation: Conversation) -> bool:
+        tries[0] += 1
+        verdict = judge(reference, ours, conversation, f"m{tag:02d}{tries[0]:03d}")
+        return any(
+            signature(level, one, other) == found.signature for _, level, one, other in verdict.failing()
+        )
+
+    example = found.example
+    steps = example.steps[: found.at + 1]
+    start = scenarios.with_steps(example, steps)
+    start.about = found.signature
+    return reduced(start, shows) if shows(start) else start
+
+
+def _print_smallest(reference: Side, ours: Side, found: Class, tag: int) -> None:
+    print(f"\n# {found.count} times: {found.signature}")
+    smallest = _smallest(reference, ours, found, tag)
+    print(scenarios.write(smallest))
+    for title, side in (("wanted", reference), ("got", ours)):
+        answers = list(side.play(smallest, f"z{tag}"))
+        print(f"# {title}:\n{yaml.safe_dump(answers[-1][1] if answers else None, width=200)}", flush=True)
+
+
+def _record(reference: Side, path: Path) -> None:
+    """Writes what the reference answers into a scenario file."""
+    found = scenarios.read(path, path.parent)
+    steps = [{key: value for key, value in step.items() if key != "expect"} for step in found.steps]
+    found.steps = steps
+    for number, answer in reference.play(found, "k"):
+        steps[number]["expect"] = answer
+    path.write_text(scenarios.write(found))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="differential", description=__doc__)
+    add = parser.add_argument
+    add("--reference", type=Path, required=True, help="kubeconfig of the server that is right")
+    add(
+        "--against",
+        type=Path,
+        help="kubeconfig of the server to judge (default: this project's, started here)",
+    )
+    add("--seed", default="1")
+    add("--requests", type=int, default=2000)
+    add("--only", action="append", default=[], help=f"areas: {', '.join(AREAS)}, changed")
+    add("--corpus", type=Path, action="append", default=[], help="a folder of scenarios to change")
+    add("--controllers", default="none", help="of the server that is started: what the reference runs too")
+    add("--jobs", type=int, default=8, help="conversations at once")
+    add("--classes", type=int, default=25, help="how many classes of differences to print")
+    add("--reduce", type=int, default=0, help="how many classes to reduce and print as scenarios")
+    add("--match", default="", help="reduce only classes with this in them")
+    add(
+        "--record",
+        type=Path,
+        action="append",
+        default=[],
+        help="no run: write the reference's answers into it",
+    )
+    add("--json", type=Path, help="write the whole report there")
+    add("--port", type=int, default=0, help="of the server that is started (default: a free one)")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """The command."""
+    options = _arguments()
+    run = f"{os.getpid() % 100000:05d}"
+    reference = Side(Server.of_kubeconfig(options.reference), run)
+    if options.record:
+        for path in options.record:
+            _record(reference, path)
+        reference.clear()
+        return 0
+    with judged(options) as server:
+        ours = Side(server, run)
+        try:
+            report = _run(options, reference, ours)
+            print(report.text(options.seed, options.classes))
+            if options.json:
+                options.json.write_text(json.dumps(report.as_json(), indent=1, default=str))
+            chosen = [each for each in report.ordered() if options.match in each.signature]
+            for tag, each in enumerate(chosen[: options.reduce]):
+                _print_smallest(reference, ours, each, tag)
+        finally:
+            reference.clear()
+            ours.clear()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

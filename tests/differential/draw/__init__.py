@@ -1,0 +1,1 @@
+"""Conversations drawn at random, an area a file. The same seed draws the same conversations."""

@@ -1,0 +1,187 @@
+"""One conversation with one server, and its verdict against another's."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.differential.answers import Pairs, Placeholders, agreement
+from tests.differential.connection import Server, Watch
+from tests.differential.conversation import Conversation, Step, at, fill
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class Side:
+    """A server in a run: what is installed there once, and conversations with it."""
+
+    def __init__(self, server: Server, run: str) -> None:
+        self.server = server
+        self.run = run
+        self._installed: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+        self._ready: set[str] = set()
+        self._pool = ThreadPoolExecutor(
+            32
+        )  # its threads keep their connections from one conversation to the next
+
+    def start(self, conversation: Conversation, suffix: str) -> Future[list[tuple[int, dict[str, Any]]]]:
+        """Plays a conversation on another thread."""
+        return self._pool.submit(lambda: list(self.play(conversation, suffix)))
+
+    def install(self, crd: dict[str, Any]) -> None:
+        """Creates a CRD and waits until it is served; once for each different one."""
+        crd = fill(crd, {"run": self.run})
+        name = crd["metadata"]["name"]
+        with self._lock:
+            lock = self._installed.setdefault(name, threading.Lock())
+        with lock:
+            if name in self._ready:
+                return
+            answer = self.server.ask({"method": "POST", "path": CRDS, "body": crd})
+            if answer["status"] not in (201, 409):
+                raise RuntimeError(f"{name}: {json.dumps(answer['body'])[:600]}")
+            version = next(v["name"] for v in crd["spec"]["versions"] if v["served"])
+            path = f"/apis/{crd['spec']['group']}/{version}/{crd['spec']['names']['plural']}?limit=1"
+            for _ in range(200):
+                if self.server.ask({"method": "GET", "path": path})["status"] == 200:
+                    break
+                time.sleep(0.05)
+            self._ready.add(name)
+
+    def clear(self) -> None:
+        """Takes away what was installed."""
+        for name in sorted(self._ready):
+            self.server.ask({"method": "DELETE", "path": f"{CRDS}/{name}"})
+
+    def open(self, conversation: Conversation, namespace: str) -> None:
+        """Prepares a conversation."""
+        for crd in conversation.crds:
+            self.install(crd)
+        if conversation.namespace:
+            body = {"metadata": {"name": namespace}}
+            self.server.ask({"method": "POST", "path": "/api/v1/namespaces", "body": body})
+
+    def close(self, conversation: Conversation, namespace: str) -> None:
+        """Ends a conversation: its namespace goes, whether or not a controller runs that ends namespaces."""
+        if not conversation.namespace:
+            return
+        path = f"/api/v1/namespaces/{namespace}"
+        answer = self.server.ask({"method": "DELETE", "path": path})
+        if answer["status"] in (200, 202):
+            body = {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": namespace},
+                "spec": {"finalizers": []},
+            }
+            self.server.ask({"method": "PUT", "path": f"{path}/finalize", "body": body})
+
+    def play(self, conversation: Conversation, suffix: str = "") -> Iterator[tuple[int, dict[str, Any]]]:
+        """(position of the step, its answer in placeholders) for every step that is compared."""
+        run = self.run + suffix
+        label = re.sub(r"[^a-z0-9]", "-", conversation.name.rpartition(".")[2])[:30]
+        variables: dict[str, Any] = {"run": self.run, "ns": f"d-{label}-{run}", "own": run}
+        placeholders = Placeholders(self.run)
+        watches: dict[str, Watch] = {}
+        self.open(conversation, variables["ns"])
+        try:
+            for number, raw in enumerate(conversation.steps):
+                step = fill({k: v for k, v in raw.items() if k != "expect"}, variables)
+                answer = self._step(step, watches)
+                if answer is None:
+                    continue
+                for name, path in step.get("save", {}).items():
+                    variables[name] = at(answer, path if path.split(".")[0] in answer else f"body.{path}")
+                if not step.get("quiet"):
+                    yield number, placeholders.clean(_without(answer, raw.get("ignore", [])))
+        finally:
+            for watch in watches.values():
+                watch.close()
+            self.close(conversation, variables["ns"])
+
+    def _step(self, step: Step, watches: dict[str, Watch]) -> dict[str, Any] | None:
+        if "sleep" in step:
+            time.sleep(step["sleep"])
+            return None
+        if "watch" in step:
+            watches[step["watch"]] = Watch(self.server, {"method": "GET", **step})
+            time.sleep(step.get("settle", 0.3))
+            return None
+        if "take" in step:
+            if step["take"] not in watches:
+                return {"status": None, "events": [], "closed": True}
+            return watches[step["take"]].take(step.get("count", 1), step.get("seconds", 3), step.get("skip"))
+        answer = self.server.ask(step)
+        if "until" in step:
+            end = time.monotonic() + step.get("seconds", 10)
+            while not _met(answer, step["until"]) and time.monotonic() < end:
+                time.sleep(0.1)
+                answer = self.server.ask(step)
+        return answer
+
+
+def _met(answer: dict[str, Any], until: dict[str, Any]) -> bool:
+    value = at(answer["body"], until["path"])
+    return value == until["equals"] if until.get("equals") is not None else value is not None
+
+
+def _without(answer: dict[str, Any], paths: list[str]) -> dict[str, Any]:
+    for path in paths:
+        _drop(answer, path.split("."))
+    return answer
+
+
+def _drop(value: Any, parts: list[str]) -> None:
+    first, rest = parts[0], parts[1:]
+    if isinstance(value, list):
+        numbers = range(len(value)) if first == "*" else [int(first)] if first.isdigit() else []
+        for number in numbers:
+            if rest and number < len(value):
+                _drop(value[number], rest)
+    elif isinstance(value, dict):
+        for key in list(value) if first == "*" else [first]:
+            if not rest:
+                value.pop(key, None)
+            elif key in value:
+                _drop(value[key], rest)
+
+
+@dataclass
+class Verdict:
+    """How far two servers agree on one conversation; ``rows`` has (step, level, wanted, got)."""
+
+    conversation: Conversation
+    rows: list[tuple[int, str | None, dict[str, Any], dict[str, Any]]] = field(default_factory=list)
+    error: str = ""
+
+    def failing(self) -> list[tuple[int, str | None, dict[str, Any], dict[str, Any]]]:
+        """The rows that do not agree to the letter."""
+        return [row for row in self.rows if row[1] != "text"]
+
+
+def judge(reference: Side, ours: Side, conversation: Conversation, suffix: str) -> Verdict:
+    """Plays a conversation with both servers, side by side."""
+    verdict = Verdict(conversation)
+    sides = {"reference": reference.start(conversation, suffix), "ours": ours.start(conversation, suffix)}
+    found: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+    problems = []
+    for name, future in sides.items():
+        try:
+            found[name] = future.result()
+        except Exception as problem:  # one conversation that cannot be had does not end the run
+            found[name] = []
+            problems.append(f"{name}: {type(problem).__name__}: {problem}")
+    verdict.error = "; ".join(problems)
+    pairs = Pairs()
+    for (number, wanted), (_, got) in zip(found["reference"], found["ours"], strict=False):
+        pairs.meet(wanted, got)
+        got = pairs.rename(got)
+        verdict.rows.append((number, agreement(wanted, got), wanted, got))
+    return verdict

@@ -1,0 +1,119 @@
+"""The differential run judged without a server: what it draws, compares, reduces and writes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.differential import conversation as scenarios
+from tests.differential import protobuf
+from tests.differential.answers import Pairs, Placeholders, agreement, signature
+from tests.differential.conversation import Conversation, fill
+from tests.differential.draw.areas import AREAS, conversations
+from tests.differential.reduce import reduced, without_parts
+
+
+def status(code: int, reason: str, message: str, **more: Any) -> dict[str, Any]:
+    body = {"kind": "Status", "reason": reason, "message": message, **more}
+    return {"status": code, "headers": {}, "body": body}
+
+
+@pytest.mark.parametrize("area", sorted(AREAS))
+def test_a_seed_draws_the_same_again(area: str) -> None:
+    one, other = (list(itertools.islice(conversations("7", [area], []), 5)) for _ in range(2))
+    assert [scenarios.write(each) for each in one] == [scenarios.write(each) for each in other]
+
+
+def test_seeds_draw_different_conversations() -> None:
+    one, other = (next(conversations(seed, ["rest"], [])) for seed in ("1", "2"))
+    assert one.steps != other.steps
+
+
+@pytest.mark.parametrize("area", sorted(AREAS))
+def test_what_is_drawn_can_be_kept(area: str) -> None:
+    for each in itertools.islice(conversations("8", [area], []), 10):
+        assert yaml.safe_load(scenarios.write(each))["steps"] == json.loads(json.dumps(each.steps))
+
+
+@pytest.mark.parametrize(
+    ("other", "level"),
+    [
+        (status(404, "NotFound", "no a"), "text"),
+        (status(404, "NotFound", "no b"), "body"),
+        (status(404, "NotFound", "no a", status="Failure"), "code"),
+        (status(404, "Gone", "no a"), None),
+        (status(410, "NotFound", "no a"), None),
+    ],
+)
+def test_levels(other: dict[str, Any], level: str | None) -> None:
+    assert agreement(status(404, "NotFound", "no a"), other) == level
+
+
+def test_the_order_of_causes_does_not_count() -> None:
+    causes = [{"field": "a", "message": "x"}, {"field": "b", "message": "y"}]
+    one = status(422, "Invalid", "[a: x, b: y]", details={"causes": causes})
+    other = status(422, "Invalid", "[b: y, a: x]", details={"causes": causes[::-1]})
+    assert agreement(one, other) == "text"
+    causes.append(causes[0])
+    assert agreement(one, other) == "code"
+
+
+def test_placeholders_tell_the_same_from_the_different() -> None:
+    def answer(*versions: str) -> Any:
+        return Placeholders("r1").clean([{"name": "n-r1", "resourceVersion": v} for v in versions])
+
+    assert answer("5", "7") == answer("15", "20")
+    assert answer("5", "5") != answer("15", "20")
+    assert answer("5")[0]["name"] == "n-RUN"
+
+
+def test_one_answer_too_many_does_not_shift_the_others() -> None:
+    pairs = Pairs()
+    pairs.meet(["<uid:1>"], ["<uid:2>"])
+    assert pairs.rename({"a": "<uid:2>", "b": "<uid:1>"}) == {"a": "<uid:1>", "b": "<uid:1?>"}
+
+
+def test_reducing_keeps_what_is_needed() -> None:
+    assert without_parts(list(range(20)), lambda rest: {3, 17} <= set(rest)) == [3, 17]
+
+
+def test_reducing_reaches_into_bodies() -> None:
+    steps: list[dict[str, Any]] = [
+        {"method": "GET", "path": "/x"},
+        {
+            "method": "POST",
+            "path": "/y",
+            "body": {"a": {"b": 1, "c": [1, 2]}, "d": 2},
+            "query": {"q": "1"},
+            "headers": {"H": "h"},
+        },
+    ]
+
+    def shows(conversation: Conversation) -> bool:
+        return any(2 in (step.get("body") or {}).get("a", {}).get("c", []) for step in conversation.steps)
+
+    smallest = reduced(Conversation("rest", "n", steps), shows)
+    assert smallest.steps == [{"method": "POST", "path": "/y", "body": {"a": {"c": [2]}}}]
+
+
+def test_variables_in_keys_and_values() -> None:
+    assert fill({"{a}": ["{a}-{b}", 1]}, {"a": "x"}) == {"x": ["x-{b}", 1]}
+
+
+def test_signatures_leave_names_and_numbers_out() -> None:
+    one = signature("body", status(422, "Invalid", 'a "b" 3'), status(422, "Invalid", 'z "b" 3'))
+    other = signature("body", status(422, "Invalid", 'a "c" 4'), status(422, "Invalid", 'z "c" 4'))
+    assert one == other
+
+
+def test_protobuf_is_read_by_its_wire_form() -> None:
+    made = protobuf.encode(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}}
+    )
+    found = protobuf.decode(made)["protobuf"]
+    assert found["1"][0] == {"1": ["v1"], "2": ["ConfigMap"]}
+    assert found["2"][0]["2"] == [{"1": ["k"], "2": ["v"]}]
