@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from apimachinery.client.calls import Call
-from apimachinery.client.connection import Connection, accept
+from apimachinery.client.connection import Connection
 from apimachinery.client.errors import error_of
 from apimachinery.client.transport import AsyncLineStream, AsyncTransport, Request, Response, TransportError
 from apimachinery.meta.errors import ApiError
@@ -21,14 +21,17 @@ class AsyncClient(Connection):
     _transport: AsyncTransport
 
     def _open(self) -> None:
-        self._transport = AsyncTransport(self.config)
+        self._transport = AsyncTransport(self.config, self.limits.connections)
 
     async def run(self, call: Call[T]) -> T:
         """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""
         request, patience = self.timed(call), self.retry.start()
+        wait: float | None
         while True:
+            if wait := self._bucket.reserve():
+                await asyncio.sleep(wait)
             try:
-                return call.decode(accept(await self._transport.send(request)).body)
+                return call.decode(self.accept(await self._transport.send(request)).body)
             except (ApiError, TransportError) as error:
                 wait = patience.wait_before_next(error, repeatable=call.repeatable)
                 if wait is None:
@@ -37,12 +40,16 @@ class AsyncClient(Connection):
 
     async def stream(self, request: Request) -> AsyncLineStream:
         """Opens an answer that goes on (a watch, a log). Raises as ``run`` does; nothing is retried."""
+        if wait := self._bucket.reserve():
+            await asyncio.sleep(wait)
         stream = await self._transport.stream(request)
         if stream.code >= 400:
             try:
                 raise error_of(Response(stream.code, stream.headers, await stream.read()))
             finally:
                 await stream.close()
+        if "warning" in stream.headers:
+            self._warn(stream.headers["warning"])
         return stream
 
     async def close(self) -> None:

@@ -53,7 +53,7 @@ class AsyncReflector(Generic[T]):
                 began, events = time.monotonic(), 0
                 async for event in self._events(plan.mirror.version, initial=False):
                     events += 1
-                    plan.pause.failures = 0
+                    plan.heard(event)
                     changes = self._apply(event)
                     if changes:
                         yield changes
@@ -101,10 +101,11 @@ class AsyncReflector(Generic[T]):
             return plan.mirror.leave_out(error, event.type)
 
     async def _events(self, version: str, *, initial: bool) -> AsyncIterator[RawEvent]:
+        self._plan.following = False
         stream: AsyncLineStream = await self._client.stream(
             self._plan.watch_request(version, initial=initial)
         )
-        self._plan.succeeded()
+        self._plan.succeeded(following=not initial)
         try:
             async for line in stream:
                 yield calls.raw_event(line)

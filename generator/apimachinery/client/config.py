@@ -10,6 +10,8 @@ Rules (client-go's loading rules, as kubectl applies them):
   read again a minute after the last reading, so rotated service-account tokens are picked up.
 * An exec plugin (client.authentication.k8s.io/v1, v1beta1) is run when its credential is first needed, when
   it has expired, and after a 401.
+  A token file that is missing for a moment (a rotation) leaves the last token in use.
+* Of the old ``auth-provider`` entries ``oidc`` is understood (``oidc``); others are refused, never passed over.
 * ``*-data`` fields beat the file of the same name.
 """
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import logging
 import os
 import sys
 import threading
@@ -29,10 +32,15 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from apimachinery.client.oidc import OidcError, OidcProvider, refreshed, seconds_left
+
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 TOKEN_FILE_SECONDS: Final = 60.0
+MISSING_FILE_SECONDS: Final = 5.0
 EXEC_SECONDS: Final = 60.0
 EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+
+_log = logging.getLogger("kubewright.client")
 
 
 class ConfigError(Exception):
@@ -89,7 +97,8 @@ class Credential:
 class Config:
     """A resolved connection: one server, one identity. PEM material is held as bytes, never as paths.
 
-    ``namespace`` is the default for calls that name none. ``proxy_url`` may be ``http://`` or ``https://``.
+    ``namespace`` is the default for calls that name none. ``proxy_url`` may be ``http://``, ``https://`` or
+    ``socks5://``, with user and password where the proxy asks for them.
     """
 
     server: str
@@ -105,6 +114,7 @@ class Config:
     username: str = ""
     password: str = ""
     exec_plugin: ExecPlugin | None = None
+    oidc: OidcProvider | None = None
     impersonation: Impersonation = field(default_factory=Impersonation)
     cluster: Mapping[str, Any] = field(default_factory=dict)
 
@@ -204,12 +214,13 @@ def merge_files(files: list[Path]) -> dict[str, Any]:
                 body = entry.get(inner) or {}
                 if not isinstance(body, dict):
                     raise ConfigError(f"{file}: {section}[{entry['name']}]: {inner} must be a map")
-                merged[section].setdefault(entry["name"], _absolute(body, file.resolve().parent))
+                merged[section].setdefault(entry["name"], _absolute(body, file.resolve()))
         merged["current-context"] = merged["current-context"] or document.get("current-context") or ""
     return merged
 
 
-def _absolute(body: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _absolute(body: dict[str, Any], file: Path) -> dict[str, Any]:
+    folder = file.parent
     paths = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
     fixed: dict[str, Any] = {
         k: str(folder / v) if k in paths and isinstance(v, str) and v else v for k, v in body.items()
@@ -217,6 +228,9 @@ def _absolute(body: dict[str, Any], folder: Path) -> dict[str, Any]:
     plugin: Any = fixed.get("exec")
     if isinstance(plugin, dict):
         fixed["exec"] = {**plugin, "directory": str(folder)}
+    provider: Any = fixed.get("auth-provider")
+    if isinstance(provider, dict):
+        fixed["auth-provider"] = {**provider, "file": str(file)}
     return fixed
 
 
@@ -253,6 +267,7 @@ def from_document(
         username=user.get("username") or "",
         password=user.get("password") or "",
         exec_plugin=_plugin(user.get("exec"), chosen.get("user")),
+        oidc=_provider(user.get("auth-provider"), chosen.get("user")),
         impersonation=Impersonation(
             user=user.get("as") or "",
             uid=user.get("as-uid") or "",
@@ -275,8 +290,9 @@ def _entry(document: Mapping[str, Any], section: str, name: object, context: str
 def _material(entry: Mapping[str, Any], name: str) -> bytes:
     if data := entry.get(f"{name}-data"):
         try:
-            return base64.b64decode(data, validate=True)
-        except (binascii.Error, ValueError, TypeError):
+            # Go passes over line breaks, which `base64` without -w0 makes
+            return base64.b64decode(data.replace("\r", "").replace("\n", ""), validate=True)
+        except (binascii.Error, ValueError, TypeError, AttributeError):
             raise ConfigError(f"{name}-data: not base64") from None
     return _read(entry[name], name) if entry.get(name) else b""
 
@@ -307,6 +323,33 @@ def _plugin(entry: Mapping[str, Any] | None, user: object) -> ExecPlugin | None:
         provide_cluster_info=bool(entry.get("provideClusterInfo")),
         interactive_mode=entry.get("interactiveMode") or "IfAvailable",
         directory=entry.get("directory") or "",
+    )
+
+
+def _provider(entry: Mapping[str, Any] | None, user: object) -> OidcProvider | None:
+    if not entry:
+        return None
+    if entry.get("name") != "oidc":
+        raise ConfigError(
+            f'user "{user}": auth-provider "{entry.get("name") or ""}" is not supported (kubectl dropped it in 1.26): '
+            "use the exec plugin of your provider"
+        )
+    settings = entry.get("config") or {}
+    for needed in ("idp-issuer-url", "client-id"):
+        if not settings.get(needed):
+            raise ConfigError(f'user "{user}": auth-provider oidc needs config.{needed}')
+    folder = Path(str(entry.get("file") or "")).parent
+    authority = {k: v for k, v in settings.items() if k.startswith("idp-certificate-authority")}
+    if named := authority.get("idp-certificate-authority"):
+        authority["idp-certificate-authority"] = str(folder / named)
+    return OidcProvider(
+        issuer=settings["idp-issuer-url"],
+        client_id=settings["client-id"],
+        client_secret=settings.get("client-secret") or "",
+        id_token=settings.get("id-token") or "",
+        refresh_token=settings.get("refresh-token") or "",
+        certificate_authority=_material(authority, "idp-certificate-authority"),
+        file=str(entry.get("file") or ""),
     )
 
 
@@ -356,22 +399,25 @@ class CredentialSource:
         self._lock = threading.Lock()
         self._cached: Credential | None = None
         self._until = 0.0
+        self._oidc = config.oidc
 
     @property
     def may_block(self) -> bool:
         """Whether ``current()`` may read files or run programs (then async code calls it in a thread)."""
         fresh = self._cached is not None and time.monotonic() < self._until
-        return not fresh and bool(self._config.token_file or self._config.exec_plugin)
+        return not fresh and self.can_refresh
 
     @property
     def can_refresh(self) -> bool:
         """Whether another credential may come after ``refresh()``."""
-        return bool(self._config.token_file or self._config.exec_plugin)
+        return bool(self._config.token_file or self._config.exec_plugin or self._config.oidc)
 
     def refresh(self) -> None:
-        """Forgets the cached credential."""
+        """Asks for another credential next time."""
         with self._lock:
-            self._cached = None
+            self._until = 0.0
+            if self._oidc is not None:
+                self._oidc = replace(self._oidc, id_token="")
 
     def current(self) -> Credential:
         """The credential to use now."""
@@ -380,7 +426,14 @@ class CredentialSource:
             return cached
         with self._lock:
             if self._cached is None or time.monotonic() >= self._until:
-                self._cached, seconds = self._make()
+                try:
+                    self._cached, seconds = self._make()
+                except ConfigError as error:
+                    # A token file is replaced by a rename at best; the token we have is good for a while yet.
+                    if self._cached is None or self._config.exec_plugin or self._config.oidc:
+                        raise
+                    _log.warning("%s; going on with the token read before", error)
+                    seconds = MISSING_FILE_SECONDS
                 self._until = time.monotonic() + seconds
             return self._cached
 
@@ -389,6 +442,15 @@ class CredentialSource:
         if config.exec_plugin is not None:
             return run_plugin(config.exec_plugin, config)
         own = Credential(certificate=config.certificate, key=config.key)
+        if self._oidc is not None and not config.token_file and not config.token:
+            try:
+                if not seconds_left(self._oidc.id_token):
+                    self._oidc = refreshed(self._oidc)
+            except OidcError as error:
+                raise ConfigError(f"auth-provider oidc: {error}") from None
+            token = self._oidc.id_token
+            # a token whose end cannot be read is used until the server refuses it
+            return replace(own, authorization=f"Bearer {token}"), seconds_left(token) or float("inf")
         if config.token_file:
             token = _read(config.token_file, "tokenFile").decode("utf-8", "replace").strip()
             return replace(own, authorization=f"Bearer {token}"), TOKEN_FILE_SECONDS

@@ -7,16 +7,18 @@ because asyncio takes longer to import than all of this.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from apimachinery.client.calls import Call
 from apimachinery.client.config import Config
 from apimachinery.client.errors import UnreadableObject, error_of
 from apimachinery.client.retry import RetryPolicy
+from apimachinery.client.throttle import Limits, TokenBucket
 from apimachinery.client.transport import (
     LineStream,
     Request,
@@ -27,6 +29,8 @@ from apimachinery.client.transport import (
 from apimachinery.meta.errors import ApiError
 
 T = TypeVar("T")
+
+MOST_WARNINGS: Final = 1000
 
 _log = logging.getLogger("kubewright.client")
 
@@ -41,17 +45,24 @@ class Connection:
         timeout: float = 60.0,
         retry: RetryPolicy | None = None,
         field_manager: str = "",
+        limits: Limits | None = None,
         on_unreadable: Callable[[UnreadableObject], None] | None = None,
+        on_warning: Callable[[str], None] | None = None,
     ) -> None:
         """``config`` as kubectl would find it if None; ``timeout`` bounds each try, in seconds;
         ``field_manager`` is the default of every write; ``on_unreadable`` hears of objects that lists and watches
-        leave out because they do not fit their model. Raises ``ConfigError``."""
+        leave out because they do not fit their model, ``on_warning`` of the server's ``Warning`` headers (without
+        it they are logged, each once). Raises ``ConfigError``."""
         self.config = config if config is not None else Config.load()
         self.timeout = timeout
         self.retry = retry if retry is not None else RetryPolicy()
         self.field_manager = field_manager
         self.on_unreadable = on_unreadable
         self.unreadable_count = 0
+        self.on_warning = on_warning
+        self.limits = limits if limits is not None else Limits()
+        self._bucket = TokenBucket(self.limits)
+        self._warned: set[str] = set()
         self._open()
 
     def _open(self) -> None:
@@ -69,6 +80,25 @@ class Connection:
                 except Exception:  # somebody else's hook must not end a list or watch
                     _log.exception("on_unreadable failed")
 
+    def accept(self, response: Response) -> Response:
+        """An answer that is no failure; raises the ``ApiError`` of one that is. Warnings are passed on."""
+        if "warning" in response.headers:
+            self._warn(response.headers["warning"])
+        if response.code >= 400:
+            raise error_of(response)
+        return response
+
+    def _warn(self, header: str) -> None:
+        for text in warnings_of(header):
+            if self.on_warning is not None:
+                try:
+                    self.on_warning(text)
+                except Exception:  # somebody else's hook must not end a call
+                    _log.exception("on_warning failed")
+            elif text not in self._warned and len(self._warned) < MOST_WARNINGS:
+                self._warned.add(text)
+                _log.warning("the server warns: %s", text)
+
     def timed(self, call: Call[T]) -> Request:
         """The request of a call, with this client's time limit."""
         return replace(call.request, timeout=self.timeout)
@@ -85,9 +115,12 @@ class Client(Connection):
     def run(self, call: Call[T]) -> T:
         """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""
         request, patience = self.timed(call), self.retry.start()
+        wait: float | None
         while True:
+            if wait := self._bucket.reserve():
+                time.sleep(wait)
             try:
-                return call.decode(accept(self._transport.send(request)).body)
+                return call.decode(self.accept(self._transport.send(request)).body)
             except (ApiError, TransportError) as error:
                 wait = patience.wait_before_next(error, repeatable=call.repeatable)
                 if wait is None:
@@ -96,12 +129,16 @@ class Client(Connection):
 
     def stream(self, request: Request) -> LineStream:
         """Opens an answer that goes on (a watch, a log). Raises as ``run`` does; nothing is retried."""
+        if wait := self._bucket.reserve():
+            time.sleep(wait)
         stream = self._transport.stream(request)
         if stream.code >= 400:
             try:
                 raise error_of(Response(stream.code, stream.headers, stream.read()))
             finally:
                 stream.close()
+        if "warning" in stream.headers:
+            self._warn(stream.headers["warning"])
         return stream
 
     def close(self) -> None:
@@ -117,8 +154,9 @@ class Client(Connection):
         self.close()
 
 
-def accept(response: Response) -> Response:
-    """An answer that is no failure; raises the ``ApiError`` of one that is."""
-    if response.code >= 400:
-        raise error_of(response)
-    return response
+_WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+
+
+def warnings_of(header: str) -> list[str]:
+    """The texts of ``Warning`` headers (RFC 7234, section 5.5; kube-apiserver sends code 299 alone)."""
+    return [re.sub(r"\\(.)", r"\1", found) for found in _WARNING.findall(header)]

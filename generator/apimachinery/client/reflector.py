@@ -13,6 +13,10 @@ and after it every change in order. A mirror holds the last version it has seen.
   the mirror holds: so handlers see each object's change once, though not every step in between.
 * An object of the same name and another uid was deleted and made anew: that is DELETED, then ADDED.
 * Breaks are followed by a growing pause with jitter; a watch that brought something starts it afresh.
+* A watch may be silent because nothing happens, or because the other side is gone without a word. After ``silence``
+  seconds it is opened again, with a time limit a little shorter than that: a server says a bookmark before it ends a
+  watch, so quiet watches are short and keep their version current, busy ones long, and a dead one is found in 45 s
+  (as long as client-go's pings take). Silence where the server was to end the watch is a failure.
 * Until the first state is there, an error that waiting does not cure (401, 403, 404, a kubeconfig that cannot be used)
   is raised: it is nearly always a mistake of whoever starts the program. After that nothing is: roles, tokens and
   CRDs go away for a moment and come back. Every failure is logged, kept as ``last_error`` and passed to ``on_error``.
@@ -180,13 +184,13 @@ class InitialEvents(Generic[T]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflectorOptions:
     """How a reflector behaves; waits in seconds. ``streaming``: ask for streaming lists, falling back to pages
-    where a server has none. ``silence``: a watch that brings nothing for so long, not even a bookmark, is broken.
+    where a server has none. ``silence``: a watch that brings nothing for so long, not even a bookmark, is opened anew.
     ``patient``: wait for the first state through every refusal. ``on_error`` hears of each failure."""
 
     streaming: bool = False
     first_wait: float = 0.1
     longest_wait: float = 30.0
-    silence: float = 660.0
+    silence: float = 45.0
     patient: bool = False
     on_error: Callable[[Exception], None] | None = None
 
@@ -220,12 +224,16 @@ class Plan(Generic[T]):
         self.streaming = options.streaming
         self.listed = False
         self.synced = False
+        self.quiet = False
+        self.following = False
         self.last_error: Exception | None = None
         self.pause = Pause(options)
 
     def watch_request(self, version: str, *, initial: bool) -> Request:
         """The request of a watch from ``version``, or of a streaming list."""
         seconds = random.randint(*WATCH_SECONDS)
+        if self.quiet:
+            seconds = max(1, int(self.options.silence * 0.9))
         options = WatchOptions(
             bookmarks=True, initial_events=initial, timeout_seconds=seconds, silence=self.options.silence
         )
@@ -238,9 +246,16 @@ class Plan(Generic[T]):
         """
         return self.pause.next() if not events and seconds < SHORT_WATCH_SECONDS else 0.0
 
-    def succeeded(self) -> None:
-        """Takes note of an answer: the server speaks to us again."""
+    def succeeded(self, *, following: bool = False) -> None:
+        """Takes note of an answer: the server speaks to us again; ``following`` where it is that of a watch."""
+        self.following = following
         self.last_error = None
+
+    def heard(self, event: RawEvent) -> None:
+        """Takes note of an event of a watch."""
+        self.pause.failures = 0
+        if event.raw is not None:
+            self.quiet = False
 
     def failed(self, error: Exception) -> float:
         """Takes note of a failure: how long to wait before going on. Raises it where going on is useless."""
@@ -248,6 +263,9 @@ class Plan(Generic[T]):
             self.listed = False
             wait = self.pause.next()
             return 0.0 if self.pause.failures == 1 else wait
+        if isinstance(error, TransportError) and error.timed_out and self.following and not self.quiet:
+            self.quiet = True
+            return 0.0
         if self.streaming and not self.listed and isinstance(error, Invalid | BadRequest):
             self.streaming = False
             return 0.0
@@ -362,7 +380,7 @@ class Reflector(Generic[T]):
         began, events = time.monotonic(), 0
         for event in self._events(version, initial=False):
             events += 1
-            self._plan.pause.failures = 0
+            self._plan.heard(event)
             changes = self._apply(event)
             if changes:
                 yield changes
@@ -377,9 +395,10 @@ class Reflector(Generic[T]):
             return plan.mirror.leave_out(error, event.type)
 
     def _events(self, version: str, *, initial: bool) -> Iterator[RawEvent]:
+        self._plan.following = False
         stream = self._client.stream(self._plan.watch_request(version, initial=initial))
         self._stream = stream
-        self._plan.succeeded()
+        self._plan.succeeded(following=not initial)
         try:
             if self._stopped.is_set():
                 return

@@ -5,6 +5,10 @@ httpx 0.52 ms, urllib3 0.53 ms, niquests 0.61 ms; async: aiohttp 0.24 ms, httpx 
 22 ms, urllib3 91 ms, httpx 106 ms. So sync calls stand on the standard library's http.client with a small
 pool, and async calls on aiohttp, which is imported when the first async transport is made.
 
+A watch is silent for minutes, so a peer that is gone without a word must be found out by other means: the kernel's
+keepalive probes (45 s, as long as client-go's HTTP/2 pings take) for hosts, the caller's ``timeout`` for what lies
+between, and ``opening`` for the head of the answer.
+
 Rules: a connection that the server has closed while it lay in the pool is never used (its socket would be
 readable); a 401 is answered once with a fresh credential where there may be one; nothing else is retried
 here (``retry.py`` decides about that). ``TransportError.sent`` says whether the server may have acted on the
@@ -13,18 +17,20 @@ request.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import select
 import socket
 import ssl
+import sys
 import threading
 import time
 import zlib
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from apimachinery.client.config import Config, ConfigError, Credential, CredentialSource
 
@@ -32,6 +38,10 @@ CONNECT_SECONDS: Final = 10.0
 IDLE_CONNECTIONS: Final = 32
 CHUNK: Final = 1 << 16
 LARGE_CHUNK: Final = 1 << 20
+OPENING_SECONDS: Final = 60.0
+KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+"""First probe after 30 s of silence, then three, 5 s apart."""
+UNACKNOWLEDGED_MILLISECONDS: Final = 45_000
 
 
 class TransportError(Exception):
@@ -46,13 +56,15 @@ class TransportError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request. ``target`` is path and query, escaped; ``timeout`` in seconds, None for no limit."""
+    """One HTTP request. ``target`` is path and query, escaped; ``timeout`` in seconds, None for no limit. Of a stream
+    ``timeout`` bounds each silence, and ``opening`` how long its head may take."""
 
     method: str
     target: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     timeout: float | None = 60.0
+    opening: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +150,20 @@ class _Endpoint:
         self.port: int = parts.port or (443 if self.tls else 80)
         self.prefix = parts.path.rstrip("/")
         self.server_name = config.tls_server_name or self.host
-        self.fixed = {"Accept": "application/json", "User-Agent": "kubewright"}
+        self.fixed = {"Accept": "application/json", "User-Agent": user_agent()}
         self.impersonation = config.impersonation.headers()
         self.proxy = urlsplit(config.proxy_url) if config.proxy_url else None
-        if self.proxy is not None and self.proxy.scheme not in ("http", "https"):
-            raise ConfigError(f'proxy "{config.proxy_url}": only http and https proxies are supported')
+        self.is_socks = self.proxy is not None and self.proxy.scheme in ("socks5", "socks5h")
+        if self.proxy is not None and not self.is_socks and self.proxy.scheme not in ("http", "https"):
+            shown = self.proxy._replace(netloc=self.proxy.netloc.rpartition("@")[2]).geturl()
+            raise ConfigError(f'proxy "{shown}": only http, https and socks5 proxies are supported')
+        self.proxy_headers = _proxy_headers(self.proxy)
         self._context: tuple[tuple[bytes, bytes], ssl.SSLContext] | None = None
+
+    @property
+    def socks_url(self) -> str:
+        """The proxy as the SOCKS library reads it: names are always looked up by the proxy."""
+        return self.config.proxy_url.replace("socks5h://", "socks5://", 1)
 
     def context(self, credential: Credential) -> ssl.SSLContext | None:
         """The TLS context for a credential, made once for each certificate."""
@@ -162,6 +182,35 @@ class _Endpoint:
         return [*merged.items(), *self.impersonation]
 
 
+def user_agent() -> str:
+    """Who asks, as client-go says it: program, version, platform. The server names a field manager after the part
+    before the first slash."""
+    try:
+        from importlib.metadata import version
+
+        number = version("kubewright")
+    except ImportError:  # PackageNotFoundError: the sources are used without being installed
+        number = "0"
+    return f"kubewright/{number} ({sys.platform}; python {sys.version_info[0]}.{sys.version_info[1]})"
+
+
+def _proxy_headers(proxy: SplitResult | None) -> dict[str, str]:
+    if proxy is None or proxy.username is None:
+        return {}
+    pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
+    return {"Proxy-Authorization": "Basic " + base64.b64encode(pair).decode()}
+
+
+def keep_alive(sock: Any) -> None:
+    """Has the kernel ask a silent peer whether it is still there; what a platform lacks is left out."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE:
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MILLISECONDS)
+
+
 # ------------------------------------------------------------------ sync
 
 
@@ -172,27 +221,50 @@ class _Connection(http.client.HTTPConnection):
         proxy = endpoint.proxy
         if proxy is not None:
             super().__init__(proxy.hostname or "", proxy.port or 3128, timeout=CONNECT_SECONDS)
-            if endpoint.tls:
-                self.set_tunnel(endpoint.host, endpoint.port)
+            if endpoint.tls and not endpoint.is_socks:
+                self.set_tunnel(endpoint.host, endpoint.port, endpoint.proxy_headers)
         else:
             super().__init__(endpoint.host, endpoint.port, timeout=CONNECT_SECONDS)
         self.endpoint = endpoint
         self.context = context
+        self.wire: socket.socket | None = None
 
     def connect(self) -> None:
-        super().connect()
+        if self.endpoint.is_socks:
+            self.sock = _through_socks(self.endpoint)
+        else:
+            super().connect()
         sock: socket.socket = self.sock
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        keep_alive(sock)
         if self.context is not None:
             self.sock = self.context.wrap_socket(sock, server_hostname=self.endpoint.server_name)
+        self.wire = self.sock  # http.client lets go of it where the answer ends the connection
 
     def is_stale(self) -> bool:
         """Whether the server closed it, or said something unasked, while it lay in the pool."""
         if self.sock is None:
             return True
-        poll = select.poll()
+        if not hasattr(select, "poll"):  # Windows
+            return bool(select.select([self.sock], [], [], 0)[0])
+        poll = select.poll()  # unlike select, it takes any number of open files
         poll.register(self.sock, select.POLLIN)
         return bool(poll.poll(0))
+
+
+def _through_socks(endpoint: _Endpoint) -> socket.socket:
+    """A connection made by a SOCKS5 proxy; the proxy looks up the name (``socks5h``), as curl and Go have it."""
+    try:
+        from python_socks import ProxyError, ProxyTimeoutError
+        from python_socks.sync import Proxy
+    except ImportError:
+        raise ConfigError("a socks5 proxy needs: pip install 'kubewright[socks]'") from None
+    proxy = Proxy.from_url(endpoint.socks_url, rdns=True)
+    try:
+        made: socket.socket = proxy.connect(endpoint.host, endpoint.port, timeout=CONNECT_SECONDS)
+    except (ProxyError, ProxyTimeoutError) as error:
+        raise ConnectionError(f"the proxy refused: {error}") from None
+    return made
 
 
 class SyncTransport:
@@ -214,8 +286,11 @@ class SyncTransport:
 
     def stream(self, request: Request) -> LineStream:
         """Sends and gives the answer as it arrives; close it. ``request.timeout`` bounds each silence."""
-        connection, answer = self._exchange(request)
-        return _SyncStream(connection, answer, request)
+        opening = replace(request, timeout=_opening(request))
+        connection, answer = self._exchange(opening)
+        if connection.wire is not None:
+            connection.wire.settimeout(request.timeout)
+        return _SyncStream(connection, answer, request, self._put_back)
 
     def close(self) -> None:
         """Closes idle connections; streams end by their own ``close``."""
@@ -274,10 +349,14 @@ class SyncTransport:
                 connection.connect()
             connection.sock.settimeout(request.timeout)
             target = endpoint.prefix + request.target
-            if endpoint.proxy is not None and not endpoint.tls:
+            through_proxy = endpoint.proxy is not None and not endpoint.tls and not endpoint.is_socks
+            if through_proxy:
                 target = f"http://{endpoint.host}:{endpoint.port}{target}"
             sent = True
             connection.putrequest(request.method, target, skip_accept_encoding=True)
+            if through_proxy:
+                for name, value in endpoint.proxy_headers.items():
+                    connection.putheader(name, value)
             for name, value in endpoint.headers(request, credential):
                 connection.putheader(name, value)
             if request.body is not None:
@@ -307,13 +386,21 @@ class SyncTransport:
 
 
 class _SyncStream:
-    def __init__(self, connection: _Connection, answer: http.client.HTTPResponse, request: Request) -> None:
+    def __init__(
+        self,
+        connection: _Connection,
+        answer: http.client.HTTPResponse,
+        request: Request,
+        put_back: Callable[[_Connection], None],
+    ) -> None:
         self.code = answer.status
         self.headers: Mapping[str, str] = _headers(answer.headers.items())
         self._connection = connection
         self._answer = answer
         self._request = request
+        self._put_back = put_back
         self._closing = False
+        self._ended = False
 
     def __iter__(self) -> Iterator[bytes]:
         rest = b""
@@ -329,6 +416,7 @@ class _SyncStream:
                     error = ConnectionError("the connection was closed")
                 raise _translate(error, self._request, sent=True) from None
             if not block:
+                self._ended = True
                 if rest:
                     yield rest
                 return
@@ -345,8 +433,13 @@ class _SyncStream:
             raise _translate(error, self._request, sent=True) from None
 
     def close(self) -> None:
+        if self._closing:
+            return
         self._closing = True
-        sock = self._connection.sock
+        if self._ended and not self._answer.will_close:
+            self._put_back(self._connection)  # a watch that ended by itself leaves a good connection
+            return
+        sock = self._connection.wire
         if sock is not None:
             with contextlib.suppress(OSError):  # the other side may have closed it
                 sock.shutdown(socket.SHUT_RDWR)
@@ -357,9 +450,12 @@ class _SyncStream:
 
 
 class AsyncTransport:
-    """Requests over aiohttp, on the event loop that sends the first of them."""
+    """Requests over aiohttp, on the event loop that sends the first of them. At most ``connections`` calls are on
+    their way at once (0: no limit); streams are not counted, for each holds its connection as long as it lives."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, connections: int = 0) -> None:
+        import asyncio
+
         try:
             import aiohttp
         except ImportError:
@@ -367,9 +463,14 @@ class AsyncTransport:
         self._aiohttp = aiohttp
         self._endpoint = _Endpoint(config)
         self._session: aiohttp.ClientSession | None = None
+        self._slots = asyncio.Semaphore(connections) if connections else contextlib.nullcontext()
 
     async def send(self, request: Request) -> Response:
         """Sends and reads the whole answer. Raises ``TransportError`` and ``ConfigError``."""
+        async with self._slots:
+            return await self._send(request)
+
+    async def _send(self, request: Request) -> Response:
         answer = await self._exchange(
             request, self._aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS)
         )
@@ -385,7 +486,18 @@ class AsyncTransport:
         timeout = self._aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_SECONDS, sock_read=request.timeout
         )
-        answer = await self._exchange(request, timeout)
+        import asyncio
+
+        opening = _opening(request)
+        try:
+            async with asyncio.timeout(opening):
+                answer = await self._exchange(request, timeout)
+        except TimeoutError as error:
+            raise _translate(error, replace(request, timeout=opening), sent=True) from None
+        connection = answer.connection
+        wire = connection.transport.get_extra_info("socket") if connection and connection.transport else None
+        if wire is not None:
+            keep_alive(wire)
         return _AsyncStream(answer, request, self._aiohttp.ClientError)
 
     async def close(self) -> None:
@@ -417,9 +529,7 @@ class AsyncTransport:
 
         endpoint = self._endpoint
         if self._session is None:
-            self._session = self._aiohttp.ClientSession(
-                connector=self._aiohttp.TCPConnector(limit=0), auto_decompress=True
-            )
+            self._session = self._aiohttp.ClientSession(connector=self._connector(), auto_decompress=True)
         scheme = "https" if endpoint.tls else "http"
         host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
         url = yarl.URL(f"{scheme}://{host}:{endpoint.port}{endpoint.prefix}{request.target}", encoded=True)
@@ -432,13 +542,26 @@ class AsyncTransport:
                 timeout=timeout,
                 ssl=endpoint.context(credential) or True,
                 server_hostname=endpoint.server_name if endpoint.tls else None,
-                proxy=endpoint.config.proxy_url or None,
+                proxy=None if endpoint.is_socks else endpoint.config.proxy_url or None,
                 allow_redirects=False,
                 skip_auto_headers=("Accept-Encoding", "Content-Type"),
             )
         except (self._aiohttp.ClientError, OSError, TimeoutError) as error:
             sent = not isinstance(error, self._aiohttp.ClientConnectorError)
             raise _translate(error, request, sent=sent) from None
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] != "python_socks":
+                raise
+            raise _translate(error, request, sent=False) from None
+
+    def _connector(self) -> Any:
+        if not self._endpoint.is_socks:
+            return self._aiohttp.TCPConnector(limit=0)
+        try:
+            from aiohttp_socks import ProxyConnector
+        except ImportError:
+            raise ConfigError("a socks5 proxy needs: pip install 'kubewright[socks]'") from None
+        return ProxyConnector.from_url(self._endpoint.socks_url, rdns=True, limit=0)
 
 
 class _AsyncStream:
@@ -475,10 +598,16 @@ class _AsyncStream:
 
     async def close(self) -> None:
         self._closing = True
-        self._answer.close()
+        self._answer.close()  # harmless where the answer ended by itself: its connection is back in the pool
 
 
 # ------------------------------------------------------------------ shared
+
+
+def _opening(request: Request) -> float:
+    """How long the head of a stream may take."""
+    limits = [seconds for seconds in (request.opening, request.timeout) if seconds is not None]
+    return min(limits, default=OPENING_SECONDS)
 
 
 def _headers(pairs: Any) -> dict[str, str]:

@@ -199,7 +199,7 @@ def _decode_scalar(node: Node, value: Any, struct: str, path: tuple[str, ...], f
     if kind == "string":
         if not isinstance(value, str):
             faults.append(_mismatch(value, struct, path, go_type(node)))
-        elif node.format == "byte" and _BASE64.fullmatch(value) is None:
+        elif node.format == "byte" and not _is_base64(value):
             raise DecodeError(f"illegal base64 data at input byte {_first_bad_base64(value)}")
     elif kind == "boolean":
         if not isinstance(value, bool):
@@ -211,8 +211,15 @@ def _decode_scalar(node: Node, value: Any, struct: str, path: tuple[str, ...], f
         faults.append(_mismatch(value, struct, path, go_type(node), shown=shown))
 
 
+def _is_base64(text: str) -> bool:
+    # Go's decoder passes over line breaks (encoding/base64), and PEM habits put them there.
+    if "\n" in text or "\r" in text:
+        text = text.replace("\r", "").replace("\n", "")
+    return _BASE64.fullmatch(text) is not None
+
+
 def _first_bad_base64(text: str) -> int:
-    found = re.search(r"[^A-Za-z0-9+/]", text)
+    found = re.search(r"[^A-Za-z0-9+/\r\n]", text)
     if found is not None and (found.group() != "=" or len(text) % 4):
         return found.start()
     return len(text) - len(text) % 4 if found is None else found.start()
@@ -401,9 +408,7 @@ def _scalar(node: Node) -> Fits:
     kind = node.types[0] if node.types else ""
     if kind == "string":
         if node.format == "byte":
-            return lambda value: (
-                value is None or (type(value) is str and _BASE64.fullmatch(value) is not None)
-            )
+            return lambda value: value is None or (type(value) is str and _is_base64(value))
         return lambda value: value is None or type(value) is str
     if kind == "boolean":
         return lambda value: value is None or type(value) is bool

@@ -131,7 +131,16 @@ class _Compiler:
         if schema.get("type") == "object" and "additionalProperties" in schema:
             inner = self._element(schema["additionalProperties"])
             return _unchanged if inner is _unchanged else _each_entry(inner)
+        if schema.get("type") == "string" and schema.get("format") == "byte":
+            return _without_line_breaks
         return _unchanged
+
+
+def _without_line_breaks(value: Any) -> Any:
+    """Bytes come back as Go writes them: base64 in one line."""
+    if isinstance(value, str) and ("\n" in value or "\r" in value):
+        return value.replace("\r", "").replace("\n", "")
+    return value
 
 
 def _unchanged(value: Any) -> Any:

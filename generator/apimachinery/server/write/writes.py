@@ -62,6 +62,12 @@ Transform = Callable[[Json], Json]
 """Makes the new object from the present one, which is the caller's own; raises ApiError."""
 
 
+def _is_version(text: object) -> bool:
+    """Whether a create names a version. kube-apiserver passes over what is no number (its storage asks the versioner,
+    and takes an error as none)."""
+    return isinstance(text, str) and text.isascii() and text.isdigit() and int(text[:20]) != 0
+
+
 class Writer:
     """Writes objects of any resource."""
 
@@ -126,7 +132,7 @@ class Writer:
                 metadata, namespaced=served.namespaced, name_rule=hooks.name_rule, builtin=served.typed
             )
         self._check(place, obj, None, faults, "" if generates else metadata.get("name") or "")
-        if metadata.pop("resourceVersion", None) not in (None, "", "0"):
+        if _is_version(metadata.pop("resourceVersion", None)):
             raise plain_failure("resourceVersion should not be set on objects to be created")
         for attempt in range(NAME_TRIES):
             place.name = metadata["name"]
