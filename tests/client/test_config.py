@@ -228,3 +228,51 @@ def test_a_json_kubeconfig_is_a_kubeconfig(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(json.dumps(kubeconfig()))
     assert Config.load(path, environment={}).token == "secret"
+
+
+def test_base64_may_have_line_breaks(tmp_path: Path) -> None:
+    wrapped = base64.encodebytes(b"certificate " * 20).decode()
+    assert "\n" in wrapped[:-1]
+    cluster = {"server": "https://h", "certificate-authority-data": wrapped}
+    path = write(tmp_path, kubeconfig(clusters=[{"name": "c", "cluster": cluster}]))
+    assert Config.load(path, environment={}).certificate_authority == b"certificate " * 20
+
+
+def test_a_token_file_that_is_missing_for_a_moment(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apimachinery.client.config.MISSING_FILE_SECONDS", 0.0)
+    file = tmp_path / "token"
+    file.write_text("one")
+    source = CredentialSource(Config(server="https://h", token_file=str(file)))
+    assert source.current().authorization == "Bearer one"
+    file.unlink()
+    source.refresh()
+    assert source.current().authorization == "Bearer one"
+    assert "going on with the token read before" in caplog.text
+    file.write_text("two")
+    assert source.current().authorization == "Bearer two"
+    with pytest.raises(ConfigError, match="cannot read"):
+        CredentialSource(Config(server="https://h", token_file=str(tmp_path / "never"))).current()
+
+
+@pytest.mark.parametrize(
+    ("provider", "fault"),
+    [
+        ({"name": "gcp"}, 'user "u": auth-provider "gcp" is not supported'),
+        ({"name": "oidc", "config": {"client-id": "x"}}, r"needs config\.idp-issuer-url"),
+        ({"name": "oidc", "config": {"idp-issuer-url": "https://i"}}, r"needs config\.client-id"),
+    ],
+)
+def test_no_auth_provider_is_passed_over(tmp_path: Path, provider: dict[str, Any], fault: str) -> None:
+    path = write(tmp_path, kubeconfig(users=[{"name": "u", "user": {"auth-provider": provider}}]))
+    with pytest.raises(ConfigError, match=fault):
+        Config.load(path, environment={})
+
+
+def test_an_id_token_that_cannot_be_refreshed_says_so(tmp_path: Path) -> None:
+    settings = {"idp-issuer-url": "https://i", "client-id": "x"}
+    user = {"auth-provider": {"name": "oidc", "config": settings}}
+    config = Config.load(write(tmp_path, kubeconfig(users=[{"name": "u", "user": user}])), environment={})
+    with pytest.raises(ConfigError, match=r"auth-provider oidc: the id-token has expired .* log in again"):
+        CredentialSource(config).current()

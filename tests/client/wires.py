@@ -166,3 +166,50 @@ def _read_request(receive: Callable[[int], bytes]) -> bytes:
     while len(body) < length:
         body += receive(65536)
     return head + b"\r\n\r\n" + body
+
+
+class SilencingProxy:
+    """Passes bytes on to a server; ``silence`` has every connection so far pass nothing more, without closing it."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._round = 0
+        self._open: list[socket.socket] = []
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def silence(self) -> None:
+        self._round += 1
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._socket.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._target))
+            self._open += [client, server]
+            for source, sink in ((client, server), (server, client)):
+                threading.Thread(target=self._pass, args=(source, sink, self._round), daemon=True).start()
+
+    def _pass(self, source: socket.socket, sink: socket.socket, made_in: int) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if made_in == self._round:
+                    sink.sendall(data)
+            if made_in == self._round:
+                sink.shutdown(socket.SHUT_WR)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        for wire in (self._socket, *self._open):
+            with contextlib.suppress(OSError):
+                wire.shutdown(socket.SHUT_RDWR)
+            wire.close()

@@ -222,3 +222,33 @@ def test_the_plugin_s_fixtures(pytester: pytest.Pytester, tmp_path):
     plugin = () if installed else ("-p", "kubewright.testing.plugin")
     result = pytester.runpytest_subprocess(*plugin, "-q", "-W", "error")
     result.assert_outcomes(passed=5)
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [("abc", 201), ("-4", 201), ("0", 201), ("", 201), ("00", 201), ("12", 500)]
+)
+def test_a_create_that_names_a_version(server, version, code):
+    with server.namespace() as namespace:
+        body = {"metadata": {"name": "a", "resourceVersion": version}}
+        if code == 201:
+            made = server.request("POST", CONFIG_MAPS.format(namespace), body)
+            assert made["metadata"]["resourceVersion"].isdigit()
+            assert made["metadata"]["resourceVersion"] != version
+        else:
+            with pytest.raises(ApiError, match="resourceVersion should not be set"):
+                server.request("POST", CONFIG_MAPS.format(namespace), body)
+
+
+def test_base64_may_have_line_breaks(server):
+    with server.namespace() as namespace:
+        body = {"metadata": {"name": "a"}, "data": {"k": "aGVs\r\nbG8=\n"}}
+        path = f"/api/v1/namespaces/{namespace}/secrets"
+        assert server.request("POST", path, body)["data"] == {"k": "aGVsbG8="}
+        for text, at in (("aGVs\nb!8=", 6), ("aGVs bG8=", 4)):
+            with pytest.raises(ApiError, match=f"illegal base64 data at input byte {at}$"):
+                server.request("PUT", f"{path}/a", {"metadata": {"name": "a"}, "data": {"k": text}})
+
+
+def test_its_plain_kubeconfig_is_one_that_the_javascript_client_takes(server):
+    cluster = json.loads(server.kubeconfig_text)["clusters"][0]["cluster"]
+    assert cluster == {"server": server.url, "insecure-skip-tls-verify": True}
