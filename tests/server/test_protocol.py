@@ -169,10 +169,190 @@ def test_head_has_the_length_and_no_body(serve):
 
 
 def test_an_upgrade_is_not_taken_up(serve):
-    status, headers, _ = split(
-        talk(serve().port, request("GET", "/livez", b"", "Connection: Upgrade", "Upgrade: h2c", close=False))
+    offer = request("GET", "/livez", b"", "Connection: Upgrade", "Upgrade: h2c", close=False)
+    status, headers, rest = split(talk(serve().port, offer + request("GET", "/livez")))
+    assert (status, "connection" in headers, rest[:14]) == (200, False, b"okHTTP/1.1 200")
+
+
+def test_an_upgrade_that_is_not_taken_up_keeps_its_body(serve):
+    """The parser ends a message at an offer to upgrade; the body behind it must reach the handler all the same."""
+    port = serve().port
+    offer = (
+        "Connection: Upgrade, HTTP2-Settings",
+        "Upgrade: h2c",
+        "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA",
     )
-    assert (status, headers["connection"]) == (200, "close")
+    status, _, body = split(talk(port, request("POST", BASE, make("up", k="v"), *offer)))
+    assert (status, json.loads(body)["data"]) == (201, {"k": "v"})
+    chunked = make("down", k="w")
+    head = request("POST", BASE, b"", "Transfer-Encoding: chunked", *offer, close=False)
+    sent = head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(chunked), chunked) + request("GET", f"{BASE}/down")
+    answers = talk(port, sent).split(b"HTTP/1.1 ")[1:]
+    assert [answer[:3] for answer in answers] == [b"201", b"200"]
+
+
+def answered_within(port: int, seconds: float, path: str = "/livez") -> float:
+    """Asks for a health path; the time it took."""
+    began = time.monotonic()
+    assert split(talk(port, request("GET", path), seconds * 20))[0] == 200
+    took = time.monotonic() - began
+    assert took < seconds, took
+    return took
+
+
+TRAILERS = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+ENDLESS = {
+    "one trailer": TRAILERS + b"X: " + b"y" * (30 << 20),
+    "many trailers": TRAILERS + b"a:\r\n" * (3 << 20),
+    "many fields": b"GET / HTTP/1.1\r\nHost: a\r\n" + b"a:\r\n" * (1 << 18),
+    "a chunk extension": b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;"
+    + b"x" * (30 << 20),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_what_surrounds_a_body_is_bounded(serve, what):
+    """A head of a million fields, and trailers without end, are refused before they cost time."""
+    port = serve().port
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
+        began = time.process_time()
+        try:
+            sock.sendall(ENDLESS[what])
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        assert split(read_all(sock))[0] == 431
+        assert time.process_time() - began < 2.0  # 24 s of trailers before they were counted
+    answered_within(port, 0.5)
+
+
+def test_repeated_fields_are_joined(serve):
+    lines = [f"Accept: application/x{number}" for number in range(1900)]
+    assert split(talk(serve().port, request("GET", BASE, b"", *lines)))[0] == 200
+
+
+def test_a_body_of_many_pieces_is_whole(serve):
+    port = serve().port
+    body = make("pieces", k="v" * 3000)
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    head = request("POST", BASE, b"", "Transfer-Encoding: chunked")
+    status, _, answer = split(talk(port, head + chunks))
+    assert (status, len(json.loads(answer)["data"]["k"])) == (201, 3000)
+
+
+def test_large_bodies_are_read_of_those_who_are_known_only(serve):
+    """A stranger is answered at the head, or where a chunked body passes the limit, and nothing of it is kept."""
+    running = serve(authenticator=Tokens({"t": User("ann")}))
+    port = running.port
+    large = make("a", k="v" * 500_000)
+    head = f"POST {BASE} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(large)}\r\n\r\n".encode()
+    assert split(talk(port, head))[0] == 401
+    chunked = request("POST", BASE, b"", "Transfer-Encoding: chunked", close=False)
+    assert split(talk(port, chunked + b"%x\r\n%b" % (len(large), large[:100_000])))[0] == 401
+    assert split(talk(port, request("POST", BASE, large, "Authorization: Bearer t")))[0] == 201
+
+
+def test_all_bodies_together_are_bounded(serve):
+    port = serve(limits=ConnectionLimits(buffered_bytes=4_000_000)).port
+    head = f"POST {BASE} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n\r\n".encode()
+    half_sent = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(6)]
+    for sock in half_sent:
+        sock.sendall(head + b" " * 1_500_000)
+    time.sleep(0.3)
+    status, headers, _ = split(talk(port, head + b" " * 1_500_000, 1.0))
+    assert (status, headers["retry-after"]) == (429, "1")
+    for sock in half_sent:
+        sock.close()
+    time.sleep(0.2)
+    assert split(talk(port, request("POST", BASE, make("a", k="v" * 1_500_000))))[0] == 201
+
+
+def test_who_takes_nothing_is_disconnected(serve):
+    port = serve(limits=ConnectionLimits(stall_seconds=1.0)).port
+    talk(port, request("POST", BASE, make("a", k="v" * 2_500_000)))
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
+        sock.sendall(request("GET", f"{BASE}/a", close=False) * 20)
+        time.sleep(3.0)
+        got = 0
+        with pytest.raises(ConnectionResetError):
+            while block := sock.recv(1 << 16):
+                got += len(block)
+            raise ConnectionResetError
+        assert got < 20 * 2_500_000
+
+
+def test_a_half_sent_request_does_not_hold_up_the_end(serve):
+    running = serve(shutdown_seconds=8.0)
+    with socket.create_connection(("127.0.0.1", running.port), timeout=5) as sock:
+        sock.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nab")
+        time.sleep(0.3)
+        began = time.monotonic()
+        running.stop()
+        assert time.monotonic() - began < 4
+
+
+def test_who_expects_100_continue_with_a_body_over_the_limit_is_answered_at_once(serve):
+    sent = request("POST", BASE, b"", "Content-Length: 9000000", "Expect: 100-continue")
+    answer = talk(serve().port, sent)
+    assert split(answer)[0] == 413 and b"100 Continue" not in answer
+
+
+def test_100_continue_does_not_overtake_an_earlier_answer(serve):
+    port = serve().port
+    body = make("b")
+    first = request("POST", BASE, make("a"), close=False)
+    second = request("POST", BASE, b"", f"Content-Length: {len(body)}", "Expect: 100-continue")
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
+        sock.sendall(first + second)
+        got = b""
+        while b"100 Continue" not in got:
+            got += sock.recv(1 << 16)
+        assert got.startswith(b"HTTP/1.1 201") and got.endswith(b"HTTP/1.1 100 Continue\r\n\r\n")
+        sock.sendall(body)
+        assert split(read_all(sock))[0] == 201
+
+
+def test_targets_and_hosts(serve):
+    port = serve().port
+    assert (
+        split(talk(port, f"GET http://localhost{BASE} HTTP/1.1\r\nHost: x\r\n\r\n".encode(), 0.3))[0] == 200
+    )
+    foreign = f"GET http://evil.example.com{BASE} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    assert split(talk(port, foreign, 1.0))[0] == 403
+    assert split(talk(port, f"GET {BASE} HTTP/1.1\r\nHost: LocalHost\r\n\r\n".encode(), 1.0))[0] == 200
+    assert split(talk(port, f"GET {BASE} HTTP/1.1\r\n\r\n".encode()))[0] == 400
+    twice = f"GET {BASE} HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n".encode()
+    assert split(talk(port, twice))[0] == 400
+    assert split(talk(port, f"GET {BASE} HTTP/1.0\r\n\r\n".encode()))[0] == 200
+
+
+PAGES = [
+    (403, ("Origin: http://evil.example.com",)),
+    (403, ("Origin: null",)),
+    (403, ("Origin: http://localhost:3000",)),
+    (403, ("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors")),
+    (403, ("Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: cors")),
+    (403, ("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate")),
+    (403, ("User-Agent: Mozilla/5.0 (old)",)),
+    (201, ("User-Agent: kubectl/v1.36",)),
+    (201, ("Sec-Fetch-Site: same-origin", "Origin: http://127.0.0.1", "Content-Type: application/json")),
+    (201, ("Sec-Fetch-Site: none", "Content-Type: application/json")),
+]
+
+
+@pytest.mark.parametrize("number", range(len(PAGES)))
+def test_pages_of_others_cannot_write_where_everybody_is_administrator(serve, number):
+    """A POST without a type needs no preflight: any page could send it to 127.0.0.1."""
+    expected, fields = PAGES[number]
+    assert split(talk(serve().port, request("POST", BASE, make("a"), *fields)))[0] == expected
+
+
+def test_a_link_from_another_page_is_followed(serve):
+    sent = request("GET", BASE, b"", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate")
+    assert split(talk(serve().port, sent))[0] == 200
+
+
+def test_no_answer_is_guessed_at_by_a_browser(serve):
+    assert split(talk(serve().port, request("GET", BASE)))[1]["x-content-type-options"] == "nosniff"
 
 
 def test_http_1_0_gets_a_watch_without_chunks(serve):

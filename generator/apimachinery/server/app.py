@@ -95,6 +95,13 @@ class App:
         finally:
             self._free[reads] += 1
 
+    def knows(self, request: Request) -> bool:
+        """Whether a request, of which only the head has come, is of somebody who may send a large body."""
+        try:
+            return self._authenticator.authenticate(request) is not None
+        except ApiError:
+            return False
+
     def timed_out(self, request: Request) -> Response:
         """The answer to a request whose handler took too long."""
         self._metrics.count(request.method, 504)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from apimachinery.meta.errors import ApiError
+from apimachinery.server.access.origin import refuse_pages
 from apimachinery.server.http.messages import Request, User
 
 AUTHENTICATED = "system:authenticated"
@@ -63,13 +64,14 @@ class LoopbackAdmin:
 
     def authenticate(self, request: Request) -> User | None:
         """See Authenticator."""
-        host = request.headers.get("host", "")
+        host = request.headers.get("host", "").lower()
         if host not in _LOOPBACK_NAMES and _without_port(host) not in _LOOPBACK_NAMES:
             raise ApiError(
                 403,
                 "Forbidden",
                 f"host {host!r} is not this machine; use 127.0.0.1, or serve with a token file",
             )
+        refuse_pages(request)
         return ADMIN
 
 

@@ -17,6 +17,14 @@ States of a connection (RFC 9112)::
 - ``sweep``, called once a second, ends what takes too long: requests that do not arrive, handlers that do not
   answer, connections that idle.
 - Whether a client went away matters to a stream only; other handlers run to their end.
+
+What a client can make this side hold is bounded (``ConnectionLimits``):
+
+- A head, and what surrounds a body (chunk sizes, their extensions, trailers), in bytes and in fields: 431.
+- A body above ``anonymous_body_bytes`` is kept only for somebody whom the application knows; whoever it does not
+  know is answered before the rest has come.
+- All bodies together: past ``buffered_bytes`` a request is answered 429 and its connection ends.
+- Who takes nothing of an answer for ``stall_seconds`` is disconnected.
 """
 
 from __future__ import annotations
@@ -41,10 +49,16 @@ from apimachinery.server.http.messages import Request, Response, StreamResponse
 log = logging.getLogger("kubewright.server")
 
 HEAD_BYTES = 1 << 20
+HEAD_FIELDS = 2_000
+FRAMING_FACTOR = 8
+"""A body that comes byte by byte takes six bytes of a chunked message for each of its own."""
 JOIN_BYTES = 1 << 16
 PIECE_BYTES = 1 << 18
 LINGER_BYTES = 64 << 20
 LINGER_SECONDS = 2.0
+HALF_SENT_SECONDS = 1.0
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+TOO_LARGE = "431 Request Header Fields Too Large"
 _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
 
 
@@ -57,14 +71,20 @@ class Application(Protocol):
     def timed_out(self, request: Request) -> Response:
         """The answer to a request whose handler took too long."""
 
+    def knows(self, request: Request) -> bool:
+        """Whether the sender of a request, of which only the head has come, may send a large body."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """Bytes and seconds."""
 
     body_bytes: int = 3 << 20
+    anonymous_body_bytes: int = 64 << 10
+    buffered_bytes: int = 192 << 20
     request_seconds: float = 60.0
     idle_seconds: float = 90.0
+    stall_seconds: float = 30.0
 
 
 class State(Enum):
@@ -84,6 +104,7 @@ class _Pending:
     oversized: bool
     keep_alive: bool
     chunks: bool
+    buffered: int
 
 
 class Connections:
@@ -94,6 +115,8 @@ class Connections:
         self.limits = limits or ConnectionLimits()
         self.open: set[Connection] = set()
         self.ending = False
+        self.buffered = 0
+        """Bytes of bodies that are held: read in part, waiting, or in a handler's hands."""
 
     def __call__(self) -> Connection:
         """A connection for a socket that was accepted."""
@@ -131,7 +154,11 @@ class Connection(asyncio.Protocol):
         self._streaming = False
         self._timed_out = False
         self._drained: asyncio.Future[None] | None = None
+        self._stalled_since = 0.0
+        self._unsent = 0
         self._lingered = 0
+        self._held = 0
+        self._continue_due = False
         self._begin_message()
 
     # The socket.
@@ -147,7 +174,9 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The client, or this side, closed."""
         self._connections.open.discard(self)
-        self._waiting.clear()
+        self._release()
+        while self._waiting:
+            self._connections.buffered -= self._waiting.popleft().buffered
         self.resume_writing()
         if self._streaming and self._task is not None:
             self._task.cancel()
@@ -162,17 +191,33 @@ class Connection(asyncio.Protocol):
             return
         if self._state is State.IDLE:
             self._state, self._since = State.READING, time.monotonic()
-        self._head_size += len(data)
-        if self._head_size > HEAD_BYTES and not self._head_done:
-            self._refuse(431, "431 Request Header Fields Too Large")
+        self._received += len(data)
+        room = HEAD_BYTES + (FRAMING_FACTOR * self._body_size + len(data) if self._head_done else 0)
+        if self._received > room and not self._oversized:
+            self._refuse(431, TOO_LARGE)
             return
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # An offer to leave HTTP/1.1 is not taken up: the request is answered, and the connection ends.
-            return
+        except httptools.HttpParserUpgrade as offer:
+            self._decline_upgrade(data[offer.args[0] :])
         except (httptools.HttpParserError, UnicodeDecodeError, ValueError):
-            self._refuse(400, "400 Bad Request")
+            self._refuse(431 if self._fields > HEAD_FIELDS else 400, self._fault)
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """Goes on in HTTP/1.1, as RFC 9110 §7.8 lets a server do. The parser ends a message where its head
+        offers another protocol, body or not; so the head is read again without the offer, then what follows it."""
+        if not self._upgrades:  # CONNECT: answered, and the connection ends
+            return
+        skipped = ("upgrade", "connection", "http2-settings")
+        lines = [f"{name}: {value}" for name, value in self._headers.items() if name not in skipped]
+        close = "connection: close" if "close" in self._headers.get("connection", "").lower() else ""
+        method = self._parser.get_method().decode("ascii")
+        first = f"{method} {self._url.decode('latin-1')} HTTP/{self._parser.get_http_version()}"
+        head = "\r\n".join([first, *lines, *filter(None, (close,)), "", ""])
+        self._parser = httptools.HttpRequestParser(self)
+        self.data_received(head.encode("latin-1"))
+        if rest and self._state is not State.LINGERING:
+            self.data_received(rest)
 
     def eof_received(self) -> bool:
         """The client sends no more; a request under way is answered all the same."""
@@ -182,10 +227,12 @@ class Connection(asyncio.Protocol):
         """The socket takes no more for now."""
         if self._drained is None:
             self._drained = asyncio.get_running_loop().create_future()
+            self._stalled_since, self._unsent = time.monotonic(), self._transport.get_write_buffer_size()
 
     def resume_writing(self) -> None:
         """The socket takes more."""
         drained, self._drained = self._drained, None
+        self._stalled_since = 0.0
         if drained is not None and not drained.done():
             drained.set_result(None)
 
@@ -201,43 +248,84 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header field."""
+        self._fields += 1
+        if self._fields > HEAD_FIELDS:
+            self._fault = TOO_LARGE
+            raise ValueError(TOO_LARGE)
         if self._head_done:
             return  # a trailer
         key = name.decode("latin-1").lower()
         text = value.decode("latin-1")
         if key in self._headers:
-            text = f"{self._headers[key]}, {text}"
-        self._headers[key] = text
+            self._repeated.setdefault(key, [self._headers[key]]).append(text)
+        else:
+            self._headers[key] = text
 
     def on_headers_complete(self) -> None:
         """The head is whole."""
         self._head_done = True
-        self._keep_alive = "upgrade" not in self._headers
-        length = self._headers.get("content-length", "")
+        headers = self._headers
+        for key, values in self._repeated.items():
+            headers[key] = ", ".join(values)
+        if "host" in self._repeated:
+            self._fault = "400 Bad Request: too many Host headers"
+            raise ValueError(self._fault)
+        if "host" not in headers and self._parser.get_http_version() == "1.1":
+            self._fault = "400 Bad Request: missing required Host header"  # RFC 9112 §3.2
+            raise ValueError(self._fault)
+        if "upgrade" in headers and self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT":
+            self._upgrades = True
+            return
+        length = headers.get("content-length", "")
         if length.isascii() and length.isdigit() and len(length) < 20:
-            self._oversized = int(length) > self._limits.body_bytes
-        if self._headers.get("expect", "").lower() == "100-continue" and not self._oversized:
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            expected = int(length)
+            if expected > self._limits.body_bytes or (
+                expected > self._limits.anonymous_body_bytes and not self._knows()
+            ):
+                # Answered before the body has come: who waits for "100 Continue" would wait in vain.
+                self._oversized = True
+                self._dispatch(False)
+        if "expect" in headers and headers["expect"].lower() == "100-continue" and not self._oversized:
+            if self._task is None:
+                self._transport.write(CONTINUE)
+            else:
+                self._continue_due = True  # the answers to the requests before this one go first
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
-        self._body_size += len(body)
-        if self._body_size > self._limits.body_bytes:
-            self._oversized = True
-            self._body.clear()
+        size = len(body)
+        self._body_size += size
+        if not self._oversized and self._body_size > self._limits.anonymous_body_bytes:
+            self._oversized = self._body_size > self._limits.body_bytes or not self._knows()
         if self._oversized:
+            self._body = b""
+            self._release()
             # Answered before the rest has come; what comes is thrown away.
             if not self._dispatched:
                 self._dispatch(False)
-            self._lingered += len(body)
+            self._lingered += size
             if self._lingered > LINGER_BYTES:
                 self._transport.close()
+            return
+        self._held += size
+        self._connections.buffered += size
+        if self._connections.buffered > self._limits.buffered_bytes:
+            self._body = b""
+            self._release()
+            self._crowded = True
+            raise ValueError("bodies of all connections")
+        # Most bodies come in one piece, which is kept as it is; one that comes in many small ones must not become
+        # as many objects.
+        if not self._body:
+            self._body = body
+        elif type(self._body) is bytearray:
+            self._body += body
         else:
-            self._body.append(body)
+            self._body = bytearray(self._body) + body
 
     def on_message_complete(self) -> None:
         """The request is whole."""
-        if not self._dispatched:
+        if not self._dispatched and not self._upgrades:
             self._dispatch(self._parser.should_keep_alive())
 
     # Requests.
@@ -245,28 +333,52 @@ class Connection(asyncio.Protocol):
     def _begin_message(self) -> None:
         self._url = b""
         self._headers: dict[str, str] = {}
-        self._body: list[bytes] = []
+        self._repeated: dict[str, list[str]] = {}
+        self._fields = 0
+        self._body: bytes | bytearray = b""
         self._body_size = 0
-        self._head_size = 0
+        self._received = 0
         self._head_done = False
         self._oversized = False
         self._dispatched = False
-        self._keep_alive = True
+        self._upgrades = False
+        self._crowded = False
+        self._known: bool | None = None
+        self._fault = "400 Bad Request"
 
-    def _dispatch(self, keep_alive: bool) -> None:
-        self._dispatched = True
+    def _request(self) -> Request:
         path, _, query = self._url.partition(b"?")
-        body = self._body
-        request = Request(
+        if path[:1] != b"/" and b"://" in path:
+            # The absolute form, whose authority counts, not that of the Host field (RFC 9112 §3.2.2).
+            authority, slash, rest = path.partition(b"://")[2].partition(b"/")
+            path = slash + rest or b"/"
+            self._headers["host"] = authority.rpartition(b"@")[2].decode("latin-1")
+        return Request(
             self._parser.get_method().decode("ascii"),
             unquote(path.decode("ascii")),
             query.decode("ascii"),
             self._headers,
-            b"".join(body) if len(body) != 1 else body[0],
+            self._body if type(self._body) is bytes else bytes(self._body),
         )
-        keep_alive = keep_alive and self._keep_alive and not self._oversized
+
+    def _knows(self) -> bool:
+        """Whether the sender may send a large body; asked once a request."""
+        if self._known is None:
+            self._known = self._connections.application.knows(self._request())
+        return self._known
+
+    def _release(self) -> None:
+        """Lets go of the body that is being read."""
+        self._connections.buffered -= self._held
+        self._held = 0
+
+    def _dispatch(self, keep_alive: bool) -> None:
+        self._dispatched = True
+        request = self._request()
+        keep_alive = keep_alive and not self._oversized
         chunks = self._parser.get_http_version() != "1.0"
-        self._waiting.append(_Pending(request, self._oversized, keep_alive, chunks))
+        held, self._held, self._body = self._held, 0, b""
+        self._waiting.append(_Pending(request, self._oversized, keep_alive, chunks, held))
         if self._task is None:
             self._next()
         elif len(self._waiting) > 1:
@@ -297,6 +409,8 @@ class Connection(asyncio.Protocol):
         except Exception:
             log.exception("the answer could not be sent", extra={"path": request.path})
             keep_alive = False
+        finally:
+            self._connections.buffered -= pending.buffered
         self._task = None
         self._answered(keep_alive, oversized)
 
@@ -313,6 +427,10 @@ class Connection(asyncio.Protocol):
                 self._transport.resume_reading()
         else:
             self._state, self._since = State.IDLE, time.monotonic()
+            if self._continue_due:
+                self._continue_due = False
+                self._state = State.READING
+                self._transport.write(CONTINUE)
 
     async def _send(self, request: Request, response: Response, keep_alive: bool) -> None:
         body = response.body
@@ -372,6 +490,9 @@ class Connection(asyncio.Protocol):
 
     def sweep(self, now: float) -> None:
         """Ends what has taken too long by ``now``."""
+        if self._stalled_since and not self._takes(now):
+            self._transport.abort()
+            return
         took = now - self._since
         match self._state:
             case State.IDLE if took > self._limits.idle_seconds:
@@ -387,27 +508,40 @@ class Connection(asyncio.Protocol):
             case State.LINGERING if took > LINGER_SECONDS:
                 self._transport.close()
 
+    def _takes(self, now: float) -> bool:
+        """Whether the client takes of what it is sent."""
+        unsent = self._transport.get_write_buffer_size()
+        if unsent < self._unsent:
+            self._stalled_since = now
+        self._unsent = unsent
+        return now - self._stalled_since < self._limits.stall_seconds
+
     def end(self, force: bool) -> None:
         """Closes where nothing is under way, or in any case."""
+        half_sent = self._state is State.READING and time.monotonic() - self._since > HALF_SENT_SECONDS
         if force:
             self._transport.abort()
-        elif self._state is State.IDLE:
+        elif half_sent or self._state is State.IDLE:
             self._transport.close()
 
     def _refuse(self, status: int, text: str) -> None:
         """Answers what is no request, and closes."""
+        if self._crowded:
+            status, text = 429, "429 Too Many Requests: the bodies of all requests together are too large"
+        self._release()
         if self._task is not None:
             # The requests before it are answered first; after them the connection ends.
-            self._waiting.clear()
+            while self._waiting:
+                self._connections.buffered -= self._waiting.popleft().buffered
             self._connections_close_after()
             return
         body = text.encode()
         head = _head(status, "text/plain; charset=utf-8", False)
-        self._transport.write(b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body))
+        later = b"Retry-After: 1\r\n" if status == 429 else b""
+        self._transport.write(b"%b%bContent-Length: %d\r\n\r\n%b" % (head, later, len(body), body))
         self._linger()
 
     def _connections_close_after(self) -> None:
-        self._keep_alive = False
         self._transport.pause_reading()
         task = self._task
         if task is not None:
@@ -431,11 +565,14 @@ def _head(status: int, content_type: str, keep_alive: bool) -> bytes:
     if head is None:
         if len(_heads) > 1000:
             _heads.clear()
-        head = _heads[place] = b"HTTP/1.1 %d %b\r\n%b%bCache-Control: no-cache, private\r\n" % (
-            status,
-            _REASONS.get(status, b""),
-            b"" if keep_alive else b"Connection: close\r\n",
-            b"Content-Type: %b\r\n" % content_type.encode("latin-1") if content_type else b"",
+        head = _heads[place] = (
+            b"HTTP/1.1 %d %b\r\n%b%bCache-Control: no-cache, private\r\nX-Content-Type-Options: nosniff\r\n"
+            % (
+                status,
+                _REASONS.get(status, b""),
+                b"" if keep_alive else b"Connection: close\r\n",
+                b"Content-Type: %b\r\n" % content_type.encode("latin-1") if content_type else b"",
+            )
         )
     now = int(time.time())
     if _date[0] != now:
