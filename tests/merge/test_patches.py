@@ -52,6 +52,26 @@ def test_copies_cannot_double_a_document_without_end() -> None:
     assert "copies of more than" in refused.value.detail
 
 
+def test_copies_are_counted_in_bytes() -> None:
+    """10,000 copies of a 900 KB string were 9 GB; kube-apiserver copies 3 MiB at most."""
+    document = {"s": "x" * 900_000}
+    copies = [{"op": "copy", "from": "/s", "path": f"/s{i}"} for i in range(10_000)]
+    assert json_patch.apply(document, copies[:3]) == {
+        **document,
+        **{f"s{i}": document["s"] for i in range(3)},
+    }
+    with pytest.raises(json_patch.JsonPatchFailed) as refused:
+        json_patch.apply(document, copies)
+    assert refused.value.detail == "operation 3: copies of more than 3145728 bytes"
+
+
+def test_shifts_of_long_lists_are_bounded() -> None:
+    document = {"l": [0] * 100_000}
+    with pytest.raises(json_patch.JsonPatchFailed, match="rejected") as refused:
+        json_patch.apply(document, [{"op": "add", "path": "/l/0", "value": 1}] * 10_000)
+    assert "shift more than 50000000 items" in refused.value.detail
+
+
 @pytest.mark.parametrize(
     ("document", "patch", "result"),
     [

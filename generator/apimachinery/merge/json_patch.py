@@ -5,11 +5,15 @@ missing key against null holds, a pointer need not start with a slash (what stan
 ignored), an ``add`` without value adds null, negative indices count from the end. Unlike in the RFC the whole
 document can be replaced and tested, but not added. Whatever fails makes the whole patch fail, with one answer
 that does not say why; ``JsonPatchFailed.detail`` does.
+
+A short patch must not make a large document or take long: all copies together may have 3 MiB as JSON, which is
+kube-apiserver's limit too, and all insertions and removals may shift 50 million list items.
 """
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -17,7 +21,8 @@ from apimachinery.merge.errors import BadPatch, MergeError, refuse_deep
 from apimachinery.merge.value import json_form, same
 
 MAX_OPERATIONS: Final = 10_000
-MAX_COPIED_NODES: Final = 1_000_000
+MAX_COPIED_BYTES: Final = 3 << 20
+MAX_SHIFTED_ITEMS: Final = 50_000_000
 _GENERIC: Final = "the server rejected our request due to an error in our request"
 _MEMBERS: Final = {"op": "string", "path": "string", "from": "string"}
 
@@ -91,6 +96,7 @@ class _Patching:
     def __init__(self, document: Any) -> None:
         self.document = document
         self.copied = 0
+        self.shifted = 0
 
     def do(self, operation: dict[str, Any]) -> None:
         path = operation.get("path")
@@ -141,12 +147,16 @@ class _Patching:
         elif step == "-":
             place.append(value)
         else:
-            place.insert(_index(place, step, room=1), value)
+            index = _index(place, step, room=1)
+            self._shift(len(place) - index)
+            place.insert(index, value)
 
     def _remove(self, path: str) -> None:
         place, step = self._place(path)
         if isinstance(place, list):
-            del place[_index(place, step)]
+            index = _index(place, step)
+            self._shift(len(place) - index)
+            del place[index]
         elif step in place:
             del place[step]
         else:
@@ -169,11 +179,17 @@ class _Patching:
         if not same(found, value):
             raise _Impossible(f"test failed at {path!r}")
 
+    def _shift(self, items: int) -> None:
+        self.shifted += items
+        if self.shifted > MAX_SHIFTED_ITEMS:
+            raise _Impossible(f"insertions and removals that shift more than {MAX_SHIFTED_ITEMS} items")
+
     def _copy(self, value: Any) -> Any:
-        """A deep copy; copies may not double a document without end."""
-        self.copied += _count(value)
-        if self.copied > MAX_COPIED_NODES:
-            raise _Impossible(f"copies of more than {MAX_COPIED_NODES} values")
+        """A deep copy, counted."""
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        self.copied += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        if self.copied > MAX_COPIED_BYTES:
+            raise _Impossible(f"copies of more than {MAX_COPIED_BYTES} bytes")
         return copy.deepcopy(value)
 
 
@@ -187,17 +203,3 @@ def _index(items: Sequence[Any], step: str, room: int = 0) -> int:
     if index >= length or index < -length:
         raise _Impossible(f"index {index} is out of range")
     return index if index >= 0 else index + length
-
-
-def _count(value: Any) -> int:
-    """The number of values in a value."""
-    total = 0
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        total += 1
-        if isinstance(item, dict):
-            waiting.extend(item.values())
-        elif isinstance(item, list):
-            waiting.extend(item)
-    return total
