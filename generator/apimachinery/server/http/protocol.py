@@ -161,6 +161,22 @@ class Connection(asyncio.Protocol):
         self._continue_due = False
         self._begin_message()
 
+    def _begin_message(self) -> None:
+        self._url = b""
+        self._headers: dict[str, str] = {}
+        self._repeated: dict[str, list[str]] = {}
+        self._fields = 0
+        self._body: bytes | bytearray = b""
+        self._body_size = 0
+        self._received = 0
+        self._head_done = False
+        self._oversized = False
+        self._dispatched = False
+        self._upgrades = False
+        self._crowded = False
+        self._known: bool | None = None
+        self._fault = "400 Bad Request"
+
     # The socket.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -318,10 +334,11 @@ class Connection(asyncio.Protocol):
         # as many objects.
         if not self._body:
             self._body = body
-        elif type(self._body) is bytearray:
+        elif isinstance(self._body, bytearray):
             self._body += body
         else:
-            self._body = bytearray(self._body) + body
+            self._body = bytearray(self._body)
+            self._body += body
 
     def on_message_complete(self) -> None:
         """The request is whole."""
@@ -329,22 +346,6 @@ class Connection(asyncio.Protocol):
             self._dispatch(self._parser.should_keep_alive())
 
     # Requests.
-
-    def _begin_message(self) -> None:
-        self._url = b""
-        self._headers: dict[str, str] = {}
-        self._repeated: dict[str, list[str]] = {}
-        self._fields = 0
-        self._body: bytes | bytearray = b""
-        self._body_size = 0
-        self._received = 0
-        self._head_done = False
-        self._oversized = False
-        self._dispatched = False
-        self._upgrades = False
-        self._crowded = False
-        self._known: bool | None = None
-        self._fault = "400 Bad Request"
 
     def _request(self) -> Request:
         path, _, query = self._url.partition(b"?")
@@ -358,7 +359,7 @@ class Connection(asyncio.Protocol):
             unquote(path.decode("ascii")),
             query.decode("ascii"),
             self._headers,
-            self._body if type(self._body) is bytes else bytes(self._body),
+            self._body if isinstance(self._body, bytes) else bytes(self._body),
         )
 
     def _knows(self) -> bool:
