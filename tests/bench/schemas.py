@@ -24,7 +24,8 @@ import msgspec
 import orjson
 
 from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
-from apimachinery.schema.interface import compile_builtin, compile_custom
+from apimachinery.schema.builtin import compile_builtin
+from apimachinery.schema.custom import compile_custom
 from apimachinery.wire.strict import has_duplicate_fields
 
 ROOT = Path(__file__).parents[2]

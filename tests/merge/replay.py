@@ -26,7 +26,8 @@ from apimachinery.merge.compile import MergeTypes
 from apimachinery.merge.errors import MergeError, UnknownVersion
 from apimachinery.merge.field_set import from_paths
 from apimachinery.merge.from_openapi import custom_resource
-from apimachinery.schema.interface import compile_builtin, compile_custom
+from apimachinery.schema.builtin import compile_builtin
+from apimachinery.schema.custom import compile_custom
 from apimachinery.schema.typed_form import compile_typed_form
 
 ROOT = Path(__file__).parents[2]

@@ -27,7 +27,8 @@ from apimachinery.merge.errors import MergeError
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.field_errors import FieldError, invalid
 from apimachinery.meta.object_meta import prepare_object_meta_for_update
-from apimachinery.schema.interface import BuiltinSchema, CustomSchema, compile_builtin, compile_custom
+from apimachinery.schema.builtin import BuiltinSchema, compile_builtin
+from apimachinery.schema.custom import CustomSchema, compile_custom
 from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error

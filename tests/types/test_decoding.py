@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from apimachinery.schema.interface import BuiltinSchema, compile_builtin
+from apimachinery.schema.builtin import BuiltinSchema, compile_builtin
 from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error
 from tests.types.recorded import SCENARIOS, crd_schema, definitions
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apimachinery.crd import check_crd
+from apimachinery.schema.custom import compile_custom
 from apimachinery.schema.defaulting import compile_defaulter
-from apimachinery.schema.interface import compile_custom
 from apimachinery.schema.node import SchemaReader
 from apimachinery.schema.pruning import compile_known, prune_value, unknown_paths
 from apimachinery.schema.validation.check import Checker

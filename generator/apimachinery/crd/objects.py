@@ -20,7 +20,7 @@ from apimachinery.meta.object_meta import (
     validate_object_meta,
     validate_object_meta_update,
 )
-from apimachinery.schema.interface import CustomSchema
+from apimachinery.schema.custom import CustomSchema
 
 _BLOCKING = frozenset(
     {Reason.NOT_SUPPORTED, Reason.REQUIRED, Reason.TOO_LONG, Reason.TOO_MANY, Reason.TYPE_INVALID}

@@ -24,7 +24,9 @@ from apimachinery.merge.schema import Ref, Type
 from apimachinery.merge.typed import MergeType
 from apimachinery.meta.resources import Group, Resource
 from apimachinery.meta.strategies import Strategy
-from apimachinery.schema.interface import CompiledSchema, CustomSchema, compile_builtin, compile_custom
+from apimachinery.schema.builtin import compile_builtin
+from apimachinery.schema.custom import CustomSchema, compile_custom
+from apimachinery.schema.interface import CompiledSchema
 from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.schema.unfolding import unfold
 from apimachinery.server.catalog.builtin_hooks import HOOKS

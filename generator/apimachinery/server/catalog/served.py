@@ -24,7 +24,8 @@ from apimachinery.merge.updater import Converter
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.resources import Resource, Subresource
 from apimachinery.meta.strategies import Strategy
-from apimachinery.schema.interface import CompiledSchema, CustomSchema
+from apimachinery.schema.custom import CustomSchema
+from apimachinery.schema.interface import CompiledSchema
 from apimachinery.server.catalog.hooks import Hooks, Json
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode

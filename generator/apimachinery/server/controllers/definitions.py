@@ -22,7 +22,7 @@ from apimachinery.merge.typed import MergeType
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.resources import PrinterColumn, Resource, Subresource
 from apimachinery.meta.strategies import Strategy
-from apimachinery.schema.interface import CustomSchema, compile_custom
+from apimachinery.schema.custom import CustomSchema, compile_custom
 from apimachinery.server.catalog.builtin_hooks import CLEANUP
 from apimachinery.server.catalog.catalog import Catalog, version_order
 from apimachinery.server.catalog.hooks import CUSTOM, Json

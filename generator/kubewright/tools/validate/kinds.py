@@ -14,7 +14,7 @@ import msgspec
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.strategies import Strategy
-from apimachinery.schema.interface import BuiltinSchema, compile_builtin
+from apimachinery.schema.builtin import BuiltinSchema, compile_builtin
 from apimachinery.schema.node import Node
 from kubewright.source.kubernetes_validate import definitions_file
 from kubewright.tools.validate.unusable import UnusableSchema

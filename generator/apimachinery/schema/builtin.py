@@ -1,0 +1,56 @@
+"""The schema of a built-in kind, compiled. kube-apiserver decodes built-in kinds into Go structs, so a value of a wrong
+type fails the decode; defaults and checks of values are generated code, not schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apimachinery.meta.field_errors import FieldError
+from apimachinery.schema.decoding import Decoder
+from apimachinery.schema.node import Node, Schema, SchemaReader
+
+
+def compile_builtin(name: str, definitions: Mapping[str, Schema]) -> BuiltinSchema:
+    """Compile a definition of a built-in kind.
+
+    ``$ref: '#/definitions/NAME'`` is looked up in ``definitions``.
+
+    Raises ``KeyError`` for a name that is not defined.
+    """
+    reader = SchemaReader(definitions)
+    package = name.rpartition(".")[0]
+    inner = f"{package}.JSONSchemaProps"
+    return BuiltinSchema(reader.definition(name), reader.definition(inner) if inner in definitions else None)
+
+
+class BuiltinSchema:
+    """The behaviour of a built-in kind. Its values' own rules are no schema's: they are generated code."""
+
+    def __init__(self, node: Node, schema_node: Node | None):
+        self.node = node
+        self._decoder = Decoder(node, schema_node)
+
+    def default(self, value: Any) -> None:
+        """Nothing: the defaults of built-in kinds are generated code."""
+
+    def prune(self, value: Any) -> list[str]:
+        """See ``CompiledSchema``; in the order of the document."""
+        return self._decoder.unknown(value, drop=True)
+
+    def unknown_fields(self, value: Any) -> list[str]:
+        """See ``CompiledSchema``; in the order of the document."""
+        return self._decoder.unknown(value, drop=False)
+
+    def read(self, value: Any) -> tuple[str | None, list[str]]:
+        """See ``CompiledSchema``."""
+        return self._decoder.read(value)
+
+    def decode_fault(self, value: Any) -> str | None:
+        """See ``CompiledSchema``."""
+        return self._decoder.fault(value)
+
+    def validate(self, value: Any, old: Any = None) -> list[FieldError]:
+        """Nothing: a value of a wrong type is a decode fault, other rules are generated code."""
+        return []

@@ -1,0 +1,118 @@
+"""The schema of a custom resource, compiled: what an ``openAPIV3Schema`` makes of an object.
+
+The root has object metadata next to its own properties; metadata is pruned and read by rules of its own, and so is
+that of embedded resources.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from apimachinery.meta.field_errors import FieldError
+from apimachinery.schema.defaulting import compile_defaulter
+from apimachinery.schema.metadata import embedded_fault, metadata_fault, prune_embedded, prune_metadata
+from apimachinery.schema.node import Node, Schema, SchemaReader
+from apimachinery.schema.pruning import compile_known, prune_value
+from apimachinery.schema.validation.check import Checker
+from apimachinery.schema.validation.embedded import embedded_faults, has_embedded
+from apimachinery.schema.validation.explain import explain
+from apimachinery.schema.validation.faults import field_errors
+from apimachinery.schema.validation.lists import list_faults
+from apimachinery.schema.validation.ratcheting import Correlation
+
+
+def compile_custom(schema: Schema) -> CustomSchema:
+    """Compile the ``openAPIV3Schema`` of a CRD's version (one that ``crd.check_crd`` accepts).
+
+    Raises ``ValueError`` for a schema that nests too deep.
+    """
+    return CustomSchema(SchemaReader().read(schema))
+
+
+class CustomSchema:
+    """The behaviour of a custom resource: structural schema at the root, object metadata beside it."""
+
+    def __init__(self, node: Node):
+        self.node = node
+        self._fill = compile_defaulter(node)
+        self._known = compile_known(node, is_resource=True)
+        self._valid = Checker().check(node)
+        self._settled = Checker(settle=True).check(node, is_resource=True)
+        self._embeds = has_embedded(node)
+
+    def default(self, value: Any) -> None:
+        """See ``CompiledSchema``."""
+        if self._fill is not None:
+            self._fill(value)
+
+    def prune(self, value: Any) -> list[str]:
+        """See ``CompiledSchema``; unknown fields of the metadata first, those of embedded metadata last."""
+        dropped = prune_metadata(value)
+        if not self._known(value):
+            dropped += prune_value(self.node, value, is_resource=True)
+        if self._embeds:
+            dropped += prune_embedded(self.node, value)
+        return dropped
+
+    def unknown_fields(self, value: Any) -> list[str]:
+        """See ``CompiledSchema``."""
+        return self.prune(deepcopy(value))
+
+    def read(self, value: Any) -> tuple[str | None, list[str]]:
+        """See ``CompiledSchema``."""
+        fault = self.decode_fault(value)
+        return (fault, []) if fault is not None else (None, self.prune(value))
+
+    def decode_fault(self, value: Any) -> str | None:
+        """See ``CompiledSchema``."""
+        return metadata_fault(value) or (embedded_fault(self.node, value) if self._embeds else None)
+
+    def validate(self, value: Any, old: Any = None) -> list[FieldError]:
+        """See ``CompiledSchema``."""
+        embedded = self.embedded_faults(value)
+        if self.is_valid(value):
+            return embedded
+        return [*self.schema_faults(value, old), *embedded, *self.list_faults(value, old)]
+
+    def settle(self, value: Any, old: Any = None) -> tuple[list[str], list[FieldError]]:
+        """``prune``, ``default`` and ``validate`` in one pass, for callers that do nothing in between.
+
+        The value is changed in place; the paths dropped, and the faults.
+        """
+        dropped = prune_metadata(value)
+        if self._settled(value):
+            if not self._embeds:
+                return dropped, []
+            return [*dropped, *prune_embedded(self.node, value)], self.embedded_faults(value)
+        dropped += self.prune(value)
+        self.default(value)
+        return dropped, self.validate(value, old)
+
+    def is_valid(self, value: Any) -> bool:
+        """The fast pass of the schema and its lists: no fault in either. May err on the side of no."""
+        return self._valid(value)
+
+    def schema_faults(self, value: Any, old: Any = None) -> list[FieldError]:
+        """The faults against the schema alone."""
+        correlation = Correlation(self.node, value, old) if old is not None else None
+        return field_errors(explain(self.node, value, "", correlation).faults)
+
+    def status_faults(self, value: dict[str, Any], old: Any = None) -> list[FieldError]:
+        """The faults of an object's status alone, which is what a write of the status is held against."""
+        node = self.node.properties.get("status")
+        if node is None or "status" not in value:
+            return []
+        status = value["status"]
+        of_status = old.get("status") if old is not None else None
+        correlation = Correlation(node, status, of_status) if of_status is not None else None
+        return field_errors(explain(node, status, "", correlation).faults, "status")
+
+    def embedded_faults(self, value: Any) -> list[FieldError]:
+        """The faults of embedded resources."""
+        return list(embedded_faults(self.node, value)) if self._embeds else []
+
+    def list_faults(self, value: Any, old: Any = None) -> list[FieldError]:
+        """The duplicates in sets and keyed lists; none where the stored object has any too."""
+        found = list(list_faults(self.node, value))
+        return [] if found and old is not None and any(list_faults(self.node, old)) else found
