@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.admission.interface import NamespaceLifecycle
+from apimachinery.server.admission.namespaces import NamespaceLifecycle
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package
 from apimachinery.server.catalog.hooks import Json

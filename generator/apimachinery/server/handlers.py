@@ -14,13 +14,12 @@ from apimachinery.meta.errors import (
     method_not_allowed,
     no_such_resource,
     not_found,
-    verb_not_supported,
 )
 from apimachinery.server.answer.view import View
 from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
-from apimachinery.server.catalog.served import Served
+from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.http.messages import Request, Response, StreamResponse
@@ -34,6 +33,7 @@ from apimachinery.server.request.negotiation import check_routed, for_error, neg
 from apimachinery.server.request.options import WriteOptions, read_delete_options, read_write_options
 from apimachinery.server.request.routes import Area, Route, read_path
 from apimachinery.server.request.target import Place, Written, match_name, match_namespace, metadata_of
+from apimachinery.server.request.verbs import builtin_verb, custom_verb, misplaced
 from apimachinery.server.subresources.calls import FORWARDED, VirtualResources
 from apimachinery.server.subresources.scale import Scales
 from apimachinery.server.write.deletion import Deleter
@@ -43,7 +43,6 @@ from apimachinery.storage.interface import StorageClosed
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import DecodeFault, encode
 
-_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 Answer = Response | StreamResponse
 
@@ -114,11 +113,11 @@ class Handlers:
                 raise no_such_resource()
             return NOT_FOUND
         if served.typed:
-            verb = _builtin_verb(request, route, served)
+            verb = builtin_verb(request, route, served)
         else:
-            if _misplaced(route, served):
+            if misplaced(route, served):
                 return NOT_FOUND
-            verb = _custom_verb(request, route, served)
+            verb = custom_verb(request, route, served)
         if served.typed and (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
             check_routed(accept, watch=verb in ("list", "watch"))
         request.warnings.extend(served.warnings)
@@ -278,84 +277,11 @@ class Handlers:
         return answer
 
 
-def name_of(key: str, served: Served) -> tuple[str, str]:
-    """Namespace and name of a storage key."""
-    rest = key[len(served.prefix) :]
-    namespace, _, name = rest.rpartition("/")
-    return namespace, name
-
-
 def _again(data: bytes) -> Json:
     from apimachinery.wire.json import decode
 
     obj: Json = decode(data)
     return obj
-
-
-def _misplaced(route: Route, served: Served) -> bool:
-    """Whether a custom resource's path has a namespace too many or too few."""
-    if route.namespace:
-        return not served.namespaced
-    return served.namespaced and bool(route.name)
-
-
-def _builtin_verb(request: Request, route: Route, served: Served) -> str:
-    """The verb of a path of a built-in resource. Raises ApiError 404, 405."""
-    if _misplaced(route, served):
-        raise no_such_resource()
-    if route.subresource:
-        sub = served.subresources.get(route.subresource)
-        if sub is None or (route.rest and route.subresource != "proxy"):
-            raise no_such_resource()
-        allowed: frozenset[str] | tuple[str, ...] = sub.verbs
-    else:
-        allowed = served.verbs
-    method = request.method
-    if route.watch:
-        if method != "GET" or "watch" not in served.verbs:
-            raise method_not_allowed()
-        return "watch"
-    if route.name or not served.verbs & {"list"}:
-        verb = _VERBS.get(method, "")
-        if verb == "create" and route.name and not route.subresource:
-            raise method_not_allowed()
-        if verb in ("get", "update", "patch", "delete") and not route.name:
-            raise method_not_allowed()
-    else:
-        verb = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}.get(method, "")
-        if verb == "create" and served.namespaced and not route.namespace:
-            raise method_not_allowed()
-        if verb == "deletecollection" and served.namespaced and not route.namespace:
-            raise method_not_allowed()
-    if verb not in allowed:
-        raise method_not_allowed()
-    return verb
-
-
-def _custom_verb(request: Request, route: Route, served: Served) -> str:
-    """The verb of a path of a custom resource, whose handler takes all methods. Raises ApiError 400, 404, 405."""
-    method = request.method
-    verb = _VERBS.get(method)
-    if route.watch and method == "GET":
-        return "watch"
-    if verb is None:
-        raise method_not_allowed()
-    if route.subresource:
-        if route.subresource not in served.subresources or route.rest:
-            raise not_found(served.plural, served.said_group, route.name)
-        if verb not in ("get", "update", "patch"):
-            raise verb_not_supported(verb, served.plural, served.said_group)
-        return verb
-    if not route.name:
-        if verb == "get":
-            return "list"
-        if verb == "delete":
-            return "deletecollection"
-        if verb in ("update", "patch"):
-            raise bad_request("name must be provided")
-        if served.namespaced and not route.namespace:
-            raise bad_request("namespace must be provided") if verb == "create" else method_not_allowed()
-    return verb
 
 
 def failure(request: Request, error: ApiError) -> Response:

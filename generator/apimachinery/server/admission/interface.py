@@ -1,7 +1,6 @@
-"""Admission: who may still say no, or change an object, between a request that is understood and its storing.
+"""Admission: who may still refuse or change an object after the request is understood and before it is stored.
 
-Built in is the namespace life cycle: nothing new in a namespace that is missing or on its way out, and the
-namespaces that a cluster stands on are not deleted. Policies and webhooks come in behind the same contract.
+Every plugin, built in or configured, implements ``Admission``.
 """
 
 from __future__ import annotations
@@ -9,15 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import msgspec
-
-from apimachinery.meta.errors import Cause, forbidden, not_found
 from apimachinery.server.request.target import Place
-from apimachinery.storage.interface import Record
-from apimachinery.storage.watch_cache import WatchCache
-
-NAMESPACES = "/core/namespaces/"
-IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,60 +30,3 @@ class Admission(Protocol):
 
     def validate(self, operation: Operation) -> None:
         """After validation."""
-
-
-class NamespaceLifecycle:
-    """Keeps content out of namespaces that are missing or terminating."""
-
-    def __init__(self, cache: WatchCache) -> None:
-        self._namespaces = cache.resource(NAMESPACES)
-
-    def admit(self, operation: Operation) -> None:
-        """Raises ApiError 403, 404."""
-        place = operation.place
-        served = place.served
-        if operation.verb == "DELETE":
-            if served.prefix == NAMESPACES and operation.name in IMMORTAL:
-                raise forbidden("namespaces", "", operation.name, "this namespace may not be deleted")
-            return
-        if operation.verb != "CREATE" or not served.namespaced:
-            return
-        namespace = place.namespace
-        record = self._namespaces.get(NAMESPACES + namespace)
-        if record is None:
-            raise not_found("namespaces", "", namespace)
-        if phase_of(record) == "Terminating":
-            cause = Cause(
-                "NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace"
-            )
-            why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            raise forbidden(served.plural, served.said_group, operation.name, why, (cause,))
-
-    def validate(self, operation: Operation) -> None:
-        """Refuses nothing more, but for resources that are themselves going."""
-        served = operation.place.served
-        if operation.verb == "CREATE" and served.terminating:
-            why = "create not allowed while custom resource definition is terminating"
-            raise forbidden(served.plural, served.said_group, operation.name, why)
-
-
-class _Status(msgspec.Struct):
-    phase: str = ""
-
-
-class _WithPhase(msgspec.Struct):
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-_read_phase = msgspec.json.Decoder(_WithPhase).decode
-
-
-def phase_of(record: Record) -> str:
-    """``status.phase`` of a record, kept with it."""
-    memo = record.memo
-    if memo is None:
-        memo = record.memo = {}
-    phase: str | None = memo.get("phase")
-    if phase is None:
-        phase = memo["phase"] = _read_phase(record.value).status.phase
-    return phase

@@ -30,6 +30,8 @@ from apimachinery.server.catalog.hooks import Hooks, Json
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode
 
+CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+"""What every custom resource can do, in the order of discovery."""
 Change = Callable[[Json], Json]
 """An object at another version; may change and return its argument."""
 
@@ -198,3 +200,10 @@ class Served:
         if found is None:
             found = memo[self] = encode(self.in_form(decode(record.value)))
         return found
+
+
+def name_of(key: str, served: Served) -> tuple[str, str]:
+    """Namespace and name of a storage key."""
+    rest = key[len(served.prefix) :]
+    namespace, _, name = rest.rpartition("/")
+    return namespace, name

@@ -24,9 +24,8 @@ import msgspec
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
-from apimachinery.server.catalog.served import Served
+from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.namespaces import stored_resources
-from apimachinery.server.handlers import name_of
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import Place
 from apimachinery.server.write.deletion import FOREGROUND, ORPHAN, Deleter

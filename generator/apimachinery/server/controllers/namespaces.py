@@ -13,11 +13,10 @@ import logging
 from collections import Counter
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.admission.interface import NAMESPACES, phase_of
+from apimachinery.server.admission.namespaces import NAMESPACES, phase_of
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
-from apimachinery.server.catalog.served import Served
-from apimachinery.server.handlers import name_of
+from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import Place
 from apimachinery.server.write.deletion import Deleter

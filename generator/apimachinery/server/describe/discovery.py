@@ -12,7 +12,7 @@ from typing import Any
 
 from apimachinery.meta.errors import ApiError, no_such_resource
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
-from apimachinery.server.catalog.served import Served
+from apimachinery.server.catalog.served import CUSTOM_VERBS, Served
 from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.request.codecs import OF_DISCOVERY, TEXTS, whole
 from apimachinery.server.request.negotiation import negotiate, refused
@@ -21,7 +21,6 @@ from apimachinery.wire.json import encode
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 NOT_FOUND = Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
-CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
 class Discovery:

@@ -11,7 +11,7 @@ from typing import Any
 
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.codecs import CODECS
-from apimachinery.server.write.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from apimachinery.server.request.media_types import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
 Json = dict[str, Any]
 _V1 = "io.k8s.apimachinery.pkg.apis.meta.v1."

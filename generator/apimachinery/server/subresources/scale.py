@@ -21,19 +21,13 @@ from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
 from apimachinery.server.request.bodies import IsKind, cannot_handle, codec_of, internal_package
 from apimachinery.server.request.codecs import CODECS
+from apimachinery.server.request.media_types import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from apimachinery.server.request.negotiation import Form
 from apimachinery.server.request.options import read_write_options
 from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import Place, match_name, metadata_of
 from apimachinery.server.write.identity import now
-from apimachinery.server.write.patch import (
-    APPLY_PATCH,
-    JSON_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_PATCH,
-    translated,
-    unsupported,
-)
+from apimachinery.server.write.patch_faults import translated, unsupported
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, decode

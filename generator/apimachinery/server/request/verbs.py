@@ -1,0 +1,84 @@
+"""Which verb a method means on a path. Built-in resources and custom ones answer wrong methods differently, as
+kube-apiserver routes the first one by one and hands all paths of the second to one handler.
+"""
+
+from __future__ import annotations
+
+from apimachinery.meta.errors import (
+    bad_request,
+    method_not_allowed,
+    no_such_resource,
+    not_found,
+    verb_not_supported,
+)
+from apimachinery.server.catalog.served import Served
+from apimachinery.server.http.messages import Request
+from apimachinery.server.request.routes import Route
+
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def misplaced(route: Route, served: Served) -> bool:
+    """Whether a custom resource's path has a namespace too many or too few."""
+    if route.namespace:
+        return not served.namespaced
+    return served.namespaced and bool(route.name)
+
+
+def builtin_verb(request: Request, route: Route, served: Served) -> str:
+    """The verb of a path of a built-in resource. Raises ApiError 404, 405."""
+    if misplaced(route, served):
+        raise no_such_resource()
+    if route.subresource:
+        sub = served.subresources.get(route.subresource)
+        if sub is None or (route.rest and route.subresource != "proxy"):
+            raise no_such_resource()
+        allowed: frozenset[str] | tuple[str, ...] = sub.verbs
+    else:
+        allowed = served.verbs
+    method = request.method
+    if route.watch:
+        if method != "GET" or "watch" not in served.verbs:
+            raise method_not_allowed()
+        return "watch"
+    if route.name or not served.verbs & {"list"}:
+        verb = _VERBS.get(method, "")
+        if verb == "create" and route.name and not route.subresource:
+            raise method_not_allowed()
+        if verb in ("get", "update", "patch", "delete") and not route.name:
+            raise method_not_allowed()
+    else:
+        verb = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}.get(method, "")
+        if verb == "create" and served.namespaced and not route.namespace:
+            raise method_not_allowed()
+        if verb == "deletecollection" and served.namespaced and not route.namespace:
+            raise method_not_allowed()
+    if verb not in allowed:
+        raise method_not_allowed()
+    return verb
+
+
+def custom_verb(request: Request, route: Route, served: Served) -> str:
+    """The verb of a path of a custom resource, whose handler takes all methods. Raises ApiError 400, 404, 405."""
+    method = request.method
+    verb = _VERBS.get(method)
+    if route.watch and method == "GET":
+        return "watch"
+    if verb is None:
+        raise method_not_allowed()
+    if route.subresource:
+        if route.subresource not in served.subresources or route.rest:
+            raise not_found(served.plural, served.said_group, route.name)
+        if verb not in ("get", "update", "patch"):
+            raise verb_not_supported(verb, served.plural, served.said_group)
+        return verb
+    if not route.name:
+        if verb == "get":
+            return "list"
+        if verb == "delete":
+            return "deletecollection"
+        if verb in ("update", "patch"):
+            raise bad_request("name must be provided")
+        if served.namespaced and not route.namespace:
+            raise bad_request("namespace must be provided") if verb == "create" else method_not_allowed()
+    return verb

@@ -1,0 +1,119 @@
+"""Server-side apply (KEP-555): the applied configuration read, merged with the live object by who owns which field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from apimachinery.meta.errors import bad_request
+from apimachinery.meta.field_errors import invalid, invalid_value
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.http.messages import Request
+from apimachinery.server.request.bodies import finish_form, unknown_faults
+from apimachinery.server.request.target import Place, Written, match_name, match_namespace, metadata_of
+from apimachinery.server.write.identity import now
+from apimachinery.server.write.patch_faults import copied, encoded, patch_fault
+from apimachinery.server.write.writes import Writer
+from apimachinery.wire import yaml
+from apimachinery.wire.json import DecodeFault, type_name
+from apimachinery.wire.strict import yaml_errors
+
+
+async def apply(request: Request, place: Place, writer: Writer, *, binary: bool) -> Written:
+    """Applies the configuration in the body (CBOR where ``binary``, else YAML); creates what is not there.
+
+    Raises ApiError 400, 403, 404, 409, 422.
+    """
+    served = place.served
+    applied = _cbor_configuration(request.body) if binary else _configuration(request.body, place)
+    gvk = (applied.get("apiVersion") or "", applied.get("kind") or "")
+    if gvk != (served.api_version, served.kind):
+        group, _, version = gvk[0].rpartition("/")
+        raise bad_request(f"invalid object type: {group}/{version}, Kind={gvk[1]}")
+    metadata = applied.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    ownership = served.ownership(place.subresource)
+    manager, force = place.options.manager, bool(place.options.force)
+    warnings = list(place.warnings)
+
+    def made(live: Json | None) -> Json:
+        place.warnings[:] = warnings
+        new = ownership.apply(live, applied, manager, force=force, now=now())
+        new = copied(new)
+        match_name(new, place.name)
+        match_namespace(metadata_of(new), place.namespace)
+        schema = served.compiled.schema
+        if fault := schema.decode_fault(new):
+            raise patch_fault(encoded(new), fault)
+        if unknown := unknown_faults(new, served, place.options.validation, (), place.warnings):
+            raise bad_request(f"error strict decoding: {', '.join(unknown)}")
+        nulls = [] if served.typed else list(_nulls(new))
+        finish_form(new, served)
+        for place_of, key in nulls:
+            # What is applied as null is refused as null, where a create would drop it.
+            place_of.setdefault(key, None)
+        if isinstance(metadata, dict) and metadata.get("resourceVersion"):
+            metadata_of(new)["resourceVersion"] = metadata["resourceVersion"]
+        return new
+
+    def create() -> Json:
+        new = made(None)
+        if uid := metadata_of(new).get("uid"):
+            fault = invalid_value("metadata.uid", uid, "field is immutable")
+            raise invalid(served.kind, served.said_group, place.name, [fault])
+        return new
+
+    creates = None if place.subresource else create
+    return await writer.update(place, made, creates=creates, created_owned=True, owned=True)
+
+
+def _nulls(value: Any) -> Iterator[tuple[Json, str]]:
+    """Where nulls stand: each object and the key in it."""
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            for key, item in inner.items():
+                if item is None:
+                    yield inner, key
+                elif isinstance(item, (dict, list)):
+                    waiting.append(item)
+        elif isinstance(inner, list):
+            waiting.extend(inner)
+
+
+def _cbor_configuration(body: bytes) -> Json:
+    from apimachinery.wire import cbor
+
+    try:
+        value = cbor.decode(body)
+    except DecodeFault as fault:
+        raise bad_request(f"error decoding YAML: {fault}") from None
+    if not isinstance(value, dict):
+        raise bad_request(
+            f"error decoding YAML: cbor: cannot unmarshal {cbor.type_name(value)} into Go value of type "
+            "map[string]interface {}"
+        )
+    return value
+
+
+def _configuration(body: bytes, place: Place) -> Json:
+    duplicates: list[str] = []
+    try:
+        value = yaml.decode(body, duplicates)
+    except DecodeFault as fault:
+        raise bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from None
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise bad_request(
+            f"error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{type_name(value)} into Go value of type map[string]interface {{}}"
+        )
+    if duplicates and place.options.validation == "Strict":
+        said = yaml_errors(duplicates)[0]
+        raise bad_request(f"error strict decoding YAML: error converting YAML to JSON: {said}")
+    if place.options.validation == "Warn":
+        place.warnings.extend(duplicates)
+    return value

@@ -1,0 +1,80 @@
+"""What a patch is refused with, and the text of the object that a refusal shows."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from apimachinery.merge.errors import MergeError
+from apimachinery.meta.errors import ApiError, Cause, unsupported_media_type
+from apimachinery.meta.field_errors import invalid, invalid_value
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
+from apimachinery.server.request.media_types import (
+    APPLY_CBOR_PATCH,
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+)
+from apimachinery.wire import json
+
+CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH, APPLY_CBOR_PATCH)
+BUILTIN_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH, APPLY_CBOR_PATCH)
+
+
+def unsupported(served: Served) -> ApiError:
+    """415 for a patch of a type that the resource does not take."""
+    if served.typed:
+        return unsupported_media_type("415: Unsupported Media Type", has_details=True)
+    return unsupported_media_type(
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(CUSTOM_TYPES)
+    )
+
+
+def translated(error: MergeError) -> ApiError:
+    """A failed merge as the API says it."""
+    causes = tuple(Cause(c.reason, c.message, c.field) for c in error.causes)
+    has_details = error.reason in ("Conflict", "Invalid")
+    return ApiError(error.code, error.reason, error.message, causes=causes, has_details=has_details)
+
+
+def copied(obj: Json) -> Json:
+    """An object that shares nothing with another."""
+    made: Json = json.decode(json.encode(obj))
+    return made
+
+
+def encoded(value: Any) -> str:
+    """A value as refusals show it: JSON."""
+    return json.encode(value).decode()
+
+
+def quoted(value: Any) -> str:
+    """A value between double quotes."""
+    return f'"{value}"'
+
+
+def patch_fault(shown: str, why: str) -> ApiError:
+    """422 with the field ``patch``: ``shown`` is the object or patch that cannot be read as the kind."""
+    return invalid("", "", "", [invalid_value("patch", shown, why)])
+
+
+_UNMARSHAL = re.compile(r"json: cannot unmarshal (\w+) into .* of type (\S+)\Z")
+_GO_FORMS = {"object": "map", "array": "slice", "bool": "bool", "string": "string", "number": "int64"}
+
+
+def restored(fault: str) -> str:
+    """A decoder's fault as the converter from untyped values says it, which reads strategic patches."""
+    match = _UNMARSHAL.match(fault)
+    if match is None:
+        return fault
+    given, wanted = _GO_FORMS.get(match[1], match[1]), match[2]
+    if wanted.startswith("[]"):
+        return f"cannot restore slice from {given}"
+    if wanted.startswith("map["):
+        return f"cannot restore map from {given}"
+    if "." in wanted:
+        return f"cannot restore struct from: {given}"
+    return f"unrecognized type: {wanted}"
