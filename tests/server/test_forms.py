@@ -9,6 +9,7 @@ from apimachinery.server.answer.cells import CELLS
 from apimachinery.server.answer.durations import human
 from apimachinery.server.answer.json_path import PathError, parse_path
 from apimachinery.server.catalog.catalog import version_order
+from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.request.negotiation import negotiate
 
 ACCEPTED = {
@@ -24,7 +25,7 @@ ACCEPTED = {
 
 @pytest.mark.parametrize("accept", ACCEPTED)
 def test_accepted(accept: str) -> None:
-    assert negotiate(accept).codec.media_type == ACCEPTED[accept]
+    assert negotiate(accept, Codecs()).codec.media_type == ACCEPTED[accept]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def test_accepted(accept: str) -> None:
 )
 def test_not_accepted(accept: str) -> None:
     with pytest.raises(ApiError) as error:
-        negotiate(accept)
+        negotiate(accept, Codecs())
     assert error.value.code == 406
 
 

@@ -23,8 +23,9 @@ from apimachinery.server.handlers import Handlers
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.process import Backend
 from apimachinery.server.request.bodies import finish_form
+from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.request.options import WriteOptions
-from apimachinery.server.request.target import Place
+from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
 
@@ -40,7 +41,6 @@ class Api:
         packages = [Package(name) for name in options.packages]
         for package in packages:
             add_package(self.catalog, package, options)
-        self._kinds = [package.kinds for package in packages[:0]]
         self._packages = packages
         admission = NamespaceLifecycle(backend.cache)
         self.writer = Writer(backend.storage, backend.cache, admission)
@@ -54,6 +54,7 @@ class Api:
             backend.bodies,
             Discovery(self.catalog, "127.0.0.1"),
             OpenApi(self.catalog, packages, options),
+            Codecs([package.messages for package in packages]),
             self._is_kind,
         )
         self.handle = self.handlers.handle
@@ -77,12 +78,12 @@ class Api:
         namespaces = self.catalog.find("", "v1", "namespaces")
         if namespaces is not None:
             for name in SYSTEM_NAMESPACES:
-                place = Place(namespaces, "", name, WriteOptions(manager=SERVER))
-                if self.writer.current(place) is None:
+                target = WriteTarget(namespaces, "", name, WriteOptions(manager=SERVER))
+                if self.writer.current(target) is None:
                     obj: Json = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
                     finish_form(obj, namespaces)
                     with contextlib.suppress(ApiError):
-                        await self.writer.create(place, obj)
+                        await self.writer.create(target, obj)
         if self.definitions is not None:
             await self.definitions.start()
         for loop in self._loops:

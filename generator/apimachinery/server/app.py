@@ -13,10 +13,10 @@ import logging
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.access.authentication import Authenticator, unauthorized
-from apimachinery.server.answer.view import encode
 from apimachinery.server.http.messages import Handler, Request, Response, StreamResponse
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics
+from apimachinery.wire.json import encode
 
 log = logging.getLogger("kubewright.server")
 

@@ -27,12 +27,12 @@ from apimachinery.server.read.listing import JoinedBodies, list_records, read_re
 from apimachinery.server.read.selection import selection_of
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.bodies import IsKind, bring_into_form, codec_of, not_registered, read_body
-from apimachinery.server.request.codecs import CODECS, JSON, whole
+from apimachinery.server.request.codecs import JSON, Codecs, whole
 from apimachinery.server.request.list_options import read_list_options
 from apimachinery.server.request.negotiation import check_routed, for_error, negotiate
 from apimachinery.server.request.options import WriteOptions, read_delete_options, read_write_options
 from apimachinery.server.request.routes import Area, Route, read_path
-from apimachinery.server.request.target import Place, Written, match_name, match_namespace, metadata_of
+from apimachinery.server.request.target import WriteTarget, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.request.verbs import builtin_verb, custom_verb, misplaced
 from apimachinery.server.subresources.calls import FORWARDED, VirtualResources
 from apimachinery.server.subresources.scale import Scales
@@ -60,6 +60,7 @@ class Handlers:
         bodies: JoinedBodies,
         discovery: Discovery,
         openapi: OpenApi,
+        codecs: Codecs,
         is_kind: IsKind,
     ) -> None:
         self._catalog = catalog
@@ -70,20 +71,23 @@ class Handlers:
         self._bodies = bodies
         self._discovery = discovery
         self._openapi = openapi
+        self._codecs = codecs
         self._is_kind = is_kind
-        self._scales = Scales(writer)
-        self._virtual = VirtualResources(writer, is_kind)
+        self._scales = Scales(writer, codecs)
+        self._virtual = VirtualResources(writer, codecs, is_kind)
 
     async def handle(self, request: Request) -> Answer:
         """Answers a request; a failure is an answer too."""
         try:
             answer = await self._answer(request)
         except ApiError as error:
-            answer = failure(request, error)
+            answer = failure(request, self._codecs, error)
         except RecursionError:
-            answer = failure(request, bad_request("exceeded max depth"))
+            answer = failure(request, self._codecs, bad_request("exceeded max depth"))
         except StorageClosed:
-            answer = failure(request, ApiError(503, "ServiceUnavailable", "the storage is closed"))
+            answer = failure(
+                request, self._codecs, ApiError(503, "ServiceUnavailable", "the storage is closed")
+            )
         if request.warnings:
             answer.headers = (*answer.headers, *warned(request.warnings))
         return answer
@@ -146,7 +150,7 @@ class Handlers:
         raise method_not_allowed()
 
     def _get(self, request: Request, route: Route, served: Served) -> Answer:
-        view = asked_view(request, served, of_list=False)
+        view = asked_view(request, served, self._codecs, of_list=False)
         key = served.key(route.namespace, route.name)
         resource_version = request.first("resourceVersion") if request.query_string else ""
         record = read_record(self._cache.resource(served.prefix), key, resource_version)
@@ -156,7 +160,7 @@ class Handlers:
 
     async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
         options = read_list_options(request.query, watch=watch)
-        view = asked_view(request, served, of_list=not options.watch)
+        view = asked_view(request, served, self._codecs, of_list=not options.watch)
         selection, scope = selection_of(request, route, served)
         cache = self._cache.resource(served.prefix)
         if options.watch:
@@ -169,21 +173,23 @@ class Handlers:
         if route.subresource or not served.prefix:
             return await self._virtual.answer(request, route, served)
         options = read_write_options(request, "CreateOptions")
-        place = Place(served, route.namespace, "", options, "", request.warnings, request.user)
-        view = asked_view(request, served, of_list=False)
-        obj, duplicates = read_body(request, CODECS, served, self._is_kind)
-        bring_into_form(obj, served, options.validation, duplicates, place.warnings)
+        target = WriteTarget(served, route.namespace, "", options, "", request.warnings, request.user)
+        view = asked_view(request, served, self._codecs, of_list=False)
+        obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
+        bring_into_form(obj, served, options.validation, duplicates, target.warnings)
         match_namespace(metadata_of(obj), route.namespace)
-        return self._written(view, await self._writer.create(place, obj))
+        return self._written(view, await self._writer.create(target, obj))
 
     async def _update(self, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource == "finalize":
             return await self._virtual.answer(request, route, served)
         options = read_write_options(request, "UpdateOptions")
-        place = Place(served, route.namespace, route.name, options, route.subresource, request.warnings)
-        view = asked_view(request, served, of_list=False)
-        obj, duplicates = read_body(request, CODECS, served, self._is_kind)
-        bring_into_form(obj, served, options.validation, duplicates, place.warnings)
+        target = WriteTarget(
+            served, route.namespace, route.name, options, route.subresource, request.warnings
+        )
+        view = asked_view(request, served, self._codecs, of_list=False)
+        obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
+        bring_into_form(obj, served, options.validation, duplicates, target.warnings)
         metadata = metadata_of(obj)
         match_namespace(metadata, route.namespace)
         match_name(obj, route.name)
@@ -192,20 +198,20 @@ class Handlers:
         creates = None
         if served.strategy.create_on_update and not route.subresource:
             creates = lambda: _again(data)  # noqa: E731
-        written = await self._writer.update(place, lambda old: _again(data), uid=uid, creates=creates)
+        written = await self._writer.update(target, lambda old: _again(data), uid=uid, creates=creates)
         return self._written(view, written)
 
     async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
-        view = asked_view(request, served, of_list=False)
+        view = asked_view(request, served, self._codecs, of_list=False)
         written = await patch(request, served, route.namespace, route.name, route.subresource, self._writer)
         return self._written(view, written)
 
     async def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
-        form = negotiate(request.headers.get("accept", ""))
+        form = negotiate(request.headers.get("accept", ""), self._codecs)
         if verb == "get":
             scale = self._scales.read(served, route.namespace, route.name)
         elif verb in ("update", "patch"):
-            scale = await self._scales.write(verb, request, served, route, self._is_kind)
+            scale = await self._scales.write(verb, request, served, route)
         else:
             raise method_not_allowed()
         if form.shown_as:
@@ -219,7 +225,7 @@ class Handlers:
     def _delete_body(self, request: Request) -> Json | None:
         if not request.body:
             return None
-        codec = codec_of(request, CODECS)
+        codec = codec_of(request, self._codecs)
         try:
             body = codec.decode(request.body, [])
         except DecodeFault as fault:
@@ -236,10 +242,10 @@ class Handlers:
 
     async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
         options = read_delete_options(request, self._delete_body(request))
-        form = negotiate(request.headers.get("accept", ""))
+        form = negotiate(request.headers.get("accept", ""), self._codecs)
         write_options = WriteOptions(dry_run=options.dry_run)
-        place = Place(served, route.namespace, route.name, write_options, warnings=request.warnings)
-        deleted = await self._deleter.delete(place, options)
+        target = WriteTarget(served, route.namespace, route.name, write_options, warnings=request.warnings)
+        deleted = await self._deleter.delete(target, options)
         if deleted.stays or served.hooks.answers_deleted:
             view = view_of(served, form, request.first("includeObject"), of_list=False)
             return Response(200, view.object(deleted.record), view.content_type)
@@ -256,7 +262,7 @@ class Handlers:
     async def _delete_collection(self, request: Request, route: Route, served: Served) -> Answer:
         options = read_delete_options(request, self._delete_body(request))
         list_options = read_list_options(request.query)
-        view = asked_view(request, served, of_list=True)
+        view = asked_view(request, served, self._codecs, of_list=True)
         selection, scope = selection_of(request, route, served)
         cache = self._cache.resource(served.prefix)
         answer = await list_records(cache, scope, list_options, view, selection)
@@ -268,9 +274,9 @@ class Handlers:
             if selection is not None and not selection.matches(record):
                 continue
             namespace, name = name_of(record.key, served)
-            place = Place(served, namespace, name, WriteOptions(dry_run=options.dry_run))
+            target = WriteTarget(served, namespace, name, WriteOptions(dry_run=options.dry_run))
             try:
-                await self._deleter.delete(place, options)
+                await self._deleter.delete(target, options)
             except ApiError as error:
                 if error.reason != "NotFound":
                     raise
@@ -284,9 +290,9 @@ def _again(data: bytes) -> Json:
     return obj
 
 
-def failure(request: Request, error: ApiError) -> Response:
+def failure(request: Request, codecs: Codecs, error: ApiError) -> Response:
     """A failure in the form the client asked for."""
-    codec = for_error(request.headers.get("accept", ""))
+    codec = for_error(request.headers.get("accept", ""), codecs)
     headers = (("Retry-After", str(error.retry_after)),) if error.retry_after else ()
     if codec is JSON:
         return Response(error.code, encode(error.status()) + b"\n", headers=headers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from apimachinery.server.request.target import Place
+from apimachinery.server.request.target import WriteTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Operation:
     """``CREATE``, ``UPDATE`` or ``DELETE`` of an object; ``obj`` is None in a deletion, ``old`` in a creation."""
 
     verb: str
-    place: Place
+    target: WriteTarget
     obj: dict[str, Any] | None
     old: dict[str, Any] | None
     name: str

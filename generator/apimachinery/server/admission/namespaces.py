@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: nothing new in a namespace that is missing or terminating, and no deletion of system namespaces."""
+"""NamespaceLifecycle: nothing new in a missing or terminating namespace; system namespaces are not deleted."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class NamespaceLifecycle:
 
     def admit(self, operation: Operation) -> None:
         """Raises ApiError 403, 404."""
-        place = operation.place
-        served = place.served
+        target = operation.target
+        served = target.served
         if operation.verb == "DELETE":
             if served.prefix == NAMESPACES and operation.name in IMMORTAL:
                 raise forbidden("namespaces", "", operation.name, "this namespace may not be deleted")
             return
         if operation.verb != "CREATE" or not served.namespaced:
             return
-        namespace = place.namespace
+        namespace = target.namespace
         record = self._namespaces.get(NAMESPACES + namespace)
         if record is None:
             raise not_found("namespaces", "", namespace)
@@ -42,7 +42,7 @@ class NamespaceLifecycle:
 
     def validate(self, operation: Operation) -> None:
         """Refuses nothing more, but for resources that are themselves going."""
-        served = operation.place.served
+        served = operation.target.served
         if operation.verb == "CREATE" and served.terminating:
             why = "create not allowed while custom resource definition is terminating"
             raise forbidden(served.plural, served.said_group, operation.name, why)

@@ -16,8 +16,8 @@ from apimachinery.server.answer.view import JsonView, ListMeta, View, encode_lis
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
 from apimachinery.server.request.bodies import internal_package
-from apimachinery.server.request.codecs import JSON, Codec
-from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, TABLE, Form, negotiate
+from apimachinery.server.request.codecs import JSON, Codec, Codecs
+from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, PLAIN, TABLE, Form, negotiate
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode
 
@@ -221,15 +221,15 @@ class EncodedView:
         return self._codec.frame(self._again(self._view.error(status)))
 
 
-def asked_view(request: Request, served: Served, *, of_list: bool) -> View:
+def asked_view(request: Request, served: Served, codecs: Codecs, *, of_list: bool) -> View:
     """The form that a request accepts for objects of a resource. Raises ApiError 400, 406."""
     accept = request.headers.get("accept", "")
     if not accept or accept == JSON.media_type:
         found: View | None = served.views.get(JSON.media_type)
         if found is None:
-            found = served.views[JSON.media_type] = view_of(served, negotiate(""), "", of_list=of_list)
+            found = served.views[JSON.media_type] = view_of(served, PLAIN, "", of_list=of_list)
         return found
-    form = negotiate(accept, typed=served.typed)
+    form = negotiate(accept, codecs, typed=served.typed)
     include = request.first("includeObject") if form.shown_as else ""
     return view_of(served, form, include, of_list=of_list)
 

@@ -34,7 +34,6 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import BUILTIN, Hooks, Json
 from apimachinery.server.catalog.options import ApiOptions, OptionError
 from apimachinery.server.catalog.served import Change, Compiled, Served
-from apimachinery.server.request.codecs import PROTOBUF
 from apimachinery.wire.json import decode, encode
 
 if TYPE_CHECKING:
@@ -174,7 +173,6 @@ def _join(group: str, version: str) -> str:
 
 def add_package(catalog: Catalog, package: Package, options: ApiOptions) -> None:
     """Puts a package's resources into a catalog, those that the options ask for."""
-    PROTOBUF.learn(package.name, package.messages)
     chosen = [resource for resource in package.resources() if is_served(resource, options)]
     storage = _storage_versions(package)
     for group in package.groups:

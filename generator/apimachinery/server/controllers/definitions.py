@@ -22,7 +22,7 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
-from apimachinery.server.request.target import Place
+from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
@@ -119,10 +119,12 @@ class Definitions:
         return True
 
     async def _write(self, record: Record, crd: Json, subresource: str) -> None:
-        place = Place(self._served, "", crd["metadata"]["name"], WriteOptions(manager="kube-apiserver"))
+        target = WriteTarget(
+            self._served, "", crd["metadata"]["name"], WriteOptions(manager="kube-apiserver")
+        )
         old = self._served.read(record)
         owned = self._served.ownership(subresource).update(old, crd, "kube-apiserver", now=now())
-        await self._writer.replace(place, record, owned)
+        await self._writer.replace(target, record, owned)
 
     def _recheck_conflicts(self, gone: str) -> None:
         """Names that a definition gave up may be what another one waits for."""
@@ -170,21 +172,21 @@ class Definitions:
                 break
             rest = left.key[len(prefix) :]
             namespace, _, object_name = rest.rpartition("/")
-            place = Place(served[0], namespace, object_name, WriteOptions())
+            target = WriteTarget(served[0], namespace, object_name, WriteOptions())
             with contextlib.suppress(ApiError):
-                await self._deleter.delete(place, DeleteOptions())
+                await self._deleter.delete(target, DeleteOptions())
         if len(objects) and served:
             if _tell_progress(crd):
-                await self._writer.replace(Place(self._served, "", name, WriteOptions()), record, crd)
+                await self._writer.replace(WriteTarget(self._served, "", name, WriteOptions()), record, crd)
             asyncio.get_running_loop().call_later(0.2, self._changed.put_nowait, record.key)
             return
         crd["metadata"]["finalizers"] = [f for f in finalizers if f != CLEANUP]
-        place = Place(self._served, "", name, WriteOptions())
+        target = WriteTarget(self._served, "", name, WriteOptions())
         if crd["metadata"]["finalizers"]:
-            await self._writer.replace(place, record, crd)
+            await self._writer.replace(target, record, crd)
         else:
             del crd["metadata"]["finalizers"]
-            await self._writer.remove(place, record, crd)
+            await self._writer.remove(target, record, crd)
 
 
 def _tell_progress(crd: Json) -> bool:
@@ -198,13 +200,13 @@ def _tell_progress(crd: Json) -> bool:
 
 
 def _set_condition(conditions: list[Json], wanted: dict[str, str]) -> None:
-    for place, present in enumerate(conditions):
+    for index, present in enumerate(conditions):
         if present.get("type") == wanted["type"]:
             if present.get("status") == wanted["status"]:
                 changed = {**present, **wanted}
             else:
                 changed = {**present, **wanted, "lastTransitionTime": now()}
-            conditions[place] = changed
+            conditions[index] = changed
             return
     entry = {"type": wanted["type"], "status": wanted["status"], "lastTransitionTime": now()}
     conditions.append({**entry, **{k: v for k, v in wanted.items() if k not in entry}})

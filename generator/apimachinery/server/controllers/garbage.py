@@ -27,7 +27,7 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.namespaces import stored_resources
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
-from apimachinery.server.request.target import Place
+from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import FOREGROUND, ORPHAN, Deleter
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Event, Record, StorageError
@@ -242,9 +242,9 @@ class GarbageCollector:
         served = self._served(node)
         if served is None:
             return
-        place = Place(served, *name_of(node.key, served), WriteOptions(manager=MANAGER))
+        target = WriteTarget(served, *name_of(node.key, served), WriteOptions(manager=MANAGER))
         with contextlib.suppress(ApiError):
-            await self._deleter.delete(place, DeleteOptions(policy=policy, uid=node.metadata.uid))
+            await self._deleter.delete(target, DeleteOptions(policy=policy, uid=node.metadata.uid))
 
     async def _foreground(self, node: Node) -> None:
         uid = node.metadata.uid
@@ -289,9 +289,9 @@ class GarbageCollector:
         served = self._served(node)
         if served is None:
             return
-        place = Place(served, *name_of(node.key, served), WriteOptions(manager=MANAGER))
+        target = WriteTarget(served, *name_of(node.key, served), WriteOptions(manager=MANAGER))
         try:
-            await self._writer.update(place, transform)
+            await self._writer.update(target, transform)
         except ApiError as error:
             if error.reason != "NotFound":
                 raise

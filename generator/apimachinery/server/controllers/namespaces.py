@@ -18,7 +18,7 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
-from apimachinery.server.request.target import Place
+from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
@@ -90,9 +90,9 @@ class NamespaceController:
             metadata = decode(record.value)["metadata"]
             if "deletionTimestamp" in metadata:
                 continue
-            place = Place(served, *name_of(record.key, served), WriteOptions(manager=MANAGER))
+            target = WriteTarget(served, *name_of(record.key, served), WriteOptions(manager=MANAGER))
             with contextlib.suppress(ApiError):
-                await self._deleter.delete(place, DeleteOptions(policy="Background"))
+                await self._deleter.delete(target, DeleteOptions(policy="Background"))
         return list(cache.snapshot(scope).records)
 
     async def _tell(self, record: Record, remaining: Counter[str], finalizers: Counter[str]) -> None:
@@ -100,13 +100,13 @@ class NamespaceController:
         current = self._objects.get(record.key)
         if served is None or current is None:
             return
-        place = Place(served, "", record.key.removeprefix(NAMESPACES), WriteOptions(manager=MANAGER))
-        place.subresource = "status"
-        await self._writer.update(place, lambda obj: _with_conditions(obj, remaining, finalizers))
+        target = WriteTarget(served, "", record.key.removeprefix(NAMESPACES), WriteOptions(manager=MANAGER))
+        target.subresource = "status"
+        await self._writer.update(target, lambda obj: _with_conditions(obj, remaining, finalizers))
         if remaining:
             return
-        place.subresource = "finalize"
-        await self._writer.update(place, _finalized)
+        target.subresource = "finalize"
+        await self._writer.update(target, _finalized)
 
 
 def stored_resources(catalog: Catalog) -> list[Served]:

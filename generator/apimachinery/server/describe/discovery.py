@@ -14,7 +14,7 @@ from apimachinery.meta.errors import ApiError, no_such_resource
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
 from apimachinery.server.catalog.served import CUSTOM_VERBS, Served
 from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.request.codecs import OF_DISCOVERY, TEXTS, whole
+from apimachinery.server.request.codecs import JSON, PROTOBUF_TYPE, YAML, whole
 from apimachinery.server.request.negotiation import negotiate, refused
 from apimachinery.server.request.routes import Area, Route
 from apimachinery.wire.json import encode
@@ -48,9 +48,9 @@ class Discovery:
         if document is None:
             return NOT_FOUND
         try:
-            form = negotiate(accept, TEXTS, transforms=False)
+            form = negotiate(accept, (JSON, YAML), transforms=False)
         except ApiError:
-            raise refused(OF_DISCOVERY) from None
+            raise refused((JSON.media_type, YAML.media_type, PROTOBUF_TYPE)) from None
         return Response(200, whole(form.codec, document), form.codec.media_type)
 
     def _kept(self, key: Any, make: Any) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.request.codecs import CODECS
+from apimachinery.server.request.codecs import MEDIA_TYPES
 from apimachinery.server.request.media_types import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
 Json = dict[str, Any]
@@ -218,7 +218,7 @@ def _path_parameters(path: str) -> list[Json]:
 
 
 def _v3(operation: Json) -> Json:
-    types = CODECS.media_types
+    types = MEDIA_TYPES
     made: Json = {
         "operationId": operation["operationId"],
         "parameters": [
@@ -290,7 +290,7 @@ def _v2(operation: Json) -> Json:
         )
     made: Json = {
         "operationId": operation["operationId"],
-        "produces": list(CODECS.media_types),
+        "produces": list(MEDIA_TYPES),
         "parameters": parameters,
         "responses": {
             "200": {"description": "OK", "schema": {"$ref": f"#/definitions/{operation['answer']}"}},

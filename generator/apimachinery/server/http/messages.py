@@ -1,6 +1,6 @@
-"""What passes between the HTTP shell and the API: ``Request`` in, ``Response`` or ``StreamResponse`` out.
+"""What passes between HTTP and the API: ``Request`` in, ``Response`` or ``StreamResponse`` out.
 
-The shell (``shell.py``) has read, bounded and authenticated a request before a handler sees it, and times,
+``protocol`` has read and bounded a request before a handler sees it, ``app`` has authenticated it; ``protocol`` times,
 compresses and sends what the handler returns. A handler never touches a socket; a failure it raises is an
 ``ApiError``.
 """
@@ -29,7 +29,8 @@ class Request:
     """A request whose body has been read.
 
     ``path`` is percent-decoded; ``query_string`` is as it came. ``headers`` have lower-case names; values of
-    a repeated header are joined by ``", "``. ``warnings`` collects texts that the answer tells, a failure too.
+    a repeated header are joined by ``", "``. ``user`` is None until somebody is authenticated. ``warnings`` collects
+    texts for the Warning headers of the answer, failures included.
     """
 
     method: str
@@ -37,7 +38,7 @@ class Request:
     query_string: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
-    user: User = User("system:admin", groups=("system:masters", "system:authenticated"))
+    user: User | None = None
     warnings: list[str] = field(default_factory=list)
     _query: dict[str, list[str]] | None = None
 
@@ -58,7 +59,7 @@ class Request:
 class Response:
     """A whole answer. ``body`` in several parts is sent without being joined.
 
-    ``headers`` are beside Content-Type, Content-Length, Content-Encoding, Vary and Date, the shell's.
+    ``headers`` do not include Content-Type, Content-Length, Content-Encoding, Vary and Date, which ``protocol`` sets.
     """
 
     status: int

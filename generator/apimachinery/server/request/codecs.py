@@ -1,13 +1,14 @@
 """Media types of bodies and answers: one codec each, in the order in which messages list them.
 
-A codec is a pair of functions over plain JSON values, so a new form (protobuf, CBOR) is one more entry here and
-nothing else in the server knows of it. Protobuf has messages for built-in kinds and metadata only.
+A codec is a pair of functions over plain JSON values, so a new encoding is one more entry here and nothing else in the
+server knows of it. Protobuf has messages for built-in kinds and metadata only, those of the packages that an API
+serves: every API has its own ``Codecs``, so two servers in one process do not share what they know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from apimachinery.wire import json, yaml
@@ -15,6 +16,9 @@ from apimachinery.wire.json import DecodeFault
 
 if TYPE_CHECKING:
     from apimachinery.wire.protobuf import Messages
+
+
+PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf"
 
 
 class Codec(Protocol):
@@ -62,19 +66,16 @@ class _Plain:
         return f"{self.prefix}{fault}"
 
 
-@dataclass(slots=True)
 class Protobuf:
-    """The protobuf form of the kinds of generated packages, which are made known when a package is loaded."""
+    """Protobuf for the kinds of an API's packages. ``loaders`` are called when protobuf is first used."""
 
-    media_type: str = "application/vnd.kubernetes.protobuf"
-    stream_media_type: str = "application/vnd.kubernetes.protobuf;stream=watch"
-    checks_duplicates: bool = False
-    _loaders: dict[str, Callable[[], Messages | None]] = field(default_factory=dict)
-    _loaded: dict[str, Messages | None] = field(default_factory=dict)
+    media_type = PROTOBUF_TYPE
+    stream_media_type = f"{PROTOBUF_TYPE};stream=watch"
+    checks_duplicates = False
 
-    def learn(self, package: str, load: Callable[[], Messages | None]) -> None:
-        """Makes the kinds of a package known; ``load`` is called when the form is first used."""
-        self._loaders.setdefault(package, load)
+    def __init__(self, loaders: Iterable[Callable[[], Messages | None]]) -> None:
+        self._loaders = tuple(loaders)
+        self._loaded: tuple[Messages, ...] | None = None
 
     def decode(self, data: bytes, duplicates: list[str]) -> Any:
         """A body's object. Raises DecodeFault."""
@@ -104,13 +105,10 @@ class Protobuf:
         """The fault itself."""
         return fault
 
-    def _messages(self) -> Iterator[Messages]:
-        for package, load in self._loaders.items():
-            if package not in self._loaded:
-                self._loaded[package] = load()
-            messages = self._loaded[package]
-            if messages is not None:
-                yield messages
+    def _messages(self) -> tuple[Messages, ...]:
+        if self._loaded is None:
+            self._loaded = tuple(messages for load in self._loaders if (messages := load()) is not None)
+        return self._loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +135,10 @@ class _Cbor:
 
 
 class Codecs:
-    """The codecs of a server by media type."""
+    """The codecs of an API by media type. ``loaders`` give the protobuf messages of its packages."""
 
-    def __init__(self, codecs: tuple[Codec, ...]) -> None:
+    def __init__(self, loaders: Iterable[Callable[[], Messages | None]] = ()) -> None:
+        codecs: tuple[Codec, ...] = (JSON, YAML, Protobuf(loaders), CBOR)
         self._by_type = {codec.media_type: codec for codec in codecs}
         self.media_types = tuple(self._by_type)
 
@@ -168,11 +167,8 @@ YAML: Codec = _Plain(
     yaml.encode,
     lambda data: b"---\n" + data,
 )
-PROTOBUF = Protobuf()
 CBOR: Codec = _Cbor()
-CODECS = Codecs((JSON, YAML, PROTOBUF, CBOR))
-TEXTS = Codecs((JSON, YAML))
-OF_DISCOVERY = Codecs((JSON, YAML, PROTOBUF))
+MEDIA_TYPES = (JSON.media_type, YAML.media_type, PROTOBUF_TYPE, CBOR.media_type)
 
 
 def whole(codec: Codec, value: Any) -> bytes:

@@ -8,11 +8,12 @@ passed over. Paths of built-in resources are first held to the media types their
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from apimachinery.meta.errors import ApiError, not_acceptable
-from apimachinery.server.request.codecs import CODECS, JSON, PROTOBUF, YAML, Codec, Codecs
+from apimachinery.server.request.codecs import JSON, MEDIA_TYPES, PROTOBUF_TYPE, YAML, Codec
 
 META_VERSIONS = ("v1", "v1beta1")
 TABLE, METADATA, METADATA_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
@@ -64,22 +65,22 @@ def _clauses(accept: str) -> tuple[_Clause, ...]:
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
 
-def check_routed(accept: str, codecs: Codecs = CODECS, *, watch: bool = False) -> None:
+def check_routed(accept: str, *, watch: bool = False) -> None:
     """Raises ApiError 406 where the router of built-in resources knows none of the types."""
     if not accept or accept == "application/json":
         return
-    known = {*codecs.media_types, "*/*"}
+    known = {*MEDIA_TYPES, "*/*"}
     for part in accept.split(","):
         if part.partition(";")[0].strip() in known:
             return
-    listed = [*codecs.media_types, *(_STREAMS if watch else ())]
+    listed = [*MEDIA_TYPES, *(_STREAMS if watch else ())]
     raise not_acceptable(
         f"406: Not Acceptable\n\nAvailable representations: {', '.join(listed)}", has_details=True
     )
 
 
-def negotiate(accept: str, codecs: Codecs = CODECS, *, transforms: bool = True, typed: bool = True) -> Form:
-    """The form of an answer. Raises ApiError 406."""
+def negotiate(accept: str, codecs: Iterable[Codec], *, transforms: bool = True, typed: bool = True) -> Form:
+    """The form of an answer in one of ``codecs``, the first where the client does not care. Raises ApiError 406."""
     if not accept or accept == "application/json":
         return PLAIN
     for clause in _clauses(accept):
@@ -90,19 +91,19 @@ def negotiate(accept: str, codecs: Codecs = CODECS, *, transforms: bool = True, 
             form = _form(codec, dict(clause.parameters), transforms)
             if form is not None and _has_message(form, typed):
                 return form
-    raise refused(codecs)
+    raise refused([codec.media_type for codec in codecs])
 
 
 def _has_message(form: Form, typed: bool) -> bool:
     """Tables are text alone, and protobuf knows of custom resources only their metadata."""
     if form.shown_as == TABLE:
         return form.codec in (JSON, YAML)
-    return form.codec is not PROTOBUF or typed or bool(form.shown_as)
+    return form.codec.media_type != PROTOBUF_TYPE or typed or bool(form.shown_as)
 
 
-def refused(codecs: Codecs = CODECS) -> ApiError:
+def refused(media_types: Iterable[str]) -> ApiError:
     """406: none of what is asked for."""
-    return not_acceptable(f"only the following media types are accepted: {', '.join(codecs.media_types)}")
+    return not_acceptable(f"only the following media types are accepted: {', '.join(media_types)}")
 
 
 def _form(codec: Codec, parameters: dict[str, str], transforms: bool) -> Form | None:
@@ -115,7 +116,7 @@ def _form(codec: Codec, parameters: dict[str, str], transforms: bool) -> Form | 
     return Form(codec, shown_as, version) if version in META_VERSIONS else None
 
 
-def for_error(accept: str, codecs: Codecs = CODECS) -> Codec:
+def for_error(accept: str, codecs: Iterable[Codec]) -> Codec:
     """The codec of a failure: what was asked for where that is served, else JSON."""
     for clause in _clauses(accept) if accept else ():
         for codec in codecs:

@@ -13,7 +13,7 @@ from apimachinery.storage.interface import Record
 
 
 @dataclass(slots=True)
-class Place:
+class WriteTarget:
     """What a write is about. ``warnings`` collects texts for the answer."""
 
     served: Served

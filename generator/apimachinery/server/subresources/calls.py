@@ -5,19 +5,18 @@ Until authorization is served a review says what is so: whoever may ask at all m
 
 from __future__ import annotations
 
-from typing import Any
-
 from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_found
+from apimachinery.server.access.authentication import unauthorized
 from apimachinery.server.answer.views import asked_view
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.request.bodies import IsKind, bring_into_form, read_body
-from apimachinery.server.request.codecs import CODECS, whole
+from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routes import Route
-from apimachinery.server.request.target import Place, match_name, metadata_of
+from apimachinery.server.request.target import WriteTarget, match_name, metadata_of
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire.json import decode
 
@@ -34,8 +33,9 @@ _EVERYTHING = {
 class VirtualResources:
     """Answers calls."""
 
-    def __init__(self, writer: Writer, is_kind: IsKind) -> None:
+    def __init__(self, writer: Writer, codecs: Codecs, is_kind: IsKind) -> None:
         self._writer = writer
+        self._codecs = codecs
         self._is_kind = is_kind
 
     async def answer(self, request: Request, route: Route, served: Served) -> Response:
@@ -44,13 +44,13 @@ class VirtualResources:
             return await self._finalize(request, route, served)
         if route.subresource:
             raise method_not_allowed()
-        obj, duplicates = read_body(request, CODECS, served, self._is_kind)
+        obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
         options = read_write_options(request, "CreateOptions")
         bring_into_form(obj, served, options.validation, duplicates, request.warnings)
-        status = _status(request, served, obj)
+        status = _status(request, served)
         if status is None:
             raise method_not_allowed()
-        form = negotiate(request.headers.get("accept", ""))
+        form = negotiate(request.headers.get("accept", ""), self._codecs)
         obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
         return Response(201, whole(form.codec, obj), form.codec.media_type)
 
@@ -60,8 +60,8 @@ class VirtualResources:
         Raises ApiError 400, 404, 503. The log of a pod that no node has is empty.
         """
         resource, name = served.plural, route.name
-        place = Place(served, route.namespace, name, WriteOptions())
-        record = self._writer.current(place)
+        target = WriteTarget(served, route.namespace, name, WriteOptions())
+        record = self._writer.current(target)
         if record is None:
             raise not_found(resource, served.said_group, name)
         if resource == "pods" and not decode(record.value).get("spec", {}).get("nodeName"):
@@ -77,9 +77,9 @@ class VirtualResources:
     async def _finalize(self, request: Request, route: Route, served: Served) -> Response:
         """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
         options = read_write_options(request, "UpdateOptions")
-        obj, duplicates = read_body(request, CODECS, served, self._is_kind)
-        place = Place(served, "", route.name, options, "finalize", request.warnings)
-        bring_into_form(obj, served, options.validation, duplicates, place.warnings)
+        obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
+        target = WriteTarget(served, "", route.name, options, "finalize", request.warnings)
+        bring_into_form(obj, served, options.validation, duplicates, target.warnings)
         match_name(obj, route.name)
         wanted = (obj.get("spec") or {}).get("finalizers")
         version = metadata_of(obj).get("resourceVersion") or ""
@@ -93,12 +93,12 @@ class VirtualResources:
             old["metadata"]["resourceVersion"] = version
             return old
 
-        written = await self._writer.update(place, transform)
-        view = asked_view(request, served, of_list=False)
+        written = await self._writer.update(target, transform)
+        view = asked_view(request, served, self._codecs, of_list=False)
         return Response(200, view.object(written.record), view.content_type)
 
 
-def _status(request: Request, served: Served, obj: Json) -> Any:
+def _status(request: Request, served: Served) -> Json | None:
     match served.kind:
         case "SelfSubjectAccessReview" | "LocalSubjectAccessReview" | "SubjectAccessReview":
             return _ALLOWED
@@ -106,6 +106,8 @@ def _status(request: Request, served: Served, obj: Json) -> Any:
             return _EVERYTHING
         case "SelfSubjectReview":
             user = request.user
+            if user is None:
+                raise unauthorized()
             info: Json = {"username": user.name, "groups": list(user.groups)}
             if user.uid:
                 info["uid"] = user.uid

@@ -19,13 +19,13 @@ from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
-from apimachinery.server.request.bodies import IsKind, cannot_handle, codec_of, internal_package
-from apimachinery.server.request.codecs import CODECS
+from apimachinery.server.request.bodies import cannot_handle, codec_of, internal_package
+from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.request.media_types import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from apimachinery.server.request.negotiation import Form
-from apimachinery.server.request.options import read_write_options
+from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routes import Route
-from apimachinery.server.request.target import Place, match_name, metadata_of
+from apimachinery.server.request.target import WriteTarget, match_name, metadata_of
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.patch_faults import translated, unsupported
 from apimachinery.server.write.writes import Writer
@@ -58,30 +58,33 @@ _STATUS_PATH = ".status.replicas"
 class Scales:
     """Scales of any resource that has them."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, codecs: Codecs) -> None:
         self._writer = writer
+        self._codecs = codecs
 
     def read(self, served: Served, namespace: str, name: str) -> Json:
         """An object's Scale. Raises ApiError 404, 500."""
-        place = Place(served, namespace, name, read_write_options(Request("", ""), "UpdateOptions"))
-        record = self._writer.current(place)
+        target = WriteTarget(served, namespace, name, WriteOptions())
+        record = self._writer.current(target)
         if record is None:
             raise not_found(served.plural, served.said_group, name)
         return scale_of(served, decode(served.shown(record)))
 
-    async def write(self, verb: str, request: Request, served: Served, route: Route, is_kind: IsKind) -> Json:
+    async def write(self, verb: str, request: Request, served: Served, route: Route) -> Json:
         """Replaces or patches a Scale; the Scale after it. Raises ApiError."""
         media_type = request.headers.get("content-type", "").partition(";")[0].strip()
         kind = "PatchOptions" if verb == "patch" else "UpdateOptions"
         options = read_write_options(request, kind, apply=media_type == APPLY_PATCH)
-        place = Place(served, route.namespace, route.name, options, "scale", request.warnings)
+        target = WriteTarget(served, route.namespace, route.name, options, "scale", request.warnings)
         if verb == "patch" and not served.typed:
             if media_type == STRATEGIC_PATCH:
                 raise unsupported(served)
             if media_type == APPLY_PATCH:
                 # Its handler has no converter for Scales, which only an apply asks for.
                 raise plain_failure(_NO_CONVERTER)
-        change = _patch(request, media_type) if verb == "patch" else _replacement(request, served, is_kind)
+        change = (
+            _patch(request, media_type) if verb == "patch" else _replacement(request, served, self._codecs)
+        )
 
         paths = dict.fromkeys(served.every_version(), _paths(served)[0].strip(".").split("."))
         applies = media_type == APPLY_PATCH and verb == "patch"
@@ -106,7 +109,7 @@ class Scales:
             return obj
 
         try:
-            written = await self._writer.update(place, transform, owned=True)
+            written = await self._writer.update(target, transform, owned=True)
         except MergeError as error:
             raise translated(error) from None
         return scale_of(served, decode(served.shown(written.record)))
@@ -214,8 +217,8 @@ def _put(served: Served, obj: Json, scale: Json) -> None:
     value[last] = replicas
 
 
-def _replacement(request: Request, served: Served, is_kind: IsKind) -> Any:
-    codec = codec_of(request, CODECS)
+def _replacement(request: Request, served: Served, codecs: Codecs) -> Any:
+    codec = codec_of(request, codecs)
     try:
         body = codec.decode(request.body, [])
     except DecodeFault as fault:

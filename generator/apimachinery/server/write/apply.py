@@ -10,7 +10,7 @@ from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.http.messages import Request
 from apimachinery.server.request.bodies import finish_form, unknown_faults
-from apimachinery.server.request.target import Place, Written, match_name, match_namespace, metadata_of
+from apimachinery.server.request.target import WriteTarget, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.patch_faults import copied, encoded, patch_fault
 from apimachinery.server.write.writes import Writer
@@ -19,13 +19,13 @@ from apimachinery.wire.json import DecodeFault, type_name
 from apimachinery.wire.strict import yaml_errors
 
 
-async def apply(request: Request, place: Place, writer: Writer, *, binary: bool) -> Written:
+async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary: bool) -> Written:
     """Applies the configuration in the body (CBOR where ``binary``, else YAML); creates what is not there.
 
     Raises ApiError 400, 403, 404, 409, 422.
     """
-    served = place.served
-    applied = _cbor_configuration(request.body) if binary else _configuration(request.body, place)
+    served = target.served
+    applied = _cbor_configuration(request.body) if binary else _configuration(request.body, target)
     gvk = (applied.get("apiVersion") or "", applied.get("kind") or "")
     if gvk != (served.api_version, served.kind):
         group, _, version = gvk[0].rpartition("/")
@@ -33,20 +33,20 @@ async def apply(request: Request, place: Place, writer: Writer, *, binary: bool)
     metadata = applied.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
-    ownership = served.ownership(place.subresource)
-    manager, force = place.options.manager, bool(place.options.force)
-    warnings = list(place.warnings)
+    ownership = served.ownership(target.subresource)
+    manager, force = target.options.manager, bool(target.options.force)
+    warnings = list(target.warnings)
 
     def made(live: Json | None) -> Json:
-        place.warnings[:] = warnings
+        target.warnings[:] = warnings
         new = ownership.apply(live, applied, manager, force=force, now=now())
         new = copied(new)
-        match_name(new, place.name)
-        match_namespace(metadata_of(new), place.namespace)
+        match_name(new, target.name)
+        match_namespace(metadata_of(new), target.namespace)
         schema = served.compiled.schema
         if fault := schema.decode_fault(new):
             raise patch_fault(encoded(new), fault)
-        if unknown := unknown_faults(new, served, place.options.validation, (), place.warnings):
+        if unknown := unknown_faults(new, served, target.options.validation, (), target.warnings):
             raise bad_request(f"error strict decoding: {', '.join(unknown)}")
         nulls = [] if served.typed else list(_nulls(new))
         finish_form(new, served)
@@ -61,11 +61,11 @@ async def apply(request: Request, place: Place, writer: Writer, *, binary: bool)
         new = made(None)
         if uid := metadata_of(new).get("uid"):
             fault = invalid_value("metadata.uid", uid, "field is immutable")
-            raise invalid(served.kind, served.said_group, place.name, [fault])
+            raise invalid(served.kind, served.said_group, target.name, [fault])
         return new
 
-    creates = None if place.subresource else create
-    return await writer.update(place, made, creates=creates, created_owned=True, owned=True)
+    creates = None if target.subresource else create
+    return await writer.update(target, made, creates=creates, created_owned=True, owned=True)
 
 
 def _nulls(value: Any) -> Iterator[tuple[Json, str]]:
@@ -98,7 +98,7 @@ def _cbor_configuration(body: bytes) -> Json:
     return value
 
 
-def _configuration(body: bytes, place: Place) -> Json:
+def _configuration(body: bytes, target: WriteTarget) -> Json:
     duplicates: list[str] = []
     try:
         value = yaml.decode(body, duplicates)
@@ -111,9 +111,9 @@ def _configuration(body: bytes, place: Place) -> Json:
             f"error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
             f"{type_name(value)} into Go value of type map[string]interface {{}}"
         )
-    if duplicates and place.options.validation == "Strict":
+    if duplicates and target.options.validation == "Strict":
         said = yaml_errors(duplicates)[0]
         raise bad_request(f"error strict decoding YAML: error converting YAML to JSON: {said}")
-    if place.options.validation == "Warn":
-        place.warnings.extend(duplicates)
+    if target.options.validation == "Warn":
+        target.warnings.extend(duplicates)
     return value

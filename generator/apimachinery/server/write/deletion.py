@@ -15,7 +15,7 @@ from apimachinery.meta.errors import conflict, not_found
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.catalog.hooks import Hooks, Json
 from apimachinery.server.request.options import DeleteOptions
-from apimachinery.server.request.target import Place
+from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.terminating import held_by_spec
 from apimachinery.server.write.writes import Writer
@@ -42,34 +42,34 @@ class Deleter:
         self._writer = writer
         self._admission = admission
 
-    async def delete(self, place: Place, options: DeleteOptions) -> Deleted:
+    async def delete(self, target: WriteTarget, options: DeleteOptions) -> Deleted:
         """Deletes an object. Raises ApiError 403, 404, 409."""
-        served = place.served
+        served = target.served
         for _ in range(TRIES):
-            record = self._writer.current(place)
+            record = self._writer.current(target)
             if record is None:
-                raise not_found(served.plural, served.said_group, place.name)
+                raise not_found(served.plural, served.said_group, target.name)
             obj = served.read(record)
-            self._check(place, obj, options)
-            self._admission.admit(Operation("DELETE", place, None, obj, place.name))
+            self._check(target, obj, options)
+            self._admission.admit(Operation("DELETE", target, None, obj, target.name))
             try:
-                return await self._delete(place, record, obj, options)
+                return await self._delete(target, record, obj, options)
             except RevisionConflict:
                 continue
             except KeyNotFound:
-                raise not_found(served.plural, served.said_group, place.name) from None
-        raise conflict(served.plural, served.said_group, place.name)
+                raise not_found(served.plural, served.said_group, target.name) from None
+        raise conflict(served.plural, served.said_group, target.name)
 
-    def _check(self, place: Place, obj: Json, options: DeleteOptions) -> None:
-        served, metadata = place.served, obj["metadata"]
+    def _check(self, target: WriteTarget, obj: Json, options: DeleteOptions) -> None:
+        served, metadata = target.served, obj["metadata"]
         if options.uid is not None and options.uid != metadata["uid"]:
             if served.hooks.terminate is not None:
                 why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
-                raise conflict(served.plural, served.said_group, place.name, why)
+                raise conflict(served.plural, served.said_group, target.name, why)
             raise conflict(
                 served.kind,
                 served.said_group,
-                place.name,
+                target.name,
                 f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
                 "The object might have been deleted and then recreated",
             )
@@ -78,18 +78,20 @@ class Deleter:
             raise conflict(
                 served.kind,
                 served.said_group,
-                place.name,
+                target.name,
                 f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record "
                 f"({metadata['resourceVersion']}). The object might have been modified",
             )
 
-    async def _delete(self, place: Place, record: Record, obj: Json, options: DeleteOptions) -> Deleted:
-        hooks = place.served.hooks
+    async def _delete(
+        self, target: WriteTarget, record: Record, obj: Json, options: DeleteOptions
+    ) -> Deleted:
+        hooks = target.served.hooks
         metadata = obj["metadata"]
         uid = metadata["uid"]
         before = encode(obj)
         first = "deletionTimestamp" not in metadata
-        finalizers = self._finalizers(place, metadata, options)
+        finalizers = self._finalizers(target, metadata, options)
         if finalizers:
             metadata["finalizers"] = finalizers
         else:
@@ -99,32 +101,32 @@ class Deleter:
                 self._mark(obj, None, first=False)
                 hooks.terminate(obj, now())
             if metadata.get("finalizers") or held_by_spec(obj):
-                return Deleted(await self._keep(place, record, obj, before), uid, True)
+                return Deleted(await self._keep(target, record, obj, before), uid, True)
         grace = self._grace(hooks, obj, options, first)
         if grace:
             if first or grace < (metadata.get("deletionGracePeriodSeconds") or 0):
                 self._mark(obj, grace, first=first)
-            return Deleted(await self._keep(place, record, obj, before), uid, True)
+            return Deleted(await self._keep(target, record, obj, before), uid, True)
         if finalizers:
             if first or metadata.get("deletionGracePeriodSeconds"):
                 self._mark(obj, 0, first=first)
-            return Deleted(await self._keep(place, record, obj, before), uid, True)
+            return Deleted(await self._keep(target, record, obj, before), uid, True)
         if hooks.grace is not None and first:
             self._mark(obj, 0)
-        if place.options.dry_run:
-            return Deleted(self._shown(place, record, obj), uid, False)
-        await self._writer.remove(place, record, obj)
-        return Deleted(self._shown(place, record, obj), uid, False)
+        if target.options.dry_run:
+            return Deleted(self._shown(target, record, obj), uid, False)
+        await self._writer.remove(target, record, obj)
+        return Deleted(self._shown(target, record, obj), uid, False)
 
-    async def _keep(self, place: Place, record: Record, obj: Json, before: bytes) -> Record:
+    async def _keep(self, target: WriteTarget, record: Record, obj: Json, before: bytes) -> Record:
         if encode(obj) == before:
             return record
-        if place.options.dry_run:
-            return self._shown(place, record, obj)
-        return await self._writer.replace(place, record, obj)
+        if target.options.dry_run:
+            return self._shown(target, record, obj)
+        return await self._writer.replace(target, record, obj)
 
-    def _shown(self, place: Place, record: Record, obj: Json) -> Record:
-        return self._writer.unstored(place, record, obj)
+    def _shown(self, target: WriteTarget, record: Record, obj: Json) -> Record:
+        return self._writer.unstored(target, record, obj)
 
     def _mark(self, obj: Json, grace: int | None, *, first: bool = True) -> None:
         metadata = obj["metadata"]
@@ -135,7 +137,7 @@ class Deleter:
         if first and metadata.get("generation"):
             metadata["generation"] += 1
 
-    def _finalizers(self, place: Place, metadata: Json, options: DeleteOptions) -> list[str]:
+    def _finalizers(self, target: WriteTarget, metadata: Json, options: DeleteOptions) -> list[str]:
         present = metadata.get("finalizers") or []
         kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
         policy = options.policy
@@ -143,7 +145,7 @@ class Deleter:
             if ORPHAN in present or FOREGROUND in present:
                 policy = "Orphan" if ORPHAN in present else "Foreground"
             else:
-                policy = "Orphan" if place.served.hooks.orphans else "Background"
+                policy = "Orphan" if target.served.hooks.orphans else "Background"
         if policy == "Orphan":
             kept.append(ORPHAN)
         elif policy == "Foreground":

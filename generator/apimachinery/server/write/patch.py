@@ -27,7 +27,7 @@ from apimachinery.server.request.media_types import (
     STRATEGIC_PATCH,
 )
 from apimachinery.server.request.options import read_write_options
-from apimachinery.server.request.target import Place, Written, match_name, match_namespace, metadata_of
+from apimachinery.server.request.target import WriteTarget, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.write.apply import apply
 from apimachinery.server.write.patch_faults import (
     BUILTIN_TYPES,
@@ -55,12 +55,12 @@ async def patch(
         raise unsupported(served)
     applies = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = read_write_options(request, "PatchOptions", apply=applies)
-    place = Place(served, namespace, name, options, subresource, request.warnings)
+    target = WriteTarget(served, namespace, name, options, subresource, request.warnings)
     try:
         if applies:
-            return await apply(request, place, writer, binary=media_type == APPLY_CBOR_PATCH)
-        change = _reader(media_type, request.body, place)
-        return await writer.update(place, lambda old: _patched(place, old, change))
+            return await apply(request, target, writer, binary=media_type == APPLY_CBOR_PATCH)
+        change = _reader(media_type, request.body, target)
+        return await writer.update(target, lambda old: _patched(target, old, change))
     except MergeError as error:
         raise translated(error) from None
 
@@ -69,44 +69,44 @@ Change = Callable[[Json], tuple[Any, Callable[[Any], str]]]
 """From an object to the patched one, and how a fault of that shows the patch."""
 
 
-def _reader(media_type: str, body: bytes, place: Place) -> Change:
+def _reader(media_type: str, body: bytes, target: WriteTarget) -> Change:
     try:
         value = json.decode(body)
-        place.duplicates = duplicate_fields(body, value) if media_type != STRATEGIC_PATCH else []
+        target.duplicates = duplicate_fields(body, value) if media_type != STRATEGIC_PATCH else []
     except DecodeFault as fault:
         prefix = "" if media_type == STRATEGIC_PATCH else "error decoding patch: "
         raise bad_request(f"{prefix}{fault}") from None
     if media_type == JSON_PATCH:
-        if place.options.validation == "Strict" and (unknown := _unknown_members(value)):
+        if target.options.validation == "Strict" and (unknown := _unknown_members(value)):
             raise patch_fault(body.decode("utf-8", "replace"), strict_error(unknown))
         return lambda old: (json_patch.apply(old, value), encoded)
     if media_type == MERGE_PATCH:
         return lambda old: (merge_patch.apply(old, value), encoded)
-    patch_type = place.served.compiled.patch_type
+    patch_type = target.served.compiled.patch_type
     assert patch_type is not None
     shown = go_text(value)
     return lambda old: (strategic.apply(old, value, patch_type()), lambda _: shown)
 
 
-def _patched(place: Place, old: Json, change: Change) -> Json:
-    served = place.served
+def _patched(target: WriteTarget, old: Json, change: Change) -> Json:
+    served = target.served
     new, show = change(old)
     if not isinstance(new, dict):
         raise patch_fault(show(new), f"json: cannot unmarshal {type_name(new)} into Go value")
     # What a patch shares with the object it is applied to must not change with it.
     new = copied(new)
-    place.warnings[:] = served.warnings
-    _check_kind(served, new, show, place.name)
+    target.warnings[:] = served.warnings
+    _check_kind(served, new, show, target.name)
     schema = served.compiled.schema
     if fault := schema.decode_fault(new):
         raise patch_fault(show(new), restored(fault) if show is not encoded else fault)
     if unknown := unknown_faults(
-        new, served, place.options.validation, field_texts(place.duplicates, ()), place.warnings
+        new, served, target.options.validation, field_texts(target.duplicates, ()), target.warnings
     ):
         raise patch_fault(show(new), strict_error(unknown))
     finish_form(new, served)
-    match_name(new, place.name)
-    match_namespace(metadata_of(new), place.namespace)
+    match_name(new, target.name)
+    match_namespace(metadata_of(new), target.namespace)
     return new
 
 

@@ -30,7 +30,7 @@ from apimachinery.meta.printing import go_quote
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.request.target import Place, Written, match_namespace, metadata_of
+from apimachinery.server.request.target import WriteTarget, Written, match_namespace, metadata_of
 from apimachinery.server.write.identity import generated_name, new_uid, now
 from apimachinery.server.write.object_changes import (
     changes_generation,
@@ -76,89 +76,117 @@ class Writer:
         self._cache = cache
         self._admission = admission
 
-    def current(self, place: Place) -> Record | None:
+    def current(self, target: WriteTarget) -> Record | None:
         """The present record."""
-        return self._cache.resource(place.served.prefix).get(place.key)
+        return self._cache.resource(target.served.prefix).get(target.key)
 
-    async def create(self, place: Place, obj: Json, *, owned: bool = False) -> Written:
+    async def create(self, target: WriteTarget, obj: Json, *, owned: bool = False) -> Written:
         """Creates an object that is in form; ``owned`` where its managedFields are already what they shall be.
 
         Raises ApiError 403, 404, 409, 422.
         """
-        served = place.served
+        match_namespace(metadata_of(obj), target.namespace)
+        obj = self._own_new(target, obj, owned)
+        prefix = self._name_new(target, obj)
+        self._admit_new(target, obj)
+        self._identify(target, obj)
+        self._prepare_new(target, obj)
+        self._check_new(target, obj, "" if prefix else obj["metadata"].get("name") or "")
+        return await self._store_named(target, obj, prefix)
+
+    def _own_new(self, target: WriteTarget, obj: Json, owned: bool) -> Json:
+        """The object with the fields that its creator owns, and without what only the server may set."""
         metadata = metadata_of(obj)
-        match_namespace(metadata, place.namespace)
         for key in _SYSTEM_FIELDS:
             metadata.pop(key, None)
         if not owned:
-            own = served.ownership("").update(None, obj, place.options.manager, now=now())
-            metadata["managedFields"] = own["metadata"].get("managedFields")
-            obj = own
-            metadata = metadata_of(obj)
-        if not metadata.get("managedFields"):
-            metadata.pop("managedFields", None)
-        prefix = metadata.get("generateName") or ""
-        generates = bool(prefix) and not metadata.get("name")
-        if served.namespaced:
-            metadata["namespace"] = place.namespace
+            tracked = target.served.ownership("").update(None, obj, target.options.manager, now=now())
+            metadata["managedFields"] = tracked["metadata"].get("managedFields")
+            obj = tracked
+        if not metadata_of(obj).get("managedFields"):
+            metadata_of(obj).pop("managedFields", None)
+        return obj
+
+    def _name_new(self, target: WriteTarget, obj: Json) -> str:
+        """Sets namespace and name; the prefix where the name is generated, else ``""``."""
+        metadata = metadata_of(obj)
+        if target.served.namespaced:
+            metadata["namespace"] = target.namespace
         else:
             metadata.pop("namespace", None)
-        if generates:
-            metadata["name"] = generated_name(prefix)
-        if served.strategy.admit is not None:
-            served.strategy.admit(obj)
-        self._admission.admit(Operation("CREATE", place, obj, None, metadata.get("name") or ""))
-        drop_repeated_owners(metadata, place.warnings)
+        prefix: str = metadata.get("generateName") or ""
+        if not prefix or metadata.get("name"):
+            return ""
+        # Admission and validation see the first candidate: kube-apiserver names an object before it admits it.
+        metadata["name"] = generated_name(prefix)
+        return prefix
+
+    def _admit_new(self, target: WriteTarget, obj: Json) -> None:
+        if target.served.strategy.admit is not None:
+            target.served.strategy.admit(obj)
+        self._admission.admit(Operation("CREATE", target, obj, None, metadata_of(obj).get("name") or ""))
+
+    def _identify(self, target: WriteTarget, obj: Json) -> None:
+        metadata = metadata_of(obj)
+        drop_repeated_owners(metadata, target.warnings)
         metadata["uid"] = new_uid()
         metadata["creationTimestamp"] = now()
-        strategy, hooks = served.strategy, served.hooks
-        if not strategy.keeps_status_on_create:
-            if strategy.status is not None:
-                obj["status"] = deepcopy(strategy.status)
-            elif served.has_status:
-                obj.pop("status", None)
+
+    def _prepare_new(self, target: WriteTarget, obj: Json) -> None:
+        """What the kind's strategy makes of a new object: its first status and generation, and what it fills in."""
+        served, strategy = target.served, target.served.strategy
+        if strategy.keeps_status_on_create:
+            pass
+        elif strategy.status is not None:
+            obj["status"] = deepcopy(strategy.status)
+        elif served.has_status:
+            obj.pop("status", None)
         if strategy.generation is not None:
-            metadata["generation"] = 1
-        if strategy.requester and place.user is not None:
-            name_requester(obj, place.user)
-        for prepare in (strategy.prepare_create, hooks.prepare_create):
+            metadata_of(obj)["generation"] = 1
+        if strategy.requester and target.user is not None:
+            name_requester(obj, target.user)
+        for prepare in (strategy.prepare_create, served.hooks.prepare_create):
             if prepare is not None:
                 prepare(obj)
-        if served.typed and served.compiled.to_form is not None:
+        if served.compiled.to_form is not None:
             served.compiled.to_form(obj)
+
+    def _check_new(self, target: WriteTarget, obj: Json, name: str) -> None:
+        served, metadata = target.served, metadata_of(obj)
         faults: list[FieldError] = []
-        if not hooks.validates_metadata:
+        if not served.hooks.validates_metadata:
             faults = validate_object_meta(
-                metadata, namespaced=served.namespaced, name_rule=hooks.name_rule, builtin=served.typed
+                metadata, namespaced=served.namespaced, name_rule=served.hooks.name_rule, builtin=served.typed
             )
-        self._check(place, obj, None, faults, "" if generates else metadata.get("name") or "")
+        self._check(target, obj, None, faults, name)
         if _is_version(metadata.pop("resourceVersion", None)):
             raise plain_failure("resourceVersion should not be set on objects to be created")
+
+    async def _store_named(self, target: WriteTarget, obj: Json, prefix: str) -> Written:
+        """Stores a new object; a generated name that is taken is generated again."""
         for attempt in range(NAME_TRIES):
-            place.name = metadata["name"]
+            target.name = obj["metadata"]["name"]
             try:
-                record = await self._store_new(place, obj)
+                return Written(await self._store_new(target, obj), created=True)
             except KeyExists:
-                if generates and attempt < NAME_TRIES - 1:
-                    metadata["name"] = generated_name(prefix)
-                    continue
-                raise self._taken(place, prefix) from None
-            return Written(record, created=True)
+                if not prefix or attempt == NAME_TRIES - 1:
+                    raise self._taken(target, obj["metadata"].get("generateName") or "") from None
+                obj["metadata"]["name"] = generated_name(prefix)
         raise AssertionError("unreachable")
 
-    async def _store_new(self, place: Place, obj: Json) -> Record:
-        key = place.key
-        if place.options.dry_run:
-            if self.current(place) is not None:
+    async def _store_new(self, target: WriteTarget, obj: Json) -> Record:
+        key = target.key
+        if target.options.dry_run:
+            if self.current(target) is not None:
                 raise KeyExists(key)
-            return Record(key, 0, 0, encode(self._stored(place.served, obj)))
-        return await self._storage.create(key, self._sealed(place.served, obj))
+            return Record(key, 0, 0, encode(self._stored(target.served, obj)))
+        return await self._storage.create(key, self._sealed(target.served, obj))
 
-    def _taken(self, place: Place, prefix: str) -> ApiError:
-        served = place.served
-        record = self.current(place)
+    def _taken(self, target: WriteTarget, prefix: str) -> ApiError:
+        served = target.served
+        record = self.current(target)
         deleting = record is not None and is_deleting(record)
-        error = already_exists(served.plural, served.said_group, place.name, deleting=deleting)
+        error = already_exists(served.plural, served.said_group, target.name, deleting=deleting)
         if prefix:
             error.message += ", the server was not able to generate a unique name for the object"
             error.retry_after = 1
@@ -166,7 +194,7 @@ class Writer:
 
     async def update(
         self,
-        place: Place,
+        target: WriteTarget,
         transform: Transform,
         *,
         uid: str = "",
@@ -179,52 +207,54 @@ class Writer:
         ``uid``: the object must have it. ``creates`` makes the object where there is none. ``owned``: the transform
         sees to managedFields itself. Raises ApiError 404, 409, 422.
         """
-        served = place.served
+        served = target.served
         for _ in range(WRITE_TRIES):
-            record = self.current(place)
+            record = self.current(target)
             if record is None:
                 if uid and creates is not None:
-                    raise self._wrong_uid(place, uid, "")
+                    raise self._wrong_uid(target, uid, "")
                 if creates is None:
-                    raise not_found(served.plural, served.said_group, place.name)
-                written = await self._create_absent(place, creates, created_owned)
+                    raise not_found(served.plural, served.said_group, target.name)
+                written = await self._create_absent(target, creates, created_owned)
                 if written is None:
                     continue
                 return written
             old = served.read(record)
             if uid and uid != old["metadata"].get("uid"):
-                raise self._wrong_uid(place, uid, old["metadata"].get("uid", ""))
+                raise self._wrong_uid(target, uid, old["metadata"].get("uid", ""))
             new = transform(served.read(record))
-            self._check_version(place, new, old)
+            self._check_version(target, new, old)
             try:
-                return Written(await self._update(place, record, old, new, owned))
+                return Written(await self._update(target, record, old, new, owned))
             except (RevisionConflict, KeyNotFound):
                 continue
-        raise conflict(served.plural, served.said_group, place.name)
+        raise conflict(served.plural, served.said_group, target.name)
 
-    async def _create_absent(self, place: Place, creates: Callable[[], Json], owned: bool) -> Written | None:
+    async def _create_absent(
+        self, target: WriteTarget, creates: Callable[[], Json], owned: bool
+    ) -> Written | None:
         obj = creates()
         metadata_of(obj).pop("resourceVersion", None)
         try:
-            return await self.create(place, obj, owned=owned)
+            return await self.create(target, obj, owned=owned)
         except ApiError as error:
-            if error.reason == "AlreadyExists" and self.current(place) is not None:
+            if error.reason == "AlreadyExists" and self.current(target) is not None:
                 return None
             raise
 
-    def _wrong_uid(self, place: Place, wanted: str, found: str) -> ApiError:
-        served = place.served
-        key = served.registry_key(place.namespace, place.name)
+    def _wrong_uid(self, target: WriteTarget, wanted: str, found: str) -> ApiError:
+        served = target.served
+        key = served.registry_key(target.namespace, target.name)
         return conflict(
             served.plural,
             served.said_group,
-            place.name,
+            target.name,
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
             f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
         )
 
-    def _check_version(self, place: Place, new: Json, old: Json) -> None:
-        served = place.served
+    def _check_version(self, target: WriteTarget, new: Json, old: Json) -> None:
+        served = target.served
         metadata = metadata_of(new)
         wanted = metadata.get("resourceVersion") or ""
         current = old["metadata"]["resourceVersion"]
@@ -234,48 +264,48 @@ class Writer:
             # A client's mistake that nothing wraps on its way out of storage.
             raise plain_failure(f"strconv.ParseUint: parsing {go_quote(wanted)}: invalid syntax")
         if not wanted or int(wanted) == 0:
-            if not served.strategy.unconditional_update and place.subresource != "scale":
+            if not served.strategy.unconditional_update and target.subresource != "scale":
                 fault = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
-                raise invalid(served.plural, served.said_group, place.name, [fault])
+                raise invalid(served.plural, served.said_group, target.name, [fault])
             metadata["resourceVersion"] = current
             return
-        raise conflict(served.plural, served.said_group, place.name)
+        raise conflict(served.plural, served.said_group, target.name)
 
-    async def _update(self, place: Place, record: Record, old: Json, new: Json, owned: bool) -> Record:
-        served = place.served
-        match_namespace(metadata_of(new), place.namespace)
+    async def _update(self, target: WriteTarget, record: Record, old: Json, new: Json, owned: bool) -> Record:
+        match_namespace(metadata_of(new), target.namespace)
         if not owned:
-            ownership = served.ownership(place.subresource)
-            new = ownership.update(old, new, place.options.manager, now=now())
-        operation = Operation("UPDATE", place, new, old, place.name)
-        self._admission.admit(operation)
-        metadata = metadata_of(new)
-        drop_repeated_owners(metadata, place.warnings, old["metadata"])
-        new = self._prepare(place, old, new)
-        metadata = new["metadata"]
-        self._keep_fixed(metadata, old["metadata"])
+            ownership = target.served.ownership(target.subresource)
+            new = ownership.update(old, new, target.options.manager, now=now())
+        self._admission.admit(Operation("UPDATE", target, new, old, target.name))
+        drop_repeated_owners(metadata_of(new), target.warnings, old["metadata"])
+        new = self._prepare(target, old, new)
+        self._keep_fixed(new["metadata"], old["metadata"])
+        self._check_changed(target, old, new)
+        new = keep_times(old, new)
+        if not new["metadata"].get("managedFields"):
+            new["metadata"].pop("managedFields", None)
+        return await self._store(target, record, old, new)
+
+    def _check_changed(self, target: WriteTarget, old: Json, new: Json) -> None:
+        served, metadata = target.served, new["metadata"]
         faults = validate_object_meta_update(metadata, old["metadata"])
-        # The kind's own validation looks at metadata again, that of built-in kinds as on create too, each from
-        # two places: so what may not change is told twice, and what may not be written four times.
+        # kube-apiserver runs these checks in its generic registry and again in the kind's own validation, and each
+        # of the two checks metadata from two places: immutable fields are reported twice, bad values four times.
         faults = [*faults, *faults]
         if served.typed:
             created = validate_object_meta(
                 metadata, namespaced=served.namespaced, name_rule=served.hooks.name_rule, builtin=True
             )
             faults += [*created, *created]
-        if served.typed and served.compiled.to_form is not None:
+        if served.compiled.to_form is not None:
             served.compiled.to_form(new)
-        self._check(place, new, old, faults, place.name)
-        new = keep_times(old, new)
-        if not new["metadata"].get("managedFields"):
-            new["metadata"].pop("managedFields", None)
-        return await self._store(place, record, old, new)
+        self._check(target, new, old, faults, target.name)
 
-    def _prepare(self, place: Place, old: Json, new: Json) -> Json:
-        served, strategy = place.served, place.served.strategy
-        if place.subresource == "status":
+    def _prepare(self, target: WriteTarget, old: Json, new: Json) -> Json:
+        served, strategy = target.served, target.served.strategy
+        if target.subresource == "status":
             return status_update(served, old, new)
-        if place.subresource == "finalize":
+        if target.subresource == "finalize":
             return new
         if served.has_status or strategy.status is not None:
             copy_field(new, old, "status")
@@ -300,38 +330,42 @@ class Writer:
         if "deletionGracePeriodSeconds" in old:
             metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
 
-    def _check(self, place: Place, obj: Json, old: Json | None, faults: list[FieldError], name: str) -> None:
-        served = place.served
-        faults = check_object(served, obj, old, faults, place.warnings, status=place.subresource == "status")
+    def _check(
+        self, target: WriteTarget, obj: Json, old: Json | None, faults: list[FieldError], name: str
+    ) -> None:
+        served = target.served
+        faults = check_object(
+            served, obj, old, faults, target.warnings, status=target.subresource == "status"
+        )
         if faults:
             raise invalid(served.kind, served.said_group, name, faults)
         if served.hooks.warnings is not None:
-            place.warnings.extend(served.hooks.warnings(obj, old))
-        self._admission.validate(Operation("UPDATE" if old else "CREATE", place, obj, old, name))
+            target.warnings.extend(served.hooks.warnings(obj, old))
+        self._admission.validate(Operation("UPDATE" if old else "CREATE", target, obj, old, name))
 
-    async def _store(self, place: Place, record: Record, old: Json, new: Json) -> Record:
-        served = place.served
+    async def _store(self, target: WriteTarget, record: Record, old: Json, new: Json) -> Record:
+        served = target.served
         if finishes_deletion(new, old):
-            if not place.options.dry_run:
-                await self.remove(place, record, old)
-            return self.unstored(place, record, new)
+            if not target.options.dry_run:
+                await self.remove(target, record, old)
+            return self.unstored(target, record, new)
         if new == old and _encode_sorted(new) == _encode_sorted(old) and self._is_stored(served, new, record):
             return record
-        if place.options.dry_run:
-            return self.unstored(place, record, new)
+        if target.options.dry_run:
+            return self.unstored(target, record, new)
         return await self._storage.update(record.key, record.revision, self._sealed(served, new))
 
-    async def remove(self, place: Place, record: Record, last: Json) -> Record:
+    async def remove(self, target: WriteTarget, record: Record, last: Json) -> Record:
         """Ends an object; ``last`` is what its DELETED event shows. Raises KeyNotFound, RevisionConflict."""
-        return await self._storage.delete(record.key, record.revision, self._sealed(place.served, last))
+        return await self._storage.delete(record.key, record.revision, self._sealed(target.served, last))
 
-    async def replace(self, place: Place, record: Record, new: Json) -> Record:
+    async def replace(self, target: WriteTarget, record: Record, new: Json) -> Record:
         """Writes an object as it is, without any rule. Raises KeyNotFound, RevisionConflict."""
-        return await self._storage.update(record.key, record.revision, self._sealed(place.served, new))
+        return await self._storage.update(record.key, record.revision, self._sealed(target.served, new))
 
-    def unstored(self, place: Place, record: Record, obj: Json) -> Record:
+    def unstored(self, target: WriteTarget, record: Record, obj: Json) -> Record:
         """A record of an object that is not written: what a dry run or a finished deletion shows."""
-        return Record(record.key, record.revision, record.created, encode(self._stored(place.served, obj)))
+        return Record(record.key, record.revision, record.created, encode(self._stored(target.served, obj)))
 
     def _is_stored(self, served: Served, obj: Json, record: Record) -> bool:
         """Whether storing ``obj``, which is what ``record`` shows, would change nothing: not where the record waits
