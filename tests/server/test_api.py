@@ -232,6 +232,44 @@ def test_a_definition_is_served_and_taken_away() -> None:
     run(story)
 
 
+def test_a_deleted_collection_is_the_page_that_is_answered() -> None:
+    """Selection, limit and continue token choose once, for the answer and for what is deleted."""
+
+    async def story(api: Api) -> None:
+        for name in "abcde":
+            labels = {"k": "n" if name == "a" else "y"}
+            await ask(api, "POST", CM, {"metadata": {"name": name, "labels": labels}})
+
+        async def names(method: str, query: str = "") -> list[str]:
+            _, shown, _ = await ask(api, method, f"{CM}?{query}")
+            return [item["metadata"]["name"] for item in shown["items"]]
+
+        assert await names("DELETE", "labelSelector=k%3Dy&limit=2") == ["b", "c"]
+        assert await names("GET") == ["a", "d", "e"]
+        _, first, _ = await ask(api, "GET", f"{CM}?limit=1")
+        token = first["metadata"]["continue"]
+        assert await names("DELETE", f"limit=1&continue={token}") == ["d"]
+        assert await names("GET") == ["a", "e"]
+
+    run(story)
+
+
+def test_two_apis_in_one_process_do_not_share_what_they_know() -> None:
+    """Protobuf is spoken for the packages that an API serves, whatever others of the process serve."""
+    accept = {"accept": "application/vnd.kubernetes.protobuf"}
+
+    async def story(api: Api) -> None:
+        alone = await serve(ApiOptions(packages=("messaging_api",), controllers=frozenset()))
+        try:
+            assert (await ask(api, "GET", "/api/v1/namespaces/default", None, accept))[1].startswith(b"k8s")
+            _, status, _ = await ask(alone, "GET", "/apis/messaging.kubewright.dev/v1/none", None, accept)
+            assert isinstance(status, dict) and status["kind"] == "Status"
+        finally:
+            await alone.stop()
+
+    run(story)
+
+
 def test_emulated_version_hides_what_came_later() -> None:
     async def story(api: Api) -> None:
         assert (await ask(api, "GET", "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"))[

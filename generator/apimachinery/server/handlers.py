@@ -8,6 +8,8 @@ form the client asked for.
 
 from __future__ import annotations
 
+import contextlib
+
 from apimachinery.meta.errors import (
     ApiError,
     bad_request,
@@ -23,7 +25,7 @@ from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.http.messages import Request, Response, StreamResponse
-from apimachinery.server.read.listing import JoinedBodies, list_records, read_record
+from apimachinery.server.read.listing import JoinedBodies, list_page, list_records, read_record, show_page
 from apimachinery.server.read.selection import selection_of
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.bodies import IsKind, bring_into_form, codec_of, not_registered, read_body
@@ -265,14 +267,9 @@ class Handlers:
         view = asked_view(request, served, self._codecs, of_list=True)
         selection, scope = selection_of(request, route, served)
         cache = self._cache.resource(served.prefix)
-        answer = await list_records(cache, scope, list_options, view, selection)
-        if list_options.limit:
-            records = cache.snapshot(scope).records[: list_options.limit]
-        else:
-            records = cache.snapshot(scope).records
-        for record in list(records):
-            if selection is not None and not selection.matches(record):
-                continue
+        # One list decides what is deleted and what is shown: a page, a selection and a continue token hold for both.
+        page = await list_page(cache, scope, list_options, selection)
+        for record in page.records:
             namespace, name = name_of(record.key, served)
             target = WriteTarget(served, namespace, name, WriteOptions(dry_run=options.dry_run))
             try:
@@ -280,7 +277,7 @@ class Handlers:
             except ApiError as error:
                 if error.reason != "NotFound":
                     raise
-        return answer
+        return show_page(page, view)
 
 
 def _again(data: bytes) -> Json:
@@ -294,9 +291,11 @@ def failure(request: Request, codecs: Codecs, error: ApiError) -> Response:
     """A failure in the form the client asked for."""
     codec = for_error(request.headers.get("accept", ""), codecs)
     headers = (("Retry-After", str(error.retry_after)),) if error.retry_after else ()
-    if codec is JSON:
-        return Response(error.code, encode(error.status()) + b"\n", headers=headers)
-    return Response(error.code, codec.encode(error.status()), codec.media_type, headers)
+    if codec is not JSON:
+        # An API of packages without field numbers has no protobuf form of a Status either.
+        with contextlib.suppress(DecodeFault):
+            return Response(error.code, codec.encode(error.status()), codec.media_type, headers)
+    return Response(error.code, encode(error.status()) + b"\n", headers=headers)
 
 
 def warned(warnings: tuple[str, ...] | list[str]) -> tuple[tuple[str, str], ...]:

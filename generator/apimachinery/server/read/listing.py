@@ -62,21 +62,21 @@ class JoinedBodies:
         self._size = 0
         self._kept: OrderedDict[Hashable, tuple[int, bytes]] = OrderedDict()
 
-    def get(self, place: Hashable, stamp: int) -> bytes | None:
-        """What was kept for a place, where it was made at this stamp."""
-        found = self._kept.get(place)
+    def get(self, shown: Hashable, stamp: int) -> bytes | None:
+        """What was kept for what is shown, where it was made at this stamp."""
+        found = self._kept.get(shown)
         if found is None or found[0] != stamp:
             return None
-        self._kept.move_to_end(place)
+        self._kept.move_to_end(shown)
         return found[1]
 
-    def keep(self, place: Hashable, stamp: int, body: bytes) -> None:
+    def keep(self, shown: Hashable, stamp: int, body: bytes) -> None:
         """Keeps a body in place of an older one; forgets those longest unused."""
-        if (old := self._kept.pop(place, None)) is not None:
+        if (old := self._kept.pop(shown, None)) is not None:
             self._size -= len(old[1])
         if len(body) > self._capacity:
             return
-        self._kept[place] = (stamp, body)
+        self._kept[shown] = (stamp, body)
         self._size += len(body)
         while self._size > self._capacity:
             _, (_, dropped) = self._kept.popitem(last=False)
@@ -92,6 +92,39 @@ class _Start:
     limit: int
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a LIST shows: its records, the metadata of the list, and which part of which state that is.
+
+    ``stamp`` changes with the state of the scope. ``span`` is the page's place in it, None where a selection chose.
+    """
+
+    records: Sequence[Record]
+    meta: ListMeta
+    stamp: int
+    span: tuple[int, int] | None
+
+
+async def list_page(
+    cache: ResourceCache, scope: str, options: ListOptions, selection: Selection | None = None
+) -> Page:
+    """The records of ``scope`` that a LIST or a DELETE of a collection is about. Raises ApiError 400, 410, 504."""
+    start = await _start(cache, scope, options)
+    snapshot = start.snapshot
+    records, rest, span = snapshot.records, 0, None
+    low = _first_at(records, start.first_key) if start.first_key else 0
+    if selection is None:
+        high = min(low + start.limit, len(records)) if start.limit else len(records)
+        rest = len(records) - high
+        last = records[high - 1].key if rest else ""
+        chosen = records[low:high] if low or rest else records
+        span = (low, high)
+    else:
+        chosen, last = _choose(records, low, start.limit, selection)
+    token = encode_continue(scope, last, snapshot.revision) if last else ""
+    return Page(chosen, ListMeta(snapshot.revision, token, rest or None), snapshot.stamp, span)
+
+
 async def list_records(
     cache: ResourceCache,
     scope: str,
@@ -101,30 +134,20 @@ async def list_records(
     bodies: JoinedBodies | None = None,
 ) -> Response:
     """The answer to a LIST of ``scope``. Raises ApiError 400, 410, 504."""
-    start = await _start(cache, scope, options)
-    records, rest = start.snapshot.records, 0
-    low = 0
-    if start.first_key:
-        low = _place(records, start.first_key)
-    if selection is None:
-        high = min(low + start.limit, len(records)) if start.limit else len(records)
-        rest = len(records) - high
-        last = records[high - 1].key if rest else ""
-        place = (cache.prefix, scope, view.key, low, high)
-        items = bodies.get(place, start.snapshot.stamp) if bodies is not None else None
-        if items is None:
-            items = view.join(records[low:high] if low or rest else records)
-            if bodies is not None:
-                bodies.keep(place, start.snapshot.stamp, items)
-    else:
-        chosen, last = _choose(records, low, start.limit, selection)
-        items = view.join(chosen)
-    meta = ListMeta(
-        start.snapshot.revision,
-        encode_continue(scope, last, start.snapshot.revision) if last else "",
-        rest if rest else None,
-    )
-    return Response(200, view.list(meta, items), view.content_type)
+    page = await list_page(cache, scope, options, selection)
+    if bodies is None or page.span is None:
+        return show_page(page, view)
+    shown = (cache.prefix, scope, view.key, *page.span)
+    items = bodies.get(shown, page.stamp)
+    if items is None:
+        items = view.join(page.records)
+        bodies.keep(shown, page.stamp, items)
+    return Response(200, view.list(page.meta, items), view.content_type)
+
+
+def show_page(page: Page, view: View) -> Response:
+    """A page as the answer of a LIST."""
+    return Response(200, view.list(page.meta, view.join(page.records)), view.content_type)
 
 
 async def _start(cache: ResourceCache, scope: str, options: ListOptions) -> _Start:
@@ -190,7 +213,7 @@ def _choose(
     return chosen, chosen[-1].key
 
 
-def _place(records: Sequence[Record], first_key: str) -> int:
+def _first_at(records: Sequence[Record], first_key: str) -> int:
     low, high = 0, len(records)
     while low < high:
         middle = (low + high) // 2
