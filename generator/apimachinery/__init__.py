@@ -1,1 +1,1 @@
-"""The runtime: type logic over JSON values here; meta, wire, merge, cel, rules, storage, server, client in folders."""
+"""The runtime that generated code, the server and the client stand on: a folder for each subject."""

@@ -17,7 +17,7 @@ from typing import Any
 from apimachinery.meta.printing import go_float, go_quote
 from apimachinery.meta.quantity import QUANTITY
 from apimachinery.schema.node import Node
-from apimachinery.schema.validation.numbers import fits_range
+from apimachinery.schema.numbers import fits_range
 
 Fits = Callable[[Any], bool]
 

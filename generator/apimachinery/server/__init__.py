@@ -1,1 +1,1 @@
-"""The API server: protocol, http, routes, handlers; reads (listing, watch), writes, patch, discovery, openapi, CRDs."""
+"""The API server. A request goes through process, api, app and handlers; a folder for each thing they call."""

@@ -1,1 +1,1 @@
-"""The sub-commands, a module each: apply3, cel, diff, generate, lint, patch, sdk, serve."""
+"""The sub-commands, as `kubewright --help` lists them: small ones a file, large ones a folder with command.py."""
