@@ -1,7 +1,7 @@
 """The faults of a number, by the rules of kube-openapi's number validator.
 
-Bounds are compared as integers for integers, ``multipleOf`` of fractions allows for rounding, and a constraint that does
-not fit its own type is itself reported.
+Bounds are compared as integers for integers, ``multipleOf`` of fractions allows for rounding, and a constraint that
+does not fit its own type is itself reported.
 """
 
 from __future__ import annotations
