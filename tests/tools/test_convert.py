@@ -166,7 +166,8 @@ def test_whatever_else_a_module_says_is_refused(line: str) -> None:
 
 
 def there_and_back(obj: dict[str, Any], way: tuple[str, ...], package: str) -> None:
-    text = "# kept\n" + yaml.safe_dump(obj, sort_keys=False)
+    without_aliases = json.loads(json.dumps(obj))
+    text = "# kept\n" + yaml.safe_dump(without_aliases, sort_keys=False)
     for version in (*way, obj["apiVersion"]):
         text = convert(text, version, "--package", package)
         assert text.startswith("# kept\n")

@@ -3,7 +3,7 @@
 """Conversions over the hub backup.kubewright.dev/v1."""
 
 from apimachinery.conversion.moves import drop, join, make_explicit, map_words, move, split, unwrap, wrap
-from apimachinery.conversion.versions import Table, begin, chained, lossless
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -99,67 +99,26 @@ def backup_store_v1_to_v1alpha1(obj: Json) -> Json:
     return begin(obj, "backup.kubewright.dev/v1alpha1", "BackupStore")
 
 
-CONVERSIONS: Table = {
-    ("BackupSchedule", "backup.kubewright.dev/v1beta1", "backup.kubewright.dev/v1"): lossless(
+CONVERSIONS: Table = through_hub(
+    "backup.kubewright.dev/v1",
+    Spoke(
+        "BackupSchedule",
+        "backup.kubewright.dev/v1beta1",
         backup_schedule_v1beta1_to_v1,
         backup_schedule_v1_to_v1beta1,
-        "backup.kubewright.dev/v1beta1",
-        "backup.kubewright.dev/v1",
+        keep=True,
     ),
-    ("BackupSchedule", "backup.kubewright.dev/v1", "backup.kubewright.dev/v1beta1"): lossless(
-        backup_schedule_v1_to_v1beta1,
-        backup_schedule_v1beta1_to_v1,
-        "backup.kubewright.dev/v1",
-        "backup.kubewright.dev/v1beta1",
-    ),
-    ("BackupSchedule", "backup.kubewright.dev/v1alpha1", "backup.kubewright.dev/v1"): lossless(
+    Spoke(
+        "BackupSchedule",
+        "backup.kubewright.dev/v1alpha1",
         backup_schedule_v1alpha1_to_v1,
         backup_schedule_v1_to_v1alpha1,
-        "backup.kubewright.dev/v1alpha1",
-        "backup.kubewright.dev/v1",
+        keep=True,
     ),
-    ("BackupSchedule", "backup.kubewright.dev/v1", "backup.kubewright.dev/v1alpha1"): lossless(
-        backup_schedule_v1_to_v1alpha1,
-        backup_schedule_v1alpha1_to_v1,
-        "backup.kubewright.dev/v1",
-        "backup.kubewright.dev/v1alpha1",
-    ),
-    ("BackupSchedule", "backup.kubewright.dev/v1beta1", "backup.kubewright.dev/v1alpha1"): chained(
-        lossless(
-            backup_schedule_v1beta1_to_v1,
-            backup_schedule_v1_to_v1beta1,
-            "backup.kubewright.dev/v1beta1",
-            "backup.kubewright.dev/v1",
-        ),
-        lossless(
-            backup_schedule_v1_to_v1alpha1,
-            backup_schedule_v1alpha1_to_v1,
-            "backup.kubewright.dev/v1",
-            "backup.kubewright.dev/v1alpha1",
-        ),
-    ),
-    ("BackupSchedule", "backup.kubewright.dev/v1alpha1", "backup.kubewright.dev/v1beta1"): chained(
-        lossless(
-            backup_schedule_v1alpha1_to_v1,
-            backup_schedule_v1_to_v1alpha1,
-            "backup.kubewright.dev/v1alpha1",
-            "backup.kubewright.dev/v1",
-        ),
-        lossless(
-            backup_schedule_v1_to_v1beta1,
-            backup_schedule_v1beta1_to_v1,
-            "backup.kubewright.dev/v1",
-            "backup.kubewright.dev/v1beta1",
-        ),
-    ),
-    (
+    Spoke(
         "BackupStore",
         "backup.kubewright.dev/v1alpha1",
-        "backup.kubewright.dev/v1",
-    ): backup_store_v1alpha1_to_v1,
-    (
-        "BackupStore",
-        "backup.kubewright.dev/v1",
-        "backup.kubewright.dev/v1alpha1",
-    ): backup_store_v1_to_v1alpha1,
-}
+        backup_store_v1alpha1_to_v1,
+        backup_store_v1_to_v1alpha1,
+    ),
+)

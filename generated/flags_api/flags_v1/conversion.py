@@ -4,7 +4,7 @@
 
 from apimachinery.conversion.converters import kill_switch_to_hub, kill_switch_to_spoke
 from apimachinery.conversion.moves import drop, unwrap, wrap
-from apimachinery.conversion.versions import Table, begin, lossless
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -25,17 +25,13 @@ def feature_flag_v1_to_v1beta1(obj: Json) -> Json:
     return new
 
 
-CONVERSIONS: Table = {
-    ("FeatureFlag", "flags.kubewright.dev/v1beta1", "flags.kubewright.dev/v1"): lossless(
+CONVERSIONS: Table = through_hub(
+    "flags.kubewright.dev/v1",
+    Spoke(
+        "FeatureFlag",
+        "flags.kubewright.dev/v1beta1",
         feature_flag_v1beta1_to_v1,
         feature_flag_v1_to_v1beta1,
-        "flags.kubewright.dev/v1beta1",
-        "flags.kubewright.dev/v1",
+        keep=True,
     ),
-    ("FeatureFlag", "flags.kubewright.dev/v1", "flags.kubewright.dev/v1beta1"): lossless(
-        feature_flag_v1_to_v1beta1,
-        feature_flag_v1beta1_to_v1,
-        "flags.kubewright.dev/v1",
-        "flags.kubewright.dev/v1beta1",
-    ),
-}
+)

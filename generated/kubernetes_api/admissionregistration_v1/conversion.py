@@ -3,7 +3,7 @@
 """Conversions over the hub admissionregistration.k8s.io/v1."""
 
 from apimachinery.conversion.moves import make_explicit
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -111,89 +111,42 @@ def validating_webhook_configuration_v1_to_v1beta1(obj: Json) -> Json:
     return new
 
 
-CONVERSIONS: Table = {
-    (
+CONVERSIONS: Table = through_hub(
+    "admissionregistration.k8s.io/v1",
+    Spoke(
         "MutatingWebhookConfiguration",
         "admissionregistration.k8s.io/v1beta1",
-        "admissionregistration.k8s.io/v1",
-    ): mutating_webhook_configuration_v1beta1_to_v1,
-    (
-        "MutatingWebhookConfiguration",
-        "admissionregistration.k8s.io/v1",
-        "admissionregistration.k8s.io/v1beta1",
-    ): mutating_webhook_configuration_v1_to_v1beta1,
-    (
-        "ValidatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1alpha1",
-        "admissionregistration.k8s.io/v1",
-    ): validating_admission_policy_v1alpha1_to_v1,
-    (
-        "ValidatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1",
-        "admissionregistration.k8s.io/v1alpha1",
-    ): validating_admission_policy_v1_to_v1alpha1,
-    (
-        "ValidatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1beta1",
-        "admissionregistration.k8s.io/v1",
-    ): validating_admission_policy_v1beta1_to_v1,
-    (
-        "ValidatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1",
-        "admissionregistration.k8s.io/v1beta1",
-    ): validating_admission_policy_v1_to_v1beta1,
-    (
-        "ValidatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1alpha1",
-        "admissionregistration.k8s.io/v1beta1",
-    ): chained(validating_admission_policy_v1alpha1_to_v1, validating_admission_policy_v1_to_v1beta1),
-    (
-        "ValidatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1beta1",
-        "admissionregistration.k8s.io/v1alpha1",
-    ): chained(validating_admission_policy_v1beta1_to_v1, validating_admission_policy_v1_to_v1alpha1),
-    (
-        "ValidatingAdmissionPolicyBinding",
-        "admissionregistration.k8s.io/v1alpha1",
-        "admissionregistration.k8s.io/v1",
-    ): validating_admission_policy_binding_v1alpha1_to_v1,
-    (
-        "ValidatingAdmissionPolicyBinding",
-        "admissionregistration.k8s.io/v1",
-        "admissionregistration.k8s.io/v1alpha1",
-    ): validating_admission_policy_binding_v1_to_v1alpha1,
-    (
-        "ValidatingAdmissionPolicyBinding",
-        "admissionregistration.k8s.io/v1beta1",
-        "admissionregistration.k8s.io/v1",
-    ): validating_admission_policy_binding_v1beta1_to_v1,
-    (
-        "ValidatingAdmissionPolicyBinding",
-        "admissionregistration.k8s.io/v1",
-        "admissionregistration.k8s.io/v1beta1",
-    ): validating_admission_policy_binding_v1_to_v1beta1,
-    (
-        "ValidatingAdmissionPolicyBinding",
-        "admissionregistration.k8s.io/v1alpha1",
-        "admissionregistration.k8s.io/v1beta1",
-    ): chained(
-        validating_admission_policy_binding_v1alpha1_to_v1, validating_admission_policy_binding_v1_to_v1beta1
+        mutating_webhook_configuration_v1beta1_to_v1,
+        mutating_webhook_configuration_v1_to_v1beta1,
     ),
-    (
+    Spoke(
+        "ValidatingAdmissionPolicy",
+        "admissionregistration.k8s.io/v1alpha1",
+        validating_admission_policy_v1alpha1_to_v1,
+        validating_admission_policy_v1_to_v1alpha1,
+    ),
+    Spoke(
+        "ValidatingAdmissionPolicy",
+        "admissionregistration.k8s.io/v1beta1",
+        validating_admission_policy_v1beta1_to_v1,
+        validating_admission_policy_v1_to_v1beta1,
+    ),
+    Spoke(
+        "ValidatingAdmissionPolicyBinding",
+        "admissionregistration.k8s.io/v1alpha1",
+        validating_admission_policy_binding_v1alpha1_to_v1,
+        validating_admission_policy_binding_v1_to_v1alpha1,
+    ),
+    Spoke(
         "ValidatingAdmissionPolicyBinding",
         "admissionregistration.k8s.io/v1beta1",
-        "admissionregistration.k8s.io/v1alpha1",
-    ): chained(
-        validating_admission_policy_binding_v1beta1_to_v1, validating_admission_policy_binding_v1_to_v1alpha1
+        validating_admission_policy_binding_v1beta1_to_v1,
+        validating_admission_policy_binding_v1_to_v1beta1,
     ),
-    (
+    Spoke(
         "ValidatingWebhookConfiguration",
         "admissionregistration.k8s.io/v1beta1",
-        "admissionregistration.k8s.io/v1",
-    ): validating_webhook_configuration_v1beta1_to_v1,
-    (
-        "ValidatingWebhookConfiguration",
-        "admissionregistration.k8s.io/v1",
-        "admissionregistration.k8s.io/v1beta1",
-    ): validating_webhook_configuration_v1_to_v1beta1,
-}
+        validating_webhook_configuration_v1beta1_to_v1,
+        validating_webhook_configuration_v1_to_v1beta1,
+    ),
+)

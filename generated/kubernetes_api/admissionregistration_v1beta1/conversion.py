@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub admissionregistration.k8s.io/v1beta1."""
 
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -62,69 +62,30 @@ def mutating_admission_policy_binding_v1beta1_to_v1alpha1(obj: Json) -> Json:
     return begin(obj, "admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicyBinding")
 
 
-CONVERSIONS: Table = {
-    (
+CONVERSIONS: Table = through_hub(
+    "admissionregistration.k8s.io/v1beta1",
+    Spoke(
         "MutatingAdmissionPolicy",
         "admissionregistration.k8s.io/v1",
-        "admissionregistration.k8s.io/v1beta1",
-    ): mutating_admission_policy_v1_to_v1beta1,
-    (
-        "MutatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1beta1",
-        "admissionregistration.k8s.io/v1",
-    ): mutating_admission_policy_v1beta1_to_v1,
-    (
-        "MutatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1alpha1",
-        "admissionregistration.k8s.io/v1beta1",
-    ): mutating_admission_policy_v1alpha1_to_v1beta1,
-    (
-        "MutatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1beta1",
-        "admissionregistration.k8s.io/v1alpha1",
-    ): mutating_admission_policy_v1beta1_to_v1alpha1,
-    (
-        "MutatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1",
-        "admissionregistration.k8s.io/v1alpha1",
-    ): chained(mutating_admission_policy_v1_to_v1beta1, mutating_admission_policy_v1beta1_to_v1alpha1),
-    (
-        "MutatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1alpha1",
-        "admissionregistration.k8s.io/v1",
-    ): chained(mutating_admission_policy_v1alpha1_to_v1beta1, mutating_admission_policy_v1beta1_to_v1),
-    (
-        "MutatingAdmissionPolicyBinding",
-        "admissionregistration.k8s.io/v1",
-        "admissionregistration.k8s.io/v1beta1",
-    ): mutating_admission_policy_binding_v1_to_v1beta1,
-    (
-        "MutatingAdmissionPolicyBinding",
-        "admissionregistration.k8s.io/v1beta1",
-        "admissionregistration.k8s.io/v1",
-    ): mutating_admission_policy_binding_v1beta1_to_v1,
-    (
-        "MutatingAdmissionPolicyBinding",
-        "admissionregistration.k8s.io/v1alpha1",
-        "admissionregistration.k8s.io/v1beta1",
-    ): mutating_admission_policy_binding_v1alpha1_to_v1beta1,
-    (
-        "MutatingAdmissionPolicyBinding",
-        "admissionregistration.k8s.io/v1beta1",
-        "admissionregistration.k8s.io/v1alpha1",
-    ): mutating_admission_policy_binding_v1beta1_to_v1alpha1,
-    (
-        "MutatingAdmissionPolicyBinding",
-        "admissionregistration.k8s.io/v1",
-        "admissionregistration.k8s.io/v1alpha1",
-    ): chained(
-        mutating_admission_policy_binding_v1_to_v1beta1, mutating_admission_policy_binding_v1beta1_to_v1alpha1
+        mutating_admission_policy_v1_to_v1beta1,
+        mutating_admission_policy_v1beta1_to_v1,
     ),
-    (
+    Spoke(
+        "MutatingAdmissionPolicy",
+        "admissionregistration.k8s.io/v1alpha1",
+        mutating_admission_policy_v1alpha1_to_v1beta1,
+        mutating_admission_policy_v1beta1_to_v1alpha1,
+    ),
+    Spoke(
+        "MutatingAdmissionPolicyBinding",
+        "admissionregistration.k8s.io/v1",
+        mutating_admission_policy_binding_v1_to_v1beta1,
+        mutating_admission_policy_binding_v1beta1_to_v1,
+    ),
+    Spoke(
         "MutatingAdmissionPolicyBinding",
         "admissionregistration.k8s.io/v1alpha1",
-        "admissionregistration.k8s.io/v1",
-    ): chained(
-        mutating_admission_policy_binding_v1alpha1_to_v1beta1, mutating_admission_policy_binding_v1beta1_to_v1
+        mutating_admission_policy_binding_v1alpha1_to_v1beta1,
+        mutating_admission_policy_binding_v1beta1_to_v1alpha1,
     ),
-}
+)

@@ -4,7 +4,7 @@
 
 from apimachinery.conversion.migrations import definition_versions_to_hub, definition_versions_to_spoke
 from apimachinery.conversion.moves import make_explicit, move
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -27,15 +27,12 @@ def custom_resource_definition_v1_to_v1beta1(obj: Json) -> Json:
     return new
 
 
-CONVERSIONS: Table = {
-    (
+CONVERSIONS: Table = through_hub(
+    "apiextensions.k8s.io/v1",
+    Spoke(
         "CustomResourceDefinition",
         "apiextensions.k8s.io/v1beta1",
-        "apiextensions.k8s.io/v1",
-    ): custom_resource_definition_v1beta1_to_v1,
-    (
-        "CustomResourceDefinition",
-        "apiextensions.k8s.io/v1",
-        "apiextensions.k8s.io/v1beta1",
-    ): custom_resource_definition_v1_to_v1beta1,
-}
+        custom_resource_definition_v1beta1_to_v1,
+        custom_resource_definition_v1_to_v1beta1,
+    ),
+)

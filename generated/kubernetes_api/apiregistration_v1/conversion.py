@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub apiregistration.k8s.io/v1."""
 
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -16,7 +16,9 @@ def api_service_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "apiregistration.k8s.io/v1beta1", "APIService")
 
 
-CONVERSIONS: Table = {
-    ("APIService", "apiregistration.k8s.io/v1beta1", "apiregistration.k8s.io/v1"): api_service_v1beta1_to_v1,
-    ("APIService", "apiregistration.k8s.io/v1", "apiregistration.k8s.io/v1beta1"): api_service_v1_to_v1beta1,
-}
+CONVERSIONS: Table = through_hub(
+    "apiregistration.k8s.io/v1",
+    Spoke(
+        "APIService", "apiregistration.k8s.io/v1beta1", api_service_v1beta1_to_v1, api_service_v1_to_v1beta1
+    ),
+)

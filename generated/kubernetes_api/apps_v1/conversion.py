@@ -9,7 +9,7 @@ from apimachinery.conversion.migrations import (
     selector_from_template_to_spoke,
 )
 from apimachinery.conversion.moves import drop, make_explicit
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -170,83 +170,43 @@ def stateful_set_v1_to_v1beta2(obj: Json) -> Json:
     return begin(obj, "apps/v1beta2", "StatefulSet")
 
 
-CONVERSIONS: Table = {
-    ("ControllerRevision", "apps/v1beta1", "apps/v1"): controller_revision_v1beta1_to_v1,
-    ("ControllerRevision", "apps/v1", "apps/v1beta1"): controller_revision_v1_to_v1beta1,
-    ("ControllerRevision", "apps/v1beta2", "apps/v1"): controller_revision_v1beta2_to_v1,
-    ("ControllerRevision", "apps/v1", "apps/v1beta2"): controller_revision_v1_to_v1beta2,
-    ("ControllerRevision", "apps/v1beta1", "apps/v1beta2"): chained(
-        controller_revision_v1beta1_to_v1, controller_revision_v1_to_v1beta2
+CONVERSIONS: Table = through_hub(
+    "apps/v1",
+    Spoke(
+        "ControllerRevision",
+        "apps/v1beta1",
+        controller_revision_v1beta1_to_v1,
+        controller_revision_v1_to_v1beta1,
     ),
-    ("ControllerRevision", "apps/v1beta2", "apps/v1beta1"): chained(
-        controller_revision_v1beta2_to_v1, controller_revision_v1_to_v1beta1
+    Spoke(
+        "ControllerRevision",
+        "apps/v1beta2",
+        controller_revision_v1beta2_to_v1,
+        controller_revision_v1_to_v1beta2,
     ),
-    ("DaemonSet", "extensions/v1beta1", "apps/v1"): daemon_set_extensions_v1beta1_to_apps_v1,
-    ("DaemonSet", "apps/v1", "extensions/v1beta1"): daemon_set_apps_v1_to_extensions_v1beta1,
-    ("DaemonSet", "apps/v1beta2", "apps/v1"): daemon_set_v1beta2_to_v1,
-    ("DaemonSet", "apps/v1", "apps/v1beta2"): daemon_set_v1_to_v1beta2,
-    ("DaemonSet", "extensions/v1beta1", "apps/v1beta2"): chained(
-        daemon_set_extensions_v1beta1_to_apps_v1, daemon_set_v1_to_v1beta2
+    Spoke(
+        "DaemonSet",
+        "extensions/v1beta1",
+        daemon_set_extensions_v1beta1_to_apps_v1,
+        daemon_set_apps_v1_to_extensions_v1beta1,
     ),
-    ("DaemonSet", "apps/v1beta2", "extensions/v1beta1"): chained(
-        daemon_set_v1beta2_to_v1, daemon_set_apps_v1_to_extensions_v1beta1
+    Spoke("DaemonSet", "apps/v1beta2", daemon_set_v1beta2_to_v1, daemon_set_v1_to_v1beta2),
+    Spoke(
+        "Deployment",
+        "extensions/v1beta1",
+        deployment_extensions_v1beta1_to_apps_v1,
+        deployment_apps_v1_to_extensions_v1beta1,
     ),
-    ("Deployment", "extensions/v1beta1", "apps/v1"): deployment_extensions_v1beta1_to_apps_v1,
-    ("Deployment", "apps/v1", "extensions/v1beta1"): deployment_apps_v1_to_extensions_v1beta1,
-    ("Deployment", "apps/v1beta1", "apps/v1"): deployment_v1beta1_to_v1,
-    ("Deployment", "apps/v1", "apps/v1beta1"): deployment_v1_to_v1beta1,
-    ("Deployment", "apps/v1beta2", "apps/v1"): deployment_v1beta2_to_v1,
-    ("Deployment", "apps/v1", "apps/v1beta2"): deployment_v1_to_v1beta2,
-    ("Deployment", "extensions/v1beta1", "apps/v1beta1"): chained(
-        deployment_extensions_v1beta1_to_apps_v1, deployment_v1_to_v1beta1
+    Spoke("Deployment", "apps/v1beta1", deployment_v1beta1_to_v1, deployment_v1_to_v1beta1),
+    Spoke("Deployment", "apps/v1beta2", deployment_v1beta2_to_v1, deployment_v1_to_v1beta2),
+    Spoke(
+        "ReplicaSet",
+        "extensions/v1beta1",
+        replica_set_extensions_v1beta1_to_apps_v1,
+        replica_set_apps_v1_to_extensions_v1beta1,
     ),
-    ("Deployment", "extensions/v1beta1", "apps/v1beta2"): chained(
-        deployment_extensions_v1beta1_to_apps_v1, deployment_v1_to_v1beta2
-    ),
-    ("Deployment", "apps/v1beta1", "extensions/v1beta1"): chained(
-        deployment_v1beta1_to_v1, deployment_apps_v1_to_extensions_v1beta1
-    ),
-    ("Deployment", "apps/v1beta1", "apps/v1beta2"): chained(
-        deployment_v1beta1_to_v1, deployment_v1_to_v1beta2
-    ),
-    ("Deployment", "apps/v1beta2", "extensions/v1beta1"): chained(
-        deployment_v1beta2_to_v1, deployment_apps_v1_to_extensions_v1beta1
-    ),
-    ("Deployment", "apps/v1beta2", "apps/v1beta1"): chained(
-        deployment_v1beta2_to_v1, deployment_v1_to_v1beta1
-    ),
-    ("ReplicaSet", "extensions/v1beta1", "apps/v1"): replica_set_extensions_v1beta1_to_apps_v1,
-    ("ReplicaSet", "apps/v1", "extensions/v1beta1"): replica_set_apps_v1_to_extensions_v1beta1,
-    ("ReplicaSet", "apps/v1beta1", "apps/v1"): replica_set_v1beta1_to_v1,
-    ("ReplicaSet", "apps/v1", "apps/v1beta1"): replica_set_v1_to_v1beta1,
-    ("ReplicaSet", "apps/v1beta2", "apps/v1"): replica_set_v1beta2_to_v1,
-    ("ReplicaSet", "apps/v1", "apps/v1beta2"): replica_set_v1_to_v1beta2,
-    ("ReplicaSet", "extensions/v1beta1", "apps/v1beta1"): chained(
-        replica_set_extensions_v1beta1_to_apps_v1, replica_set_v1_to_v1beta1
-    ),
-    ("ReplicaSet", "extensions/v1beta1", "apps/v1beta2"): chained(
-        replica_set_extensions_v1beta1_to_apps_v1, replica_set_v1_to_v1beta2
-    ),
-    ("ReplicaSet", "apps/v1beta1", "extensions/v1beta1"): chained(
-        replica_set_v1beta1_to_v1, replica_set_apps_v1_to_extensions_v1beta1
-    ),
-    ("ReplicaSet", "apps/v1beta1", "apps/v1beta2"): chained(
-        replica_set_v1beta1_to_v1, replica_set_v1_to_v1beta2
-    ),
-    ("ReplicaSet", "apps/v1beta2", "extensions/v1beta1"): chained(
-        replica_set_v1beta2_to_v1, replica_set_apps_v1_to_extensions_v1beta1
-    ),
-    ("ReplicaSet", "apps/v1beta2", "apps/v1beta1"): chained(
-        replica_set_v1beta2_to_v1, replica_set_v1_to_v1beta1
-    ),
-    ("StatefulSet", "apps/v1beta1", "apps/v1"): stateful_set_v1beta1_to_v1,
-    ("StatefulSet", "apps/v1", "apps/v1beta1"): stateful_set_v1_to_v1beta1,
-    ("StatefulSet", "apps/v1beta2", "apps/v1"): stateful_set_v1beta2_to_v1,
-    ("StatefulSet", "apps/v1", "apps/v1beta2"): stateful_set_v1_to_v1beta2,
-    ("StatefulSet", "apps/v1beta1", "apps/v1beta2"): chained(
-        stateful_set_v1beta1_to_v1, stateful_set_v1_to_v1beta2
-    ),
-    ("StatefulSet", "apps/v1beta2", "apps/v1beta1"): chained(
-        stateful_set_v1beta2_to_v1, stateful_set_v1_to_v1beta1
-    ),
-}
+    Spoke("ReplicaSet", "apps/v1beta1", replica_set_v1beta1_to_v1, replica_set_v1_to_v1beta1),
+    Spoke("ReplicaSet", "apps/v1beta2", replica_set_v1beta2_to_v1, replica_set_v1_to_v1beta2),
+    Spoke("StatefulSet", "apps/v1beta1", stateful_set_v1beta1_to_v1, stateful_set_v1_to_v1beta1),
+    Spoke("StatefulSet", "apps/v1beta2", stateful_set_v1beta2_to_v1, stateful_set_v1_to_v1beta2),
+)

@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub authentication.k8s.io/v1."""
 
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -36,33 +36,21 @@ def token_review_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "authentication.k8s.io/v1beta1", "TokenReview")
 
 
-CONVERSIONS: Table = {
-    (
+CONVERSIONS: Table = through_hub(
+    "authentication.k8s.io/v1",
+    Spoke(
         "SelfSubjectReview",
         "authentication.k8s.io/v1alpha1",
-        "authentication.k8s.io/v1",
-    ): self_subject_review_v1alpha1_to_v1,
-    (
-        "SelfSubjectReview",
-        "authentication.k8s.io/v1",
-        "authentication.k8s.io/v1alpha1",
-    ): self_subject_review_v1_to_v1alpha1,
-    (
+        self_subject_review_v1alpha1_to_v1,
+        self_subject_review_v1_to_v1alpha1,
+    ),
+    Spoke(
         "SelfSubjectReview",
         "authentication.k8s.io/v1beta1",
-        "authentication.k8s.io/v1",
-    ): self_subject_review_v1beta1_to_v1,
-    (
-        "SelfSubjectReview",
-        "authentication.k8s.io/v1",
-        "authentication.k8s.io/v1beta1",
-    ): self_subject_review_v1_to_v1beta1,
-    ("SelfSubjectReview", "authentication.k8s.io/v1alpha1", "authentication.k8s.io/v1beta1"): chained(
-        self_subject_review_v1alpha1_to_v1, self_subject_review_v1_to_v1beta1
+        self_subject_review_v1beta1_to_v1,
+        self_subject_review_v1_to_v1beta1,
     ),
-    ("SelfSubjectReview", "authentication.k8s.io/v1beta1", "authentication.k8s.io/v1alpha1"): chained(
-        self_subject_review_v1beta1_to_v1, self_subject_review_v1_to_v1alpha1
+    Spoke(
+        "TokenReview", "authentication.k8s.io/v1beta1", token_review_v1beta1_to_v1, token_review_v1_to_v1beta1
     ),
-    ("TokenReview", "authentication.k8s.io/v1beta1", "authentication.k8s.io/v1"): token_review_v1beta1_to_v1,
-    ("TokenReview", "authentication.k8s.io/v1", "authentication.k8s.io/v1beta1"): token_review_v1_to_v1beta1,
-}
+)

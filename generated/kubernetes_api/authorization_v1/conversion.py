@@ -3,7 +3,7 @@
 """Conversions over the hub authorization.k8s.io/v1."""
 
 from apimachinery.conversion.moves import move
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -55,45 +55,30 @@ def subject_access_review_v1_to_v1beta1(obj: Json) -> Json:
     return new
 
 
-CONVERSIONS: Table = {
-    (
+CONVERSIONS: Table = through_hub(
+    "authorization.k8s.io/v1",
+    Spoke(
         "LocalSubjectAccessReview",
         "authorization.k8s.io/v1beta1",
-        "authorization.k8s.io/v1",
-    ): local_subject_access_review_v1beta1_to_v1,
-    (
-        "LocalSubjectAccessReview",
-        "authorization.k8s.io/v1",
-        "authorization.k8s.io/v1beta1",
-    ): local_subject_access_review_v1_to_v1beta1,
-    (
+        local_subject_access_review_v1beta1_to_v1,
+        local_subject_access_review_v1_to_v1beta1,
+    ),
+    Spoke(
         "SelfSubjectAccessReview",
         "authorization.k8s.io/v1beta1",
-        "authorization.k8s.io/v1",
-    ): self_subject_access_review_v1beta1_to_v1,
-    (
-        "SelfSubjectAccessReview",
-        "authorization.k8s.io/v1",
-        "authorization.k8s.io/v1beta1",
-    ): self_subject_access_review_v1_to_v1beta1,
-    (
+        self_subject_access_review_v1beta1_to_v1,
+        self_subject_access_review_v1_to_v1beta1,
+    ),
+    Spoke(
         "SelfSubjectRulesReview",
         "authorization.k8s.io/v1beta1",
-        "authorization.k8s.io/v1",
-    ): self_subject_rules_review_v1beta1_to_v1,
-    (
-        "SelfSubjectRulesReview",
-        "authorization.k8s.io/v1",
-        "authorization.k8s.io/v1beta1",
-    ): self_subject_rules_review_v1_to_v1beta1,
-    (
+        self_subject_rules_review_v1beta1_to_v1,
+        self_subject_rules_review_v1_to_v1beta1,
+    ),
+    Spoke(
         "SubjectAccessReview",
         "authorization.k8s.io/v1beta1",
-        "authorization.k8s.io/v1",
-    ): subject_access_review_v1beta1_to_v1,
-    (
-        "SubjectAccessReview",
-        "authorization.k8s.io/v1",
-        "authorization.k8s.io/v1beta1",
-    ): subject_access_review_v1_to_v1beta1,
-}
+        subject_access_review_v1beta1_to_v1,
+        subject_access_review_v1_to_v1beta1,
+    ),
+)

@@ -8,7 +8,7 @@ from apimachinery.conversion.converters import (
     horizontal_pod_autoscaler_to_hub,
     horizontal_pod_autoscaler_to_spoke,
 )
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -50,45 +50,24 @@ def horizontal_pod_autoscaler_v2_to_v2beta1(obj: Json) -> Json:
     return new
 
 
-CONVERSIONS: Table = {
-    ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2"): horizontal_pod_autoscaler_v1_to_v2,
-    ("HorizontalPodAutoscaler", "autoscaling/v2", "autoscaling/v1"): horizontal_pod_autoscaler_v2_to_v1,
-    (
+CONVERSIONS: Table = through_hub(
+    "autoscaling/v2",
+    Spoke(
+        "HorizontalPodAutoscaler",
+        "autoscaling/v1",
+        horizontal_pod_autoscaler_v1_to_v2,
+        horizontal_pod_autoscaler_v2_to_v1,
+    ),
+    Spoke(
         "HorizontalPodAutoscaler",
         "autoscaling/v2beta2",
-        "autoscaling/v2",
-    ): horizontal_pod_autoscaler_v2beta2_to_v2,
-    (
-        "HorizontalPodAutoscaler",
-        "autoscaling/v2",
-        "autoscaling/v2beta2",
-    ): horizontal_pod_autoscaler_v2_to_v2beta2,
-    (
+        horizontal_pod_autoscaler_v2beta2_to_v2,
+        horizontal_pod_autoscaler_v2_to_v2beta2,
+    ),
+    Spoke(
         "HorizontalPodAutoscaler",
         "autoscaling/v2beta1",
-        "autoscaling/v2",
-    ): horizontal_pod_autoscaler_v2beta1_to_v2,
-    (
-        "HorizontalPodAutoscaler",
-        "autoscaling/v2",
-        "autoscaling/v2beta1",
-    ): horizontal_pod_autoscaler_v2_to_v2beta1,
-    ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2beta2"): chained(
-        horizontal_pod_autoscaler_v1_to_v2, horizontal_pod_autoscaler_v2_to_v2beta2
+        horizontal_pod_autoscaler_v2beta1_to_v2,
+        horizontal_pod_autoscaler_v2_to_v2beta1,
     ),
-    ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2beta1"): chained(
-        horizontal_pod_autoscaler_v1_to_v2, horizontal_pod_autoscaler_v2_to_v2beta1
-    ),
-    ("HorizontalPodAutoscaler", "autoscaling/v2beta2", "autoscaling/v1"): chained(
-        horizontal_pod_autoscaler_v2beta2_to_v2, horizontal_pod_autoscaler_v2_to_v1
-    ),
-    ("HorizontalPodAutoscaler", "autoscaling/v2beta2", "autoscaling/v2beta1"): chained(
-        horizontal_pod_autoscaler_v2beta2_to_v2, horizontal_pod_autoscaler_v2_to_v2beta1
-    ),
-    ("HorizontalPodAutoscaler", "autoscaling/v2beta1", "autoscaling/v1"): chained(
-        horizontal_pod_autoscaler_v2beta1_to_v2, horizontal_pod_autoscaler_v2_to_v1
-    ),
-    ("HorizontalPodAutoscaler", "autoscaling/v2beta1", "autoscaling/v2beta2"): chained(
-        horizontal_pod_autoscaler_v2beta1_to_v2, horizontal_pod_autoscaler_v2_to_v2beta2
-    ),
-}
+)

@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub batch/v1."""
 
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -16,7 +16,7 @@ def cron_job_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "batch/v1beta1", "CronJob")
 
 
-CONVERSIONS: Table = {
-    ("CronJob", "batch/v1beta1", "batch/v1"): cron_job_v1beta1_to_v1,
-    ("CronJob", "batch/v1", "batch/v1beta1"): cron_job_v1_to_v1beta1,
-}
+CONVERSIONS: Table = through_hub(
+    "batch/v1",
+    Spoke("CronJob", "batch/v1beta1", cron_job_v1beta1_to_v1, cron_job_v1_to_v1beta1),
+)

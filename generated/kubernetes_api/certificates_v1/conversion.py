@@ -3,7 +3,7 @@
 """Conversions over the hub certificates.k8s.io/v1."""
 
 from apimachinery.conversion.moves import drop, make_explicit
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -53,51 +53,30 @@ def pod_certificate_request_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "certificates.k8s.io/v1beta1", "PodCertificateRequest")
 
 
-CONVERSIONS: Table = {
-    (
+CONVERSIONS: Table = through_hub(
+    "certificates.k8s.io/v1",
+    Spoke(
         "CertificateSigningRequest",
         "certificates.k8s.io/v1beta1",
-        "certificates.k8s.io/v1",
-    ): certificate_signing_request_v1beta1_to_v1,
-    (
-        "CertificateSigningRequest",
-        "certificates.k8s.io/v1",
-        "certificates.k8s.io/v1beta1",
-    ): certificate_signing_request_v1_to_v1beta1,
-    (
+        certificate_signing_request_v1beta1_to_v1,
+        certificate_signing_request_v1_to_v1beta1,
+    ),
+    Spoke(
         "ClusterTrustBundle",
         "certificates.k8s.io/v1alpha1",
-        "certificates.k8s.io/v1",
-    ): cluster_trust_bundle_v1alpha1_to_v1,
-    (
-        "ClusterTrustBundle",
-        "certificates.k8s.io/v1",
-        "certificates.k8s.io/v1alpha1",
-    ): cluster_trust_bundle_v1_to_v1alpha1,
-    (
+        cluster_trust_bundle_v1alpha1_to_v1,
+        cluster_trust_bundle_v1_to_v1alpha1,
+    ),
+    Spoke(
         "ClusterTrustBundle",
         "certificates.k8s.io/v1beta1",
-        "certificates.k8s.io/v1",
-    ): cluster_trust_bundle_v1beta1_to_v1,
-    (
-        "ClusterTrustBundle",
-        "certificates.k8s.io/v1",
-        "certificates.k8s.io/v1beta1",
-    ): cluster_trust_bundle_v1_to_v1beta1,
-    ("ClusterTrustBundle", "certificates.k8s.io/v1alpha1", "certificates.k8s.io/v1beta1"): chained(
-        cluster_trust_bundle_v1alpha1_to_v1, cluster_trust_bundle_v1_to_v1beta1
+        cluster_trust_bundle_v1beta1_to_v1,
+        cluster_trust_bundle_v1_to_v1beta1,
     ),
-    ("ClusterTrustBundle", "certificates.k8s.io/v1beta1", "certificates.k8s.io/v1alpha1"): chained(
-        cluster_trust_bundle_v1beta1_to_v1, cluster_trust_bundle_v1_to_v1alpha1
-    ),
-    (
+    Spoke(
         "PodCertificateRequest",
         "certificates.k8s.io/v1beta1",
-        "certificates.k8s.io/v1",
-    ): pod_certificate_request_v1beta1_to_v1,
-    (
-        "PodCertificateRequest",
-        "certificates.k8s.io/v1",
-        "certificates.k8s.io/v1beta1",
-    ): pod_certificate_request_v1_to_v1beta1,
-}
+        pod_certificate_request_v1beta1_to_v1,
+        pod_certificate_request_v1_to_v1beta1,
+    ),
+)

@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub coordination.k8s.io/v1."""
 
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -16,7 +16,7 @@ def lease_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "coordination.k8s.io/v1beta1", "Lease")
 
 
-CONVERSIONS: Table = {
-    ("Lease", "coordination.k8s.io/v1beta1", "coordination.k8s.io/v1"): lease_v1beta1_to_v1,
-    ("Lease", "coordination.k8s.io/v1", "coordination.k8s.io/v1beta1"): lease_v1_to_v1beta1,
-}
+CONVERSIONS: Table = through_hub(
+    "coordination.k8s.io/v1",
+    Spoke("Lease", "coordination.k8s.io/v1beta1", lease_v1beta1_to_v1, lease_v1_to_v1beta1),
+)

@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub coordination.k8s.io/v1beta1."""
 
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -16,15 +16,12 @@ def lease_candidate_v1beta1_to_v1alpha2(obj: Json) -> Json:
     return begin(obj, "coordination.k8s.io/v1alpha2", "LeaseCandidate")
 
 
-CONVERSIONS: Table = {
-    (
+CONVERSIONS: Table = through_hub(
+    "coordination.k8s.io/v1beta1",
+    Spoke(
         "LeaseCandidate",
         "coordination.k8s.io/v1alpha2",
-        "coordination.k8s.io/v1beta1",
-    ): lease_candidate_v1alpha2_to_v1beta1,
-    (
-        "LeaseCandidate",
-        "coordination.k8s.io/v1beta1",
-        "coordination.k8s.io/v1alpha2",
-    ): lease_candidate_v1beta1_to_v1alpha2,
-}
+        lease_candidate_v1alpha2_to_v1beta1,
+        lease_candidate_v1beta1_to_v1alpha2,
+    ),
+)

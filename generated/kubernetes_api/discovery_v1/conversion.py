@@ -3,7 +3,7 @@
 """Conversions over the hub discovery.k8s.io/v1."""
 
 from apimachinery.conversion.migrations import topology_to_hub, topology_to_spoke
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -21,7 +21,12 @@ def endpoint_slice_v1_to_v1beta1(obj: Json) -> Json:
     return new
 
 
-CONVERSIONS: Table = {
-    ("EndpointSlice", "discovery.k8s.io/v1beta1", "discovery.k8s.io/v1"): endpoint_slice_v1beta1_to_v1,
-    ("EndpointSlice", "discovery.k8s.io/v1", "discovery.k8s.io/v1beta1"): endpoint_slice_v1_to_v1beta1,
-}
+CONVERSIONS: Table = through_hub(
+    "discovery.k8s.io/v1",
+    Spoke(
+        "EndpointSlice",
+        "discovery.k8s.io/v1beta1",
+        endpoint_slice_v1beta1_to_v1,
+        endpoint_slice_v1_to_v1beta1,
+    ),
+)

@@ -3,7 +3,7 @@
 """Conversions over the hub events.k8s.io/v1."""
 
 from apimachinery.conversion.moves import move
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -43,11 +43,8 @@ def event_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "events.k8s.io/v1beta1", "Event")
 
 
-CONVERSIONS: Table = {
-    ("Event", "v1", "events.k8s.io/v1"): event_core_v1_to_events_v1,
-    ("Event", "events.k8s.io/v1", "v1"): event_events_v1_to_core_v1,
-    ("Event", "events.k8s.io/v1beta1", "events.k8s.io/v1"): event_v1beta1_to_v1,
-    ("Event", "events.k8s.io/v1", "events.k8s.io/v1beta1"): event_v1_to_v1beta1,
-    ("Event", "v1", "events.k8s.io/v1beta1"): chained(event_core_v1_to_events_v1, event_v1_to_v1beta1),
-    ("Event", "events.k8s.io/v1beta1", "v1"): chained(event_v1beta1_to_v1, event_events_v1_to_core_v1),
-}
+CONVERSIONS: Table = through_hub(
+    "events.k8s.io/v1",
+    Spoke("Event", "v1", event_core_v1_to_events_v1, event_events_v1_to_core_v1),
+    Spoke("Event", "events.k8s.io/v1beta1", event_v1beta1_to_v1, event_v1_to_v1beta1),
+)

@@ -4,7 +4,7 @@
 
 from apimachinery.conversion.migrations import concurrency_shares_to_hub, concurrency_shares_to_spoke
 from apimachinery.conversion.moves import move
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -96,113 +96,42 @@ def priority_level_configuration_v1_to_v1beta3(obj: Json) -> Json:
     return new
 
 
-CONVERSIONS: Table = {
-    (
+CONVERSIONS: Table = through_hub(
+    "flowcontrol.apiserver.k8s.io/v1",
+    Spoke(
         "FlowSchema",
         "flowcontrol.apiserver.k8s.io/v1beta1",
-        "flowcontrol.apiserver.k8s.io/v1",
-    ): flow_schema_v1beta1_to_v1,
-    (
-        "FlowSchema",
-        "flowcontrol.apiserver.k8s.io/v1",
-        "flowcontrol.apiserver.k8s.io/v1beta1",
-    ): flow_schema_v1_to_v1beta1,
-    (
+        flow_schema_v1beta1_to_v1,
+        flow_schema_v1_to_v1beta1,
+    ),
+    Spoke(
         "FlowSchema",
         "flowcontrol.apiserver.k8s.io/v1beta2",
-        "flowcontrol.apiserver.k8s.io/v1",
-    ): flow_schema_v1beta2_to_v1,
-    (
-        "FlowSchema",
-        "flowcontrol.apiserver.k8s.io/v1",
-        "flowcontrol.apiserver.k8s.io/v1beta2",
-    ): flow_schema_v1_to_v1beta2,
-    (
+        flow_schema_v1beta2_to_v1,
+        flow_schema_v1_to_v1beta2,
+    ),
+    Spoke(
         "FlowSchema",
         "flowcontrol.apiserver.k8s.io/v1beta3",
-        "flowcontrol.apiserver.k8s.io/v1",
-    ): flow_schema_v1beta3_to_v1,
-    (
-        "FlowSchema",
-        "flowcontrol.apiserver.k8s.io/v1",
-        "flowcontrol.apiserver.k8s.io/v1beta3",
-    ): flow_schema_v1_to_v1beta3,
-    ("FlowSchema", "flowcontrol.apiserver.k8s.io/v1beta1", "flowcontrol.apiserver.k8s.io/v1beta2"): chained(
-        flow_schema_v1beta1_to_v1, flow_schema_v1_to_v1beta2
+        flow_schema_v1beta3_to_v1,
+        flow_schema_v1_to_v1beta3,
     ),
-    ("FlowSchema", "flowcontrol.apiserver.k8s.io/v1beta1", "flowcontrol.apiserver.k8s.io/v1beta3"): chained(
-        flow_schema_v1beta1_to_v1, flow_schema_v1_to_v1beta3
-    ),
-    ("FlowSchema", "flowcontrol.apiserver.k8s.io/v1beta2", "flowcontrol.apiserver.k8s.io/v1beta1"): chained(
-        flow_schema_v1beta2_to_v1, flow_schema_v1_to_v1beta1
-    ),
-    ("FlowSchema", "flowcontrol.apiserver.k8s.io/v1beta2", "flowcontrol.apiserver.k8s.io/v1beta3"): chained(
-        flow_schema_v1beta2_to_v1, flow_schema_v1_to_v1beta3
-    ),
-    ("FlowSchema", "flowcontrol.apiserver.k8s.io/v1beta3", "flowcontrol.apiserver.k8s.io/v1beta1"): chained(
-        flow_schema_v1beta3_to_v1, flow_schema_v1_to_v1beta1
-    ),
-    ("FlowSchema", "flowcontrol.apiserver.k8s.io/v1beta3", "flowcontrol.apiserver.k8s.io/v1beta2"): chained(
-        flow_schema_v1beta3_to_v1, flow_schema_v1_to_v1beta2
-    ),
-    (
+    Spoke(
         "PriorityLevelConfiguration",
         "flowcontrol.apiserver.k8s.io/v1beta1",
-        "flowcontrol.apiserver.k8s.io/v1",
-    ): priority_level_configuration_v1beta1_to_v1,
-    (
-        "PriorityLevelConfiguration",
-        "flowcontrol.apiserver.k8s.io/v1",
-        "flowcontrol.apiserver.k8s.io/v1beta1",
-    ): priority_level_configuration_v1_to_v1beta1,
-    (
+        priority_level_configuration_v1beta1_to_v1,
+        priority_level_configuration_v1_to_v1beta1,
+    ),
+    Spoke(
         "PriorityLevelConfiguration",
         "flowcontrol.apiserver.k8s.io/v1beta2",
-        "flowcontrol.apiserver.k8s.io/v1",
-    ): priority_level_configuration_v1beta2_to_v1,
-    (
-        "PriorityLevelConfiguration",
-        "flowcontrol.apiserver.k8s.io/v1",
-        "flowcontrol.apiserver.k8s.io/v1beta2",
-    ): priority_level_configuration_v1_to_v1beta2,
-    (
+        priority_level_configuration_v1beta2_to_v1,
+        priority_level_configuration_v1_to_v1beta2,
+    ),
+    Spoke(
         "PriorityLevelConfiguration",
         "flowcontrol.apiserver.k8s.io/v1beta3",
-        "flowcontrol.apiserver.k8s.io/v1",
-    ): priority_level_configuration_v1beta3_to_v1,
-    (
-        "PriorityLevelConfiguration",
-        "flowcontrol.apiserver.k8s.io/v1",
-        "flowcontrol.apiserver.k8s.io/v1beta3",
-    ): priority_level_configuration_v1_to_v1beta3,
-    (
-        "PriorityLevelConfiguration",
-        "flowcontrol.apiserver.k8s.io/v1beta1",
-        "flowcontrol.apiserver.k8s.io/v1beta2",
-    ): chained(priority_level_configuration_v1beta1_to_v1, priority_level_configuration_v1_to_v1beta2),
-    (
-        "PriorityLevelConfiguration",
-        "flowcontrol.apiserver.k8s.io/v1beta1",
-        "flowcontrol.apiserver.k8s.io/v1beta3",
-    ): chained(priority_level_configuration_v1beta1_to_v1, priority_level_configuration_v1_to_v1beta3),
-    (
-        "PriorityLevelConfiguration",
-        "flowcontrol.apiserver.k8s.io/v1beta2",
-        "flowcontrol.apiserver.k8s.io/v1beta1",
-    ): chained(priority_level_configuration_v1beta2_to_v1, priority_level_configuration_v1_to_v1beta1),
-    (
-        "PriorityLevelConfiguration",
-        "flowcontrol.apiserver.k8s.io/v1beta2",
-        "flowcontrol.apiserver.k8s.io/v1beta3",
-    ): chained(priority_level_configuration_v1beta2_to_v1, priority_level_configuration_v1_to_v1beta3),
-    (
-        "PriorityLevelConfiguration",
-        "flowcontrol.apiserver.k8s.io/v1beta3",
-        "flowcontrol.apiserver.k8s.io/v1beta1",
-    ): chained(priority_level_configuration_v1beta3_to_v1, priority_level_configuration_v1_to_v1beta1),
-    (
-        "PriorityLevelConfiguration",
-        "flowcontrol.apiserver.k8s.io/v1beta3",
-        "flowcontrol.apiserver.k8s.io/v1beta2",
-    ): chained(priority_level_configuration_v1beta3_to_v1, priority_level_configuration_v1_to_v1beta2),
-}
+        priority_level_configuration_v1beta3_to_v1,
+        priority_level_configuration_v1_to_v1beta3,
+    ),
+)

@@ -4,7 +4,7 @@
 
 from apimachinery.conversion.migrations import service_ports_to_hub, service_ports_to_spoke
 from apimachinery.conversion.moves import make_explicit, move
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -126,47 +126,28 @@ def service_cidr_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "networking.k8s.io/v1beta1", "ServiceCIDR")
 
 
-CONVERSIONS: Table = {
-    ("IPAddress", "networking.k8s.io/v1alpha1", "networking.k8s.io/v1"): ip_address_v1alpha1_to_v1,
-    ("IPAddress", "networking.k8s.io/v1", "networking.k8s.io/v1alpha1"): ip_address_v1_to_v1alpha1,
-    ("IPAddress", "networking.k8s.io/v1beta1", "networking.k8s.io/v1"): ip_address_v1beta1_to_v1,
-    ("IPAddress", "networking.k8s.io/v1", "networking.k8s.io/v1beta1"): ip_address_v1_to_v1beta1,
-    ("IPAddress", "networking.k8s.io/v1alpha1", "networking.k8s.io/v1beta1"): chained(
-        ip_address_v1alpha1_to_v1, ip_address_v1_to_v1beta1
+CONVERSIONS: Table = through_hub(
+    "networking.k8s.io/v1",
+    Spoke("IPAddress", "networking.k8s.io/v1alpha1", ip_address_v1alpha1_to_v1, ip_address_v1_to_v1alpha1),
+    Spoke("IPAddress", "networking.k8s.io/v1beta1", ip_address_v1beta1_to_v1, ip_address_v1_to_v1beta1),
+    Spoke(
+        "Ingress",
+        "extensions/v1beta1",
+        ingress_extensions_v1beta1_to_networking_v1,
+        ingress_networking_v1_to_extensions_v1beta1,
     ),
-    ("IPAddress", "networking.k8s.io/v1beta1", "networking.k8s.io/v1alpha1"): chained(
-        ip_address_v1beta1_to_v1, ip_address_v1_to_v1alpha1
+    Spoke("Ingress", "networking.k8s.io/v1beta1", ingress_v1beta1_to_v1, ingress_v1_to_v1beta1),
+    Spoke(
+        "IngressClass", "networking.k8s.io/v1beta1", ingress_class_v1beta1_to_v1, ingress_class_v1_to_v1beta1
     ),
-    ("Ingress", "extensions/v1beta1", "networking.k8s.io/v1"): ingress_extensions_v1beta1_to_networking_v1,
-    ("Ingress", "networking.k8s.io/v1", "extensions/v1beta1"): ingress_networking_v1_to_extensions_v1beta1,
-    ("Ingress", "networking.k8s.io/v1beta1", "networking.k8s.io/v1"): ingress_v1beta1_to_v1,
-    ("Ingress", "networking.k8s.io/v1", "networking.k8s.io/v1beta1"): ingress_v1_to_v1beta1,
-    ("Ingress", "extensions/v1beta1", "networking.k8s.io/v1beta1"): chained(
-        ingress_extensions_v1beta1_to_networking_v1, ingress_v1_to_v1beta1
-    ),
-    ("Ingress", "networking.k8s.io/v1beta1", "extensions/v1beta1"): chained(
-        ingress_v1beta1_to_v1, ingress_networking_v1_to_extensions_v1beta1
-    ),
-    ("IngressClass", "networking.k8s.io/v1beta1", "networking.k8s.io/v1"): ingress_class_v1beta1_to_v1,
-    ("IngressClass", "networking.k8s.io/v1", "networking.k8s.io/v1beta1"): ingress_class_v1_to_v1beta1,
-    (
+    Spoke(
         "NetworkPolicy",
         "extensions/v1beta1",
-        "networking.k8s.io/v1",
-    ): network_policy_extensions_v1beta1_to_networking_v1,
-    (
-        "NetworkPolicy",
-        "networking.k8s.io/v1",
-        "extensions/v1beta1",
-    ): network_policy_networking_v1_to_extensions_v1beta1,
-    ("ServiceCIDR", "networking.k8s.io/v1alpha1", "networking.k8s.io/v1"): service_cidr_v1alpha1_to_v1,
-    ("ServiceCIDR", "networking.k8s.io/v1", "networking.k8s.io/v1alpha1"): service_cidr_v1_to_v1alpha1,
-    ("ServiceCIDR", "networking.k8s.io/v1beta1", "networking.k8s.io/v1"): service_cidr_v1beta1_to_v1,
-    ("ServiceCIDR", "networking.k8s.io/v1", "networking.k8s.io/v1beta1"): service_cidr_v1_to_v1beta1,
-    ("ServiceCIDR", "networking.k8s.io/v1alpha1", "networking.k8s.io/v1beta1"): chained(
-        service_cidr_v1alpha1_to_v1, service_cidr_v1_to_v1beta1
+        network_policy_extensions_v1beta1_to_networking_v1,
+        network_policy_networking_v1_to_extensions_v1beta1,
     ),
-    ("ServiceCIDR", "networking.k8s.io/v1beta1", "networking.k8s.io/v1alpha1"): chained(
-        service_cidr_v1beta1_to_v1, service_cidr_v1_to_v1alpha1
+    Spoke(
+        "ServiceCIDR", "networking.k8s.io/v1alpha1", service_cidr_v1alpha1_to_v1, service_cidr_v1_to_v1alpha1
     ),
-}
+    Spoke("ServiceCIDR", "networking.k8s.io/v1beta1", service_cidr_v1beta1_to_v1, service_cidr_v1_to_v1beta1),
+)

@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub node.k8s.io/v1."""
 
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -16,7 +16,7 @@ def runtime_class_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "node.k8s.io/v1beta1", "RuntimeClass")
 
 
-CONVERSIONS: Table = {
-    ("RuntimeClass", "node.k8s.io/v1beta1", "node.k8s.io/v1"): runtime_class_v1beta1_to_v1,
-    ("RuntimeClass", "node.k8s.io/v1", "node.k8s.io/v1beta1"): runtime_class_v1_to_v1beta1,
-}
+CONVERSIONS: Table = through_hub(
+    "node.k8s.io/v1",
+    Spoke("RuntimeClass", "node.k8s.io/v1beta1", runtime_class_v1beta1_to_v1, runtime_class_v1_to_v1beta1),
+)

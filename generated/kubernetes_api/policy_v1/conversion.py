@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub policy/v1."""
 
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -16,7 +16,12 @@ def pod_disruption_budget_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "policy/v1beta1", "PodDisruptionBudget")
 
 
-CONVERSIONS: Table = {
-    ("PodDisruptionBudget", "policy/v1beta1", "policy/v1"): pod_disruption_budget_v1beta1_to_v1,
-    ("PodDisruptionBudget", "policy/v1", "policy/v1beta1"): pod_disruption_budget_v1_to_v1beta1,
-}
+CONVERSIONS: Table = through_hub(
+    "policy/v1",
+    Spoke(
+        "PodDisruptionBudget",
+        "policy/v1beta1",
+        pod_disruption_budget_v1beta1_to_v1,
+        pod_disruption_budget_v1_to_v1beta1,
+    ),
+)

@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub rbac.authorization.k8s.io/v1."""
 
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -46,37 +46,25 @@ def role_binding_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "rbac.authorization.k8s.io/v1beta1", "RoleBinding")
 
 
-CONVERSIONS: Table = {
-    (
+CONVERSIONS: Table = through_hub(
+    "rbac.authorization.k8s.io/v1",
+    Spoke(
         "ClusterRole",
         "rbac.authorization.k8s.io/v1beta1",
-        "rbac.authorization.k8s.io/v1",
-    ): cluster_role_v1beta1_to_v1,
-    (
-        "ClusterRole",
-        "rbac.authorization.k8s.io/v1",
-        "rbac.authorization.k8s.io/v1beta1",
-    ): cluster_role_v1_to_v1beta1,
-    (
+        cluster_role_v1beta1_to_v1,
+        cluster_role_v1_to_v1beta1,
+    ),
+    Spoke(
         "ClusterRoleBinding",
         "rbac.authorization.k8s.io/v1beta1",
-        "rbac.authorization.k8s.io/v1",
-    ): cluster_role_binding_v1beta1_to_v1,
-    (
-        "ClusterRoleBinding",
-        "rbac.authorization.k8s.io/v1",
-        "rbac.authorization.k8s.io/v1beta1",
-    ): cluster_role_binding_v1_to_v1beta1,
-    ("Role", "rbac.authorization.k8s.io/v1beta1", "rbac.authorization.k8s.io/v1"): role_v1beta1_to_v1,
-    ("Role", "rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io/v1beta1"): role_v1_to_v1beta1,
-    (
+        cluster_role_binding_v1beta1_to_v1,
+        cluster_role_binding_v1_to_v1beta1,
+    ),
+    Spoke("Role", "rbac.authorization.k8s.io/v1beta1", role_v1beta1_to_v1, role_v1_to_v1beta1),
+    Spoke(
         "RoleBinding",
         "rbac.authorization.k8s.io/v1beta1",
-        "rbac.authorization.k8s.io/v1",
-    ): role_binding_v1beta1_to_v1,
-    (
-        "RoleBinding",
-        "rbac.authorization.k8s.io/v1",
-        "rbac.authorization.k8s.io/v1beta1",
-    ): role_binding_v1_to_v1beta1,
-}
+        role_binding_v1beta1_to_v1,
+        role_binding_v1_to_v1beta1,
+    ),
+)

@@ -4,7 +4,7 @@
 
 from apimachinery.conversion.converters import device_requests_to_hub, device_requests_to_spoke
 from apimachinery.conversion.moves import move
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -122,61 +122,32 @@ def resource_slice_v1_to_v1beta1(obj: Json) -> Json:
     return new
 
 
-CONVERSIONS: Table = {
-    ("DeviceClass", "resource.k8s.io/v1beta1", "resource.k8s.io/v1"): device_class_v1beta1_to_v1,
-    ("DeviceClass", "resource.k8s.io/v1", "resource.k8s.io/v1beta1"): device_class_v1_to_v1beta1,
-    ("DeviceClass", "resource.k8s.io/v1beta2", "resource.k8s.io/v1"): device_class_v1beta2_to_v1,
-    ("DeviceClass", "resource.k8s.io/v1", "resource.k8s.io/v1beta2"): device_class_v1_to_v1beta2,
-    ("DeviceClass", "resource.k8s.io/v1beta1", "resource.k8s.io/v1beta2"): chained(
-        device_class_v1beta1_to_v1, device_class_v1_to_v1beta2
+CONVERSIONS: Table = through_hub(
+    "resource.k8s.io/v1",
+    Spoke("DeviceClass", "resource.k8s.io/v1beta1", device_class_v1beta1_to_v1, device_class_v1_to_v1beta1),
+    Spoke("DeviceClass", "resource.k8s.io/v1beta2", device_class_v1beta2_to_v1, device_class_v1_to_v1beta2),
+    Spoke(
+        "ResourceClaim", "resource.k8s.io/v1beta1", resource_claim_v1beta1_to_v1, resource_claim_v1_to_v1beta1
     ),
-    ("DeviceClass", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1"): chained(
-        device_class_v1beta2_to_v1, device_class_v1_to_v1beta1
+    Spoke(
+        "ResourceClaim", "resource.k8s.io/v1beta2", resource_claim_v1beta2_to_v1, resource_claim_v1_to_v1beta2
     ),
-    ("ResourceClaim", "resource.k8s.io/v1beta1", "resource.k8s.io/v1"): resource_claim_v1beta1_to_v1,
-    ("ResourceClaim", "resource.k8s.io/v1", "resource.k8s.io/v1beta1"): resource_claim_v1_to_v1beta1,
-    ("ResourceClaim", "resource.k8s.io/v1beta2", "resource.k8s.io/v1"): resource_claim_v1beta2_to_v1,
-    ("ResourceClaim", "resource.k8s.io/v1", "resource.k8s.io/v1beta2"): resource_claim_v1_to_v1beta2,
-    ("ResourceClaim", "resource.k8s.io/v1beta1", "resource.k8s.io/v1beta2"): chained(
-        resource_claim_v1beta1_to_v1, resource_claim_v1_to_v1beta2
-    ),
-    ("ResourceClaim", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1"): chained(
-        resource_claim_v1beta2_to_v1, resource_claim_v1_to_v1beta1
-    ),
-    (
+    Spoke(
         "ResourceClaimTemplate",
         "resource.k8s.io/v1beta1",
-        "resource.k8s.io/v1",
-    ): resource_claim_template_v1beta1_to_v1,
-    (
-        "ResourceClaimTemplate",
-        "resource.k8s.io/v1",
-        "resource.k8s.io/v1beta1",
-    ): resource_claim_template_v1_to_v1beta1,
-    (
+        resource_claim_template_v1beta1_to_v1,
+        resource_claim_template_v1_to_v1beta1,
+    ),
+    Spoke(
         "ResourceClaimTemplate",
         "resource.k8s.io/v1beta2",
-        "resource.k8s.io/v1",
-    ): resource_claim_template_v1beta2_to_v1,
-    (
-        "ResourceClaimTemplate",
-        "resource.k8s.io/v1",
-        "resource.k8s.io/v1beta2",
-    ): resource_claim_template_v1_to_v1beta2,
-    ("ResourceClaimTemplate", "resource.k8s.io/v1beta1", "resource.k8s.io/v1beta2"): chained(
-        resource_claim_template_v1beta1_to_v1, resource_claim_template_v1_to_v1beta2
+        resource_claim_template_v1beta2_to_v1,
+        resource_claim_template_v1_to_v1beta2,
     ),
-    ("ResourceClaimTemplate", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1"): chained(
-        resource_claim_template_v1beta2_to_v1, resource_claim_template_v1_to_v1beta1
+    Spoke(
+        "ResourceSlice", "resource.k8s.io/v1beta2", resource_slice_v1beta2_to_v1, resource_slice_v1_to_v1beta2
     ),
-    ("ResourceSlice", "resource.k8s.io/v1beta2", "resource.k8s.io/v1"): resource_slice_v1beta2_to_v1,
-    ("ResourceSlice", "resource.k8s.io/v1", "resource.k8s.io/v1beta2"): resource_slice_v1_to_v1beta2,
-    ("ResourceSlice", "resource.k8s.io/v1beta1", "resource.k8s.io/v1"): resource_slice_v1beta1_to_v1,
-    ("ResourceSlice", "resource.k8s.io/v1", "resource.k8s.io/v1beta1"): resource_slice_v1_to_v1beta1,
-    ("ResourceSlice", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1"): chained(
-        resource_slice_v1beta2_to_v1, resource_slice_v1_to_v1beta1
+    Spoke(
+        "ResourceSlice", "resource.k8s.io/v1beta1", resource_slice_v1beta1_to_v1, resource_slice_v1_to_v1beta1
     ),
-    ("ResourceSlice", "resource.k8s.io/v1beta1", "resource.k8s.io/v1beta2"): chained(
-        resource_slice_v1beta1_to_v1, resource_slice_v1_to_v1beta2
-    ),
-}
+)

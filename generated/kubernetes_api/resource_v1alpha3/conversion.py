@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub resource.k8s.io/v1alpha3."""
 
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -26,23 +26,18 @@ def device_taint_rule_v1alpha3_to_v1beta2(obj: Json) -> Json:
     return begin(obj, "resource.k8s.io/v1beta2", "DeviceTaintRule")
 
 
-CONVERSIONS: Table = {
-    ("DeviceTaintRule", "resource.k8s.io/v1", "resource.k8s.io/v1alpha3"): device_taint_rule_v1_to_v1alpha3,
-    ("DeviceTaintRule", "resource.k8s.io/v1alpha3", "resource.k8s.io/v1"): device_taint_rule_v1alpha3_to_v1,
-    (
+CONVERSIONS: Table = through_hub(
+    "resource.k8s.io/v1alpha3",
+    Spoke(
+        "DeviceTaintRule",
+        "resource.k8s.io/v1",
+        device_taint_rule_v1_to_v1alpha3,
+        device_taint_rule_v1alpha3_to_v1,
+    ),
+    Spoke(
         "DeviceTaintRule",
         "resource.k8s.io/v1beta2",
-        "resource.k8s.io/v1alpha3",
-    ): device_taint_rule_v1beta2_to_v1alpha3,
-    (
-        "DeviceTaintRule",
-        "resource.k8s.io/v1alpha3",
-        "resource.k8s.io/v1beta2",
-    ): device_taint_rule_v1alpha3_to_v1beta2,
-    ("DeviceTaintRule", "resource.k8s.io/v1", "resource.k8s.io/v1beta2"): chained(
-        device_taint_rule_v1_to_v1alpha3, device_taint_rule_v1alpha3_to_v1beta2
+        device_taint_rule_v1beta2_to_v1alpha3,
+        device_taint_rule_v1alpha3_to_v1beta2,
     ),
-    ("DeviceTaintRule", "resource.k8s.io/v1beta2", "resource.k8s.io/v1"): chained(
-        device_taint_rule_v1beta2_to_v1alpha3, device_taint_rule_v1alpha3_to_v1
-    ),
-}
+)

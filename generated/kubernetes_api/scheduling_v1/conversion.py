@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub scheduling.k8s.io/v1."""
 
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -16,7 +16,12 @@ def priority_class_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "scheduling.k8s.io/v1beta1", "PriorityClass")
 
 
-CONVERSIONS: Table = {
-    ("PriorityClass", "scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1"): priority_class_v1beta1_to_v1,
-    ("PriorityClass", "scheduling.k8s.io/v1", "scheduling.k8s.io/v1beta1"): priority_class_v1_to_v1beta1,
-}
+CONVERSIONS: Table = through_hub(
+    "scheduling.k8s.io/v1",
+    Spoke(
+        "PriorityClass",
+        "scheduling.k8s.io/v1beta1",
+        priority_class_v1beta1_to_v1,
+        priority_class_v1_to_v1beta1,
+    ),
+)

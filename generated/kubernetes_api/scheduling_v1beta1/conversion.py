@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub scheduling.k8s.io/v1beta1."""
 
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -26,9 +26,12 @@ def workload_v1beta1_to_v1alpha3(obj: Json) -> Json:
     return begin(obj, "scheduling.k8s.io/v1alpha3", "Workload")
 
 
-CONVERSIONS: Table = {
-    ("PodGroup", "scheduling.k8s.io/v1alpha3", "scheduling.k8s.io/v1beta1"): pod_group_v1alpha3_to_v1beta1,
-    ("PodGroup", "scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3"): pod_group_v1beta1_to_v1alpha3,
-    ("Workload", "scheduling.k8s.io/v1alpha3", "scheduling.k8s.io/v1beta1"): workload_v1alpha3_to_v1beta1,
-    ("Workload", "scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3"): workload_v1beta1_to_v1alpha3,
-}
+CONVERSIONS: Table = through_hub(
+    "scheduling.k8s.io/v1beta1",
+    Spoke(
+        "PodGroup", "scheduling.k8s.io/v1alpha3", pod_group_v1alpha3_to_v1beta1, pod_group_v1beta1_to_v1alpha3
+    ),
+    Spoke(
+        "Workload", "scheduling.k8s.io/v1alpha3", workload_v1alpha3_to_v1beta1, workload_v1beta1_to_v1alpha3
+    ),
+)

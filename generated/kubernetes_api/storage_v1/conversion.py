@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub storage.k8s.io/v1."""
 
-from apimachinery.conversion.versions import Table, begin, chained
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -96,65 +96,45 @@ def volume_attributes_class_v1_to_v1beta1(obj: Json) -> Json:
     return begin(obj, "storage.k8s.io/v1beta1", "VolumeAttributesClass")
 
 
-CONVERSIONS: Table = {
-    ("CSIDriver", "storage.k8s.io/v1beta1", "storage.k8s.io/v1"): csi_driver_v1beta1_to_v1,
-    ("CSIDriver", "storage.k8s.io/v1", "storage.k8s.io/v1beta1"): csi_driver_v1_to_v1beta1,
-    ("CSINode", "storage.k8s.io/v1beta1", "storage.k8s.io/v1"): csi_node_v1beta1_to_v1,
-    ("CSINode", "storage.k8s.io/v1", "storage.k8s.io/v1beta1"): csi_node_v1_to_v1beta1,
-    (
+CONVERSIONS: Table = through_hub(
+    "storage.k8s.io/v1",
+    Spoke("CSIDriver", "storage.k8s.io/v1beta1", csi_driver_v1beta1_to_v1, csi_driver_v1_to_v1beta1),
+    Spoke("CSINode", "storage.k8s.io/v1beta1", csi_node_v1beta1_to_v1, csi_node_v1_to_v1beta1),
+    Spoke(
         "CSIStorageCapacity",
         "storage.k8s.io/v1alpha1",
-        "storage.k8s.io/v1",
-    ): csi_storage_capacity_v1alpha1_to_v1,
-    (
+        csi_storage_capacity_v1alpha1_to_v1,
+        csi_storage_capacity_v1_to_v1alpha1,
+    ),
+    Spoke(
         "CSIStorageCapacity",
-        "storage.k8s.io/v1",
+        "storage.k8s.io/v1beta1",
+        csi_storage_capacity_v1beta1_to_v1,
+        csi_storage_capacity_v1_to_v1beta1,
+    ),
+    Spoke("StorageClass", "storage.k8s.io/v1beta1", storage_class_v1beta1_to_v1, storage_class_v1_to_v1beta1),
+    Spoke(
+        "VolumeAttachment",
         "storage.k8s.io/v1alpha1",
-    ): csi_storage_capacity_v1_to_v1alpha1,
-    ("CSIStorageCapacity", "storage.k8s.io/v1beta1", "storage.k8s.io/v1"): csi_storage_capacity_v1beta1_to_v1,
-    ("CSIStorageCapacity", "storage.k8s.io/v1", "storage.k8s.io/v1beta1"): csi_storage_capacity_v1_to_v1beta1,
-    ("CSIStorageCapacity", "storage.k8s.io/v1alpha1", "storage.k8s.io/v1beta1"): chained(
-        csi_storage_capacity_v1alpha1_to_v1, csi_storage_capacity_v1_to_v1beta1
+        volume_attachment_v1alpha1_to_v1,
+        volume_attachment_v1_to_v1alpha1,
     ),
-    ("CSIStorageCapacity", "storage.k8s.io/v1beta1", "storage.k8s.io/v1alpha1"): chained(
-        csi_storage_capacity_v1beta1_to_v1, csi_storage_capacity_v1_to_v1alpha1
+    Spoke(
+        "VolumeAttachment",
+        "storage.k8s.io/v1beta1",
+        volume_attachment_v1beta1_to_v1,
+        volume_attachment_v1_to_v1beta1,
     ),
-    ("StorageClass", "storage.k8s.io/v1beta1", "storage.k8s.io/v1"): storage_class_v1beta1_to_v1,
-    ("StorageClass", "storage.k8s.io/v1", "storage.k8s.io/v1beta1"): storage_class_v1_to_v1beta1,
-    ("VolumeAttachment", "storage.k8s.io/v1alpha1", "storage.k8s.io/v1"): volume_attachment_v1alpha1_to_v1,
-    ("VolumeAttachment", "storage.k8s.io/v1", "storage.k8s.io/v1alpha1"): volume_attachment_v1_to_v1alpha1,
-    ("VolumeAttachment", "storage.k8s.io/v1beta1", "storage.k8s.io/v1"): volume_attachment_v1beta1_to_v1,
-    ("VolumeAttachment", "storage.k8s.io/v1", "storage.k8s.io/v1beta1"): volume_attachment_v1_to_v1beta1,
-    ("VolumeAttachment", "storage.k8s.io/v1alpha1", "storage.k8s.io/v1beta1"): chained(
-        volume_attachment_v1alpha1_to_v1, volume_attachment_v1_to_v1beta1
-    ),
-    ("VolumeAttachment", "storage.k8s.io/v1beta1", "storage.k8s.io/v1alpha1"): chained(
-        volume_attachment_v1beta1_to_v1, volume_attachment_v1_to_v1alpha1
-    ),
-    (
+    Spoke(
         "VolumeAttributesClass",
         "storage.k8s.io/v1alpha1",
-        "storage.k8s.io/v1",
-    ): volume_attributes_class_v1alpha1_to_v1,
-    (
-        "VolumeAttributesClass",
-        "storage.k8s.io/v1",
-        "storage.k8s.io/v1alpha1",
-    ): volume_attributes_class_v1_to_v1alpha1,
-    (
+        volume_attributes_class_v1alpha1_to_v1,
+        volume_attributes_class_v1_to_v1alpha1,
+    ),
+    Spoke(
         "VolumeAttributesClass",
         "storage.k8s.io/v1beta1",
-        "storage.k8s.io/v1",
-    ): volume_attributes_class_v1beta1_to_v1,
-    (
-        "VolumeAttributesClass",
-        "storage.k8s.io/v1",
-        "storage.k8s.io/v1beta1",
-    ): volume_attributes_class_v1_to_v1beta1,
-    ("VolumeAttributesClass", "storage.k8s.io/v1alpha1", "storage.k8s.io/v1beta1"): chained(
-        volume_attributes_class_v1alpha1_to_v1, volume_attributes_class_v1_to_v1beta1
+        volume_attributes_class_v1beta1_to_v1,
+        volume_attributes_class_v1_to_v1beta1,
     ),
-    ("VolumeAttributesClass", "storage.k8s.io/v1beta1", "storage.k8s.io/v1alpha1"): chained(
-        volume_attributes_class_v1beta1_to_v1, volume_attributes_class_v1_to_v1alpha1
-    ),
-}
+)

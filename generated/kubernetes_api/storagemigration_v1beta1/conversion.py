@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `make generate`.
 """Conversions over the hub storagemigration.k8s.io/v1beta1."""
 
-from apimachinery.conversion.versions import Table, begin
+from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
 
@@ -16,15 +16,12 @@ def storage_version_migration_v1beta1_to_v1(obj: Json) -> Json:
     return begin(obj, "storagemigration.k8s.io/v1", "StorageVersionMigration")
 
 
-CONVERSIONS: Table = {
-    (
+CONVERSIONS: Table = through_hub(
+    "storagemigration.k8s.io/v1beta1",
+    Spoke(
         "StorageVersionMigration",
         "storagemigration.k8s.io/v1",
-        "storagemigration.k8s.io/v1beta1",
-    ): storage_version_migration_v1_to_v1beta1,
-    (
-        "StorageVersionMigration",
-        "storagemigration.k8s.io/v1beta1",
-        "storagemigration.k8s.io/v1",
-    ): storage_version_migration_v1beta1_to_v1,
-}
+        storage_version_migration_v1_to_v1beta1,
+        storage_version_migration_v1beta1_to_v1,
+    ),
+)

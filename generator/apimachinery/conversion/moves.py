@@ -7,7 +7,8 @@ everything as it is where something else stands in the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -41,55 +42,158 @@ def map_words(obj: Json, path: str, words: Mapping[str, str]) -> None:
 
 def wrap(obj: Json, source: str, target: str) -> None:
     """The value at ``source`` becomes the only item of the list of ``target``, or a field of that item."""
-    before, after = _parts(target)[:2]
-    (here,) = _parts(source)
-    value = _take(obj, here)
-    if value is _MISSING:
-        return
-    item = value
-    for key in reversed(after):
-        item = {key: item}
-    if not _put(obj, before, [item]):
-        _put(obj, here, value)
+    *lists, here = _parts(source)
+    before, after = _parts(target)[len(lists) : len(lists) + 2]
+    for holder in _items(obj, tuple(lists)):
+        value = _take(holder, here, holder is obj)
+        if value is _MISSING:
+            continue
+        item = value
+        for key in reversed(after):
+            item = {key: item}
+        if not _put(holder, before, [item]):
+            _put(holder, here, value)
 
 
 def unwrap(obj: Json, source: str, target: str) -> None:
     """The opposite of ``wrap``: of the list of ``source`` the first item counts."""
-    before, after = _parts(source)[:2]
-    (there,) = _parts(target)
-    items = _take(obj, before)
-    if not isinstance(items, list):
-        if items is not _MISSING:
-            _put(obj, before, items)
-        return
-    value: Any = items[0] if items else None
-    for key in after:
-        value = value.get(key) if isinstance(value, dict) else None
-    if value is not None:
-        _put(obj, there, value)
+    *lists, there = _parts(target)
+    before, after = _parts(source)[len(lists) : len(lists) + 2]
+    for holder in _items(obj, tuple(lists)):
+        items = _take(holder, before, holder is obj)
+        if not isinstance(items, list):
+            if items is not _MISSING:
+                _put(holder, before, items)
+            continue
+        value: Any = items[0] if items else None
+        for key in after:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            _put(holder, there, value)
 
 
 def split(obj: Json, source: str, targets: Sequence[str], separator: str) -> None:
     """A string is cut at ``separator`` into as many parts as there are targets."""
-    (here,) = _parts(source)
-    value = _take(obj, here)
-    if not isinstance(value, str):
-        if value is not _MISSING:
-            _put(obj, here, value)
-        return
-    for target, part in zip(targets, value.split(separator, len(targets) - 1), strict=False):
-        _put(obj, _parts(target)[0], part)
+    *lists, here = _parts(source)
+    for holder in _items(obj, tuple(lists)):
+        value = _take(holder, here, holder is obj)
+        if not isinstance(value, str):
+            if value is not _MISSING:
+                _put(holder, here, value)
+            continue
+        for target, part in zip(targets, value.split(separator, len(targets) - 1), strict=False):
+            _put(holder, _parts(target)[-1], part)
 
 
 def join(obj: Json, sources: Sequence[str], target: str, separator: str) -> None:
     """The opposite of ``split``: strings are put together, as far as they are there."""
-    words = []
-    for source in sources:
-        value = _take(obj, _parts(source)[0])
-        if isinstance(value, str):
-            words.append(value)
-    if words:
-        _put(obj, _parts(target)[0], separator.join(words))
+    *lists, there = _parts(target)
+    for holder in _items(obj, tuple(lists)):
+        taken = [_take(holder, _parts(source)[-1], holder is obj) for source in sources]
+        words = [value for value in taken if isinstance(value, str)]
+        if words:
+            _put(holder, there, separator.join(words))
+
+
+def duration_to_seconds(obj: Json, source: str, target: str) -> None:
+    """A Go duration such as ``1m30s`` at ``source`` becomes its whole seconds at ``target``; what is no duration
+    stays."""
+    _translate(obj, source, target, _seconds)
+
+
+def seconds_to_duration(obj: Json, source: str, target: str) -> None:
+    """The opposite: whole seconds as Go writes a duration, ``1m30s``."""
+    _translate(obj, source, target, _duration)
+
+
+def version_to_group(obj: Json, source: str, target: str) -> None:
+    """Of an apiVersion such as ``apps/v1`` only the group goes on."""
+    _translate(
+        obj, source, target, lambda value: value.rpartition("/")[0] if isinstance(value, str) else _MISSING
+    )
+
+
+def group_to_version(obj: Json, source: str, target: str, version: str) -> None:
+    """The opposite: the group with ``version``; the core group is empty."""
+    _translate(
+        obj,
+        source,
+        target,
+        lambda value: f"{value}/{version}".lstrip("/") if isinstance(value, str) else _MISSING,
+    )
+
+
+def map_to_list(obj: Json, source: str, target: str, key: str, field: str) -> None:
+    """A map becomes a list, an item a key: the key under ``key``, the value under ``field``. Without ``field`` the
+    values are objects, and get the key as a field of their own."""
+
+    def listed(value: Any) -> Any:
+        if not isinstance(value, dict) or not (
+            field or all(isinstance(item, dict) for item in value.values())
+        ):
+            return _MISSING
+        return [{key: name, field: item} if field else {key: name, **item} for name, item in value.items()]
+
+    _translate(obj, source, target, listed)
+
+
+def list_to_map(obj: Json, source: str, target: str, key: str, field: str) -> None:
+    """The opposite of ``map_to_list``. A list that says a key twice, or an item without one, stays as it is."""
+
+    def mapped(value: Any) -> Any:
+        if not isinstance(value, list):
+            return _MISSING
+        found: Json = {}
+        for item in value:
+            name = item.get(key) if isinstance(item, dict) else None
+            if not isinstance(name, str) or name in found or (field and field not in item):
+                return _MISSING
+            found[name] = (
+                item[field] if field else {word: inner for word, inner in item.items() if word != key}
+            )
+        return found
+
+    _translate(obj, source, target, mapped)
+
+
+def _translate(obj: Json, source: str, target: str, change: Callable[[Any], Any]) -> None:
+    """Moves the value at ``source`` to ``target`` as ``change`` makes it; where that gives nothing, it stays."""
+    for holder, here, there in _pairs(obj, source, target):
+        value = _take(holder, here, holder is obj)
+        if value is _MISSING:
+            continue
+        new = change(value)
+        if new is _MISSING or not _put(holder, there, new):
+            _put(holder, here, value)
+
+
+_DURATION = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+
+
+def _seconds(value: Any) -> Any:
+    if not isinstance(value, str):
+        return _MISSING
+    if value in ("0", "+0", "-0"):
+        return 0
+    sign, rest = (-1, value[1:]) if value[:1] == "-" else (1, value.removeprefix("+"))
+    total, position = 0.0, 0
+    while position < len(rest):
+        match = _DURATION.match(rest, position)
+        if match is None or match.group()[0] in "+-":
+            return _MISSING
+        total += float(match[1]) * _UNITS[match[3]]
+        position = match.end()
+    return sign * int(total) if rest else _MISSING
+
+
+def _duration(value: Any) -> Any:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return _MISSING
+    sign, left = ("-", -value) if value < 0 else ("", value)
+    hours, minutes, seconds = left // 3600, left // 60 % 60, left % 60
+    words = f"{hours}h" if hours else ""
+    return sign + words + (f"{minutes}m" if hours or minutes else "") + f"{seconds}s"
 
 
 def make_explicit(obj: Json, path: str, value: Any) -> None:
@@ -102,8 +206,10 @@ def make_explicit(obj: Json, path: str, value: Any) -> None:
 
 
 def put(obj: Json, path: str, value: Any) -> None:
-    """Puts ``value`` at ``path``; objects on the way are made."""
-    _put(obj, _parts(path)[0], copied(value))
+    """Puts ``value`` at ``path``, in every item of a list on the way; objects on the way are made."""
+    *lists, keys = _parts(path)
+    for holder in _items(obj, tuple(lists)):
+        _put(holder, keys, copied(value))
 
 
 def drop(obj: Json, path: str) -> None:

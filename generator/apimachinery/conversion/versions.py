@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.rules.fields import copied
@@ -58,6 +59,43 @@ def chained(first: Convert, second: Convert) -> Convert:
         return second(first(obj))
 
     return convert
+
+
+@dataclass(frozen=True, slots=True)
+class Spoke:
+    """A version of a kind that is converted by way of the hub: its apiVersion and the functions there and back.
+    ``hub_kind`` is what the hub calls the kind where that is another name; with ``keep`` both ways are ``lossless``."""
+
+    kind: str
+    api_version: str
+    to_hub: Convert
+    to_spoke: Convert
+    hub_kind: str = ""
+    keep: bool = False
+
+
+def through_hub(hub: str, *spokes: Spoke) -> Table:
+    """The conversions between every ordered pair of versions of the kinds of ``spokes``: to the hub, from it, and
+    from spoke to spoke over it."""
+    table: dict[tuple[str, str, str], Convert] = {}
+    ways: dict[str, list[tuple[Spoke, Convert, Convert]]] = {}
+    for spoke in spokes:
+        to_hub, to_spoke = spoke.to_hub, spoke.to_spoke
+        if spoke.keep:
+            to_hub, to_spoke = (
+                lossless(spoke.to_hub, spoke.to_spoke, spoke.api_version, hub),
+                lossless(spoke.to_spoke, spoke.to_hub, hub, spoke.api_version),
+            )
+        kind = spoke.hub_kind or spoke.kind
+        table[spoke.kind, spoke.api_version, hub] = to_hub
+        table[kind, hub, spoke.api_version] = to_spoke
+        ways.setdefault(kind, []).append((spoke, to_hub, to_spoke))
+    for several in ways.values():
+        for one, to_hub, _ in several:
+            for other, _, to_spoke in several:
+                if one is not other:
+                    table[one.kind, one.api_version, other.api_version] = chained(to_hub, to_spoke)
+    return table
 
 
 def begin(obj: Json, api_version: str, kind: str) -> Json:

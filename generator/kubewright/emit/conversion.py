@@ -1,8 +1,8 @@
 """Conversions between versions as plain functions: ``<group_version of the hub>/conversion.py``.
 
-Two functions for each spoke, one step a line; ``CONVERSIONS`` has one function for every ordered pair of versions,
-those between spokes going over the hub. Versions of a kind that no rule file speaks of and that have the same shape
-are converted by their names alone.
+Two functions for each spoke, one step a line, in the order of ``ir.conversion_steps``. ``CONVERSIONS`` names the spokes;
+the runtime makes one function for every ordered pair of versions of them. Versions of a kind that no rule file speaks of
+and that have the same shape are converted by their names alone.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from kubewright.emit.code import names
 from kubewright.emit.code.render import docstring, header, literal, module, render
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File, Resource
-from kubewright.ir.paths import Path
+from kubewright.ir.conversion_steps import ConversionStep, steps_of
 from kubewright.ir.rules import Conversion, ConversionRule
 from kubewright.ir.shape import shape_of
-from kubewright.ir.types import ABSENT
+from kubewright.ir.types import ABSENT, Json
 
 
 def emitter(options: Options) -> Emitter:
@@ -45,6 +45,7 @@ class Conversions:
             if (group, version) in modules:
                 hubs.setdefault((group, version), []).append(conversion)
         for (group, version), conversions in sorted(hubs.items()):
+            api_version = f"{group}/{version}".lstrip("/")
             writer = _Module()
             kinds: dict[str, list[Conversion]] = {}
             for conversion in conversions:
@@ -57,10 +58,11 @@ class Conversions:
                     render(
                         "conversion",
                         header=header(self.options.origins),
-                        docstring=docstring(f"Conversions over the hub {f'{group}/{version}'.lstrip('/')}."),
+                        docstring=docstring(f"Conversions over the hub {api_version}."),
                         imports="\n".join(writer.imports()),
                         functions="\n\n\n".join(writer.functions),
-                        table=writer.table,
+                        hub=literal(api_version),
+                        spokes=writer.spokes,
                     )
                 ),
             )
@@ -102,56 +104,46 @@ def _room(module: str) -> str:
     return "conversion" if module in {"moves", "converters", "migrations"} else "rules"
 
 
+def _import_lines(homes: dict[str, set[str]]) -> list[str]:
+    return [
+        f"from {home} import {', '.join(sorted(homes[home], key=names.import_order))}"
+        for home in sorted(homes)
+        if homes[home]
+    ]
+
+
 @dataclass(slots=True)
 class _Module:
     functions: list[str] = field(default_factory=list)
-    table: list[tuple[str, str]] = field(default_factory=list)
+    spokes: list[str] = field(default_factory=list)
     moves: set[str] = field(default_factory=set)
-    runtime: set[str] = field(default_factory=set)
     converters: set[tuple[str, str]] = field(default_factory=set)
 
     def imports(self) -> list[str]:
-        lines = [
-            f"from apimachinery.conversion.versions import {', '.join(['Table', *sorted(self.runtime | {'begin'})])}"
-        ]
-        homes = {"fields": {"Json"}, "moves": self.moves}
+        runtime = {
+            "apimachinery.conversion.versions": {"Spoke", "Table", "begin", "through_hub"},
+            "apimachinery.rules.fields": {"Json"},
+            "apimachinery.conversion.moves": self.moves,
+        }
+        own: dict[str, set[str]] = {}
         for home, function in self.converters:
-            homes.setdefault(home, set()).add(function)
-        lines += [
-            f"from apimachinery.{_room(home)}.{home} import {', '.join(sorted(homes[home]))}"
-            for home in sorted(homes)
-            if homes[home]
-        ]
-        return sorted(lines)
+            homes, module_name = (
+                (own, home) if "." in home else (runtime, f"apimachinery.{_room(home)}.{home}")
+            )
+            homes.setdefault(module_name, set()).add(function)
+        return [*_import_lines(runtime), *([""] if own else []), *_import_lines(own)]
 
     def kind(self, conversions: list[Conversion]) -> None:
-        """The functions and the table lines of one kind."""
-        ways: dict[str, tuple[str, str]] = {}
+        """The functions and the spokes of one kind."""
         for conversion in conversions:
             to_hub = self._function(conversion, forward=True)
             to_spoke = self._function(conversion, forward=False)
+            arguments = [literal(conversion.spoke_kind), literal(conversion.spoke), to_hub, to_spoke]
+            if conversion.hub_kind != conversion.spoke_kind:
+                arguments.append(f"hub_kind={literal(conversion.hub_kind)}")
             if conversion.annotate and conversion.rules:
-                self.runtime.add("lossless")
-                spoke, hub = literal(conversion.spoke), literal(conversion.hub)
-                ways[conversion.spoke] = (
-                    f"lossless({to_hub}, {to_spoke}, {spoke}, {hub})",
-                    f"lossless({to_spoke}, {to_hub}, {hub}, {spoke})",
-                )
-            else:
-                ways[conversion.spoke] = (to_hub, to_spoke)
-        kinds = {c.spoke: c.spoke_kind for c in conversions}
-        hub, kind = conversions[0].hub, conversions[0].hub_kind
-        for spoke, (to_hub, to_spoke) in ways.items():
-            self._row(kinds[spoke], spoke, hub, to_hub)
-            self._row(kind, hub, spoke, to_spoke)
-        for one, (to_hub, _) in ways.items():
-            for other, (_, to_spoke) in ways.items():
-                if one != other:
-                    self.runtime.add("chained")
-                    self._row(kinds[one], one, other, f"chained({to_hub}, {to_spoke})")
-
-    def _row(self, kind: str, source: str, target: str, function: str) -> None:
-        self.table.append((f"({literal(kind)}, {literal(source)}, {literal(target)})", function))
+                arguments.append("keep=True")
+            self.spokes.append(f"Spoke({', '.join(arguments)})")
 
     def _function(self, conversion: Conversion, forward: bool) -> str:
         source, target = conversion.spoke, conversion.hub
@@ -173,63 +165,61 @@ class _Module:
         return name
 
     def _lines(self, rules: tuple[ConversionRule, ...], forward: bool) -> list[str]:
-        """Defaults are said first, and what has no place is dropped last, when the rest has found its own."""
-        said: list[str] = []
-        steps: list[str] = []
-        dropped: list[str] = []
-        for rule in rules if forward else reversed(rules):
-            phase = {"default": said, "keep": dropped, "lose": dropped}.get(rule.action, steps)
-            phase.extend(self._step(rule, forward))
-        return [*said, *steps, *dropped]
+        return [line for step in steps_of(rules, forward) for line in self._step(step, forward)]
 
-    def _step(self, rule: ConversionRule, forward: bool) -> Iterator[str]:
-        here, there = (rule.spoke, rule.hub) if forward else (rule.hub, rule.spoke)
+    def _step(self, step: ConversionStep, forward: bool) -> Iterator[str]:
+        rule, here, there = step.rule, step.here, step.there
         match rule.action:
             case "move":
                 words = dict(rule.values)
                 inverse = {hub: spoke for spoke, hub in rule.values}
                 if words and not forward:
-                    yield self._call("map_words", _text(here[0]), literal(inverse))
+                    yield self._call("map_words", here[0], inverse)
                 if here != there:
-                    yield self._call("move", _text(here[0]), _text(there[0]))
+                    yield self._call("move", here[0], there[0])
                 if words and forward:
-                    yield self._call("map_words", _text(there[0]), literal(words))
+                    yield self._call("map_words", there[0], words)
             case "wrap":
-                yield self._call("wrap" if forward else "unwrap", _text(here[0]), _text(there[0]))
+                yield self._call("wrap" if forward else "unwrap", here[0], there[0])
             case "split" | "join":
-                many = literal(
-                    tuple(path.text for path in (rule.hub if rule.action == "split" else rule.spoke))
-                )
-                one = _text(rule.spoke[0] if rule.action == "split" else rule.hub[0])
                 if (rule.action == "split") == forward:
-                    yield self._call("split", one, many, literal(rule.separator))
+                    yield self._call("split", here[0], there, rule.separator)
                 else:
-                    yield self._call("join", many, one, literal(rule.separator))
+                    yield self._call("join", here, there[0], rule.separator)
+            case "seconds":
+                to_number = (rule.side == "spoke") == forward
+                yield self._call(
+                    "duration_to_seconds" if to_number else "seconds_to_duration", here[0], there[0]
+                )
+            case "group":
+                if forward:
+                    yield self._call("version_to_group", here[0], there[0])
+                else:
+                    yield self._call("group_to_version", here[0], there[0], rule.version)
+            case "keyed":
+                to_list = (rule.side == "spoke") == forward
+                function = "map_to_list" if to_list else "list_to_map"
+                yield self._call(function, here[0], there[0], rule.key, rule.field)
             case "default":
                 value = rule.spoke_value if forward else rule.hub_value
                 if value is not ABSENT:
-                    yield self._call("make_explicit", _text(here[0]), literal(value))
+                    yield self._call("make_explicit", here[0], value)
             case "constant":
                 if forward:
-                    yield self._call("put", _text(there[0]), literal(rule.hub_value))
+                    yield self._call("put", there[0], rule.hub_value)
                 else:
-                    yield self._call("drop", _text(here[0]))
+                    yield self._call("drop", here[0])
             case "keep" | "lose":
-                for path in here:
-                    yield self._call("drop", _text(path))
+                yield self._call("drop", here[0])
             case _:
                 home, _, word = rule.function.rpartition(".")
                 function = f"{word}_to_{'hub' if forward else 'spoke'}"
                 self.converters.add((home or "converters", function))
                 yield f"{function}(new)"
 
-    def _call(self, function: str, *arguments: str) -> str:
+    def _call(self, function: str, *arguments: Json) -> str:
         self.moves.add(function)
-        return f"{function}(new, {', '.join(arguments)})"
-
-
-def _text(path: Path) -> str:
-    return literal(path.text)
+        return f"{function}(new, {', '.join(map(literal, arguments))})"
 
 
 def _word(api_version: str, same_group: bool) -> str:

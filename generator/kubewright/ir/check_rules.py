@@ -1,6 +1,6 @@
-"""Checks declared rules against the linked API: what they speak of is there, and no conversion loses unsaid.
+"""Checks declared rules against the linked API: what they speak of is there, and no conversion loses data silently.
 
-Codes K167 and K168 (rules that speak of nothing) and K175-K177 (conversions).
+Codes K167 and K168 (rules that speak of nothing), K175-K177 and K180 (conversions).
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
-from kubewright.ir.paths import Items, Key, Path, Step, Values
+from kubewright.ir.conversion_steps import covers, lists_of, steps_of
+from kubewright.ir.paths import Items, Key, Step, Values
 from kubewright.ir.rules import Conversion, ConversionRule
 from kubewright.ir.shape import shape_of
 from kubewright.ir.types import Definition, EmbeddedObject, ListOf, MapOf, RawJson, Ref, Struct, Type
@@ -89,7 +90,9 @@ def _check_conversion(
     named: Mapping[tuple[str, str, str], Definition],
     diagnostics: Diagnostics,
 ) -> None:
-    """Nothing of either version is lost unsaid. A version that the API does not define cannot be looked at."""
+    """No silent data loss. A version that the API does not define cannot be looked at."""
+    if conversion.complete:
+        _check_lists(conversion, diagnostics)
     hub = named.get((*_split(conversion.hub), conversion.hub_kind))
     spoke = named.get((*_split(conversion.spoke), conversion.spoke_kind))
     if hub is None or spoke is None or not conversion.complete:
@@ -101,7 +104,7 @@ def _check_conversion(
             (rule.hub, hub_shape, conversion.hub),
         ):
             for spoken in paths:
-                if not any(_covers(spoken, known) for known in shape):
+                if not any(covers(spoken.text, known) for known in shape):
                     diagnostics.error(
                         "K177",
                         f"{conversion.hub_kind} of {version} has no {spoken.text!r}",
@@ -138,20 +141,42 @@ def _split(api_version: str) -> tuple[str, str]:
 
 
 def destination(path: str, rules: Iterable[ConversionRule], forward: bool) -> str | None:
-    """Where the value at ``path`` goes, in words of the other version; ``None`` where a rule answers for it."""
+    """Where the value at ``path`` goes, in words of the other version; ``None`` where a rule answers for it.
+
+    Of several rules about it or about what it lies in, the one with the longest path counts, and of those with one
+    path the first.
+    """
+    closest: tuple[str, ConversionRule] | None = None
     for rule in rules:
-        here, there = (rule.spoke, rule.hub) if forward else (rule.hub, rule.spoke)
-        for source in here:
-            if not _covers(source, path):
-                continue
-            if rule.action == "move":
-                return there[0].text + path[len(source.text) :]
-            if rule.action != "default":
-                return None
-    return path
+        if rule.action == "default":
+            continue
+        for source in rule.spoke if forward else rule.hub:
+            if covers(source.text, path) and (closest is None or len(source.text) > len(closest[0])):
+                closest = source.text, rule
+    if closest is None:
+        return path
+    source_text, rule = closest
+    if rule.action != "move":
+        return None
+    return (rule.hub if forward else rule.spoke)[0].text + path[len(source_text) :]
 
 
-def _covers(source: Path, path: str) -> bool:
-    if source.text == path:
-        return True
-    return path.startswith(source.text) and path[len(source.text)] in ".[{"
+def _check_lists(conversion: Conversion, diagnostics: Diagnostics) -> None:
+    """A rule leads through the same lists on both sides, or through one that another rule moves."""
+    for forward in (True, False):
+        for step in steps_of(conversion.rules, forward):
+            if step.rule.action in _THROUGH_LISTS and step.here and step.there:
+                here, there = lists_of(step.here[0]), lists_of(step.there[0])
+                if step.rule.action == "wrap":
+                    here, there = (here, there[:-1]) if forward else (here[:-1], there)
+                if here != there:
+                    diagnostics.error(
+                        "K180",
+                        f"{step.rule.action!r} leads out of one list into another: {step.here[0]} to {step.there[0]}",
+                        step.rule.location,
+                        "move the list itself by a rule of its own, then rules for its items may follow",
+                    )
+                    return
+
+
+_THROUGH_LISTS = frozenset({"move", "wrap", "split", "join", "seconds", "group", "keyed"})

@@ -153,9 +153,12 @@ class ConversionRule:
     ``action`` is ``move`` (with ``values`` words are mapped too), ``wrap`` (a value becomes the first item of a
     list), ``split`` and ``join`` (one string, several), ``default`` (missing means ``spoke_value`` in the spoke,
     ``hub_value`` in the hub), ``constant`` (the hub has a field that is always so), ``keep`` (no place in the other
-    version: the value waits in an annotation), ``lose`` (no place, and gone for the reason given) or ``call`` (a
-    function of ``apimachinery.conversion.converters``, or ``module.function`` of another module beside it, decides, and
-    answers for the paths given).
+    version: the value waits in an annotation), ``lose`` (no place, and gone for the reason given), ``seconds`` (a
+    duration such as ``1m30s`` on ``side``, its whole seconds on the other), ``group`` (an apiVersion in the spoke, its
+    group in the hub; the way back gives it ``version``), ``keyed`` (a map on ``side``, on the other a list whose items
+    have the map's keys under ``key`` and, if named, its values under ``field``) or ``call`` (a function of
+    ``apimachinery.conversion.converters``, or ``module.function`` of another module beside it, or
+    ``package.module.function`` of the user's own, decides, and answers for the paths given).
     """
 
     action: str
@@ -168,6 +171,10 @@ class ConversionRule:
     hub_value: Json | Absent = ABSENT
     function: str = ""
     reason: str = ""
+    side: str = "spoke"
+    version: str = ""
+    key: str = ""
+    field: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,9 @@ _WORDS: dict[str, frozenset[str]] = {
     "split": frozenset({"to", "separator"}),
     "join": frozenset({"to", "separator"}),
     "default": frozenset({"to", "spoke", "hub"}),
+    "seconds": frozenset({"to", "of"}),
+    "group": frozenset({"to", "version"}),
+    "keyed": frozenset({"to", "of", "key", "value"}),
     "constant": frozenset({"value"}),
     "keep": frozenset({"of"}),
     "lose": frozenset({"of", "why"}),
@@ -110,6 +113,17 @@ class _Reader(RuleReader):
         if action == "wrap" and not any(isinstance(step, Items) for step in there[0].steps):
             self.error("K172", "'wrap' leads to an item of a list, such as `spec.stores[*].name`", pointer)
             return None
+        if action in ("seconds", "keyed") and fields.get("of", "spoke") not in ("hub", "spoke"):
+            self.error("K172", f"{action!r} says of which version: `of: hub` or `of: spoke`", pointer)
+            return None
+        if action == "keyed" and not isinstance(fields.get("key"), str):
+            self.error(
+                "K172", "'keyed' needs the field of the items that holds the key: `key: name`", pointer
+            )
+            return None
+        if action == "group" and not isinstance(fields.get("version"), str):
+            self.error("K172", "'group' needs the version that the way back gives", pointer)
+            return None
         values = self.mapping(fields.get("values", {}), f"{pointer}/values")
         if len(set(values.values())) != len(values):
             self.error(
@@ -126,6 +140,10 @@ class _Reader(RuleReader):
             values=tuple((str(key), str(value)) for key, value in values.items()),
             spoke_value=fields.get("spoke", ABSENT),
             hub_value=fields.get("value" if action == "constant" else "hub", ABSENT),
+            side=str(fields.get("of", "spoke")),
+            version=str(fields.get("version", "")),
+            key=str(fields.get("key", "")),
+            field=str(fields.get("value", "")) if action == "keyed" else "",
             location=self.document.at(pointer),
         )
 

@@ -11,7 +11,10 @@ from typing import Any
 import yaml
 
 from kubewright.config import specs_folder
+from kubewright.diagnostics import Diagnostics
 from kubewright.ir.versions import version_priority
+from kubewright.source.conversions import read_conversions
+from kubewright.source.text import read_documents
 
 Release = tuple[int, ...]
 Key = tuple[str, str]
@@ -101,12 +104,10 @@ def _load(path: Path) -> Any:
 
 def _notes(folder: Path) -> dict[Key, tuple[str, ...]]:
     """What a person who migrates must know, from the conversion files."""
-    found: dict[Key, tuple[str, ...]] = {}
-    for path in sorted((folder / "conversions").glob("*.yaml")):
-        for document in yaml.load_all(path.read_bytes(), Loader=yaml.CSafeLoader):
-            for entry in document.get("kinds", [document]):
-                for names, body in entry["spokes"].items():
-                    if isinstance(body, dict):
-                        for name in names.replace(" ", "").split(","):
-                            found[name, str(body.get("kind", entry["kind"]))] = tuple(body.get("notes") or ())
-    return found
+    diagnostics = Diagnostics()
+    return {
+        (conversion.spoke, conversion.spoke_kind): conversion.notes
+        for path in sorted((folder / "conversions").glob("*.yaml"))
+        for document in read_documents(path, diagnostics)
+        for conversion in read_conversions(document, diagnostics)
+    }

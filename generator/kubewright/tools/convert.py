@@ -39,6 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rules", type=Path, metavar="DIR", help="folder with the CRDs' `conversions/` (docs/rules.md)"
     )
+    parser.add_argument(
+        "--modules",
+        type=Path,
+        metavar="DIR",
+        help="folder of the Python modules that `call` rules name; their code is run",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -47,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         print("kubewright convert: --rules speaks of --crds; give them too", file=sys.stderr)
         return MISUSED
     diagnostics = Diagnostics()
-    custom = tables_of_crds(options.crds, options.rules, diagnostics) if options.crds else []
+    custom = tables_of_crds(options.crds, options.rules, diagnostics, options.modules) if options.crds else []
     if diagnostics.has_errors:
         for item in diagnostics:
             print(item, file=sys.stderr)

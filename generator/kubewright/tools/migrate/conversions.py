@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,7 +12,8 @@ from typing import Any
 from apimachinery.conversion.versions import ConversionError, Converter, Table
 from kubewright.config import Package, PathSource
 from kubewright.diagnostics import Diagnostics
-from kubewright.tools.migrate.steps import read_table
+from kubewright.location import Location
+from kubewright.tools.migrate.steps import UnknownStepError, read_table
 
 
 def converter_of(package: str, further: Iterable[Table] = ()) -> Converter | None:
@@ -29,9 +31,12 @@ def _tables(package: str) -> Iterator[Table]:
                 yield getattr(import_module(name), "CONVERSIONS", {})
 
 
-def tables_of_crds(paths: Sequence[Path], rules: Path | None, diagnostics: Diagnostics) -> list[Table]:
+def tables_of_crds(
+    paths: Sequence[Path], rules: Path | None, diagnostics: Diagnostics, modules: Path | None = None
+) -> list[Table]:
     """The conversions between the versions of CRDs: by the rule files below ``rules`` (docs/rules.md), and by name
-    alone for kinds without rules whose versions have one shape. What is wrong with either is a diagnostic."""
+    alone for kinds without rules whose versions have one shape. ``modules`` is the folder of the Python modules
+    that ``call`` rules name; without it none of the user's is imported. What is wrong is a diagnostic."""
     from kubewright.pipeline import build
 
     sources = tuple(PathSource(path, path.name) for path in paths)
@@ -40,7 +45,24 @@ def tables_of_crds(paths: Sequence[Path], rules: Path | None, diagnostics: Diagn
         diagnostics.add(item)
     if diagnostics.has_errors:
         return []
-    return [read_table(content) for _, content in sorted(built.tree.files.items())]
+    if modules is not None:
+        sys.path.insert(0, str(modules.resolve()))
+    try:
+        return [
+            read_table(content, own_modules=modules is not None)
+            for _, content in sorted(built.tree.files.items())
+        ]
+    except (UnknownStepError, ImportError) as problem:
+        diagnostics.error(
+            "K181",
+            f"cannot use a function of a `call` rule: {problem}",
+            Location(str(rules)),
+            "name the folder of the module with --modules",
+        )
+        return []
+    finally:
+        if modules is not None:
+            sys.path.remove(str(modules.resolve()))
 
 
 def converted(converter: Converter, obj: dict[str, Any], api_version: str) -> dict[str, Any]:

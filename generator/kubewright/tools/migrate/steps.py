@@ -21,20 +21,24 @@ class UnknownStepError(Exception):
     """The module says something that the emitter never writes."""
 
 
-def read_table(source: bytes) -> Table:
-    """``CONVERSIONS`` of a generated module. Raises ``UnknownStepError``."""
+def read_table(source: bytes, *, own_modules: bool = False) -> Table:
+    """``CONVERSIONS`` of a generated module. With ``own_modules`` the modules that ``call`` rules name are imported
+    from wherever Python finds them. Raises ``UnknownStepError``, and ``ImportError`` where a module is not there."""
     functions: _Functions = {}
     table: dict[tuple[str, str, str], Convert] = {}
     for node in ast.parse(source).body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_HOMES):
+        if isinstance(node, ast.ImportFrom) and ((node.module or "").startswith(_HOMES) or own_modules):
             home = import_module(node.module or "")
-            functions |= {alias.name: getattr(home, alias.name) for alias in node.names}
+            for alias in node.names:
+                if not hasattr(home, alias.name):
+                    raise ImportError(f"{node.module} has no function {alias.name}")
+                functions[alias.name] = getattr(home, alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            raise UnknownStepError(f"{node.module} is not a module of the runtime")
         elif isinstance(node, ast.FunctionDef):
             functions[node.name] = _conversion(node, functions)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
-            for key, value in zip(node.value.keys, node.value.values, strict=True):
-                if key is not None:
-                    table[ast.literal_eval(key)] = _function(value, functions)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Call):
+            table |= _called(node.value, functions)
         elif not isinstance(node, ast.Expr):
             raise UnknownStepError(ast.unparse(node))
     return table
@@ -68,11 +72,19 @@ def _named(name: str, functions: _Functions) -> Callable[..., Any]:
 
 
 def _function(node: ast.expr, functions: _Functions) -> Any:
-    """What stands in the table: a function, one made of others, or a literal that such a call is given."""
+    """What stands in the table: a function, a spoke made of two, or a literal."""
     if isinstance(node, ast.Name):
         return _named(node.id, functions)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        return _named(node.func.id, functions)(*(_function(argument, functions) for argument in node.args))
+    if isinstance(node, ast.Call):
+        return _called(node, functions)
     if isinstance(node, ast.Constant):
         return node.value
     raise UnknownStepError(ast.unparse(node))
+
+
+def _called(node: ast.Call, functions: _Functions) -> Any:
+    if not isinstance(node.func, ast.Name) or node.func.id not in ("Spoke", "through_hub"):
+        raise UnknownStepError(ast.unparse(node))
+    arguments = [_function(argument, functions) for argument in node.args]
+    named = {word.arg: _function(word.value, functions) for word in node.keywords if word.arg is not None}
+    return _named(node.func.id, functions)(*arguments, **named)
