@@ -1,8 +1,8 @@
 """Conversions between versions as plain functions: ``<group_version of the hub>/conversion.py``.
 
-Two functions for each spoke, one step a line, in the order of ``ir.conversion_steps``. ``CONVERSIONS`` names the spokes;
-the runtime makes one function for every ordered pair of versions of them. Versions of a kind that no rule file speaks of
-and that have the same shape are converted by their names alone.
+Two functions for each spoke, one step a line, in the order of ``ir.conversion_steps``. ``CONVERSIONS`` names the
+spokes; the runtime makes one function for every ordered pair of versions of them. Versions of a kind that no rule file
+speaks of and that have the same shape are converted by their names alone.
 """
 
 from __future__ import annotations
