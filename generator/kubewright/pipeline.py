@@ -6,10 +6,6 @@ on disk. A run whose inputs, compiler and outputs are what they were at the last
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -17,10 +13,10 @@ from pathlib import Path
 
 from kubewright import output
 from kubewright.config import Config, KubernetesSource, Package, PathSource, specs_folder
-from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.diagnostics import Diagnostics
+from kubewright.freshness import fingerprint, read_stamp, write_stamp
 from kubewright.ir.api import Api
-from kubewright.ir.types import Json
-from kubewright.location import Document
+from kubewright.upstream import fix, judge
 
 Progress = Callable[[str], None]
 
@@ -84,62 +80,6 @@ def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
     return api
 
 
-def fix(document: Document, definitions: Json, release: str, diagnostics: Diagnostics) -> None:
-    """Takes the known faults of a Kubernetes release out of its definitions."""
-    from kubewright.fixups import MENDS
-
-    for mend in MENDS:
-        if any(release.removeprefix("v").startswith(r) for r in mend.releases) and not mend.mend(definitions):
-            _report_expired(mend.name, document, diagnostics)
-
-
-def _report_expired(name: str, document: Document, diagnostics: Diagnostics) -> None:
-    diagnostics.error(
-        "K604",
-        f"the fixup {name!r} has nothing to do here any more",
-        document.at(""),
-        "the spec was mended: take the fixup away",
-    )
-
-
-def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> None:
-    """Reports what openapi-spec-validator has against ``documents``, but for what a fixup waives and for what
-    has been reported already, in better words and at the same place."""
-    from kubewright.fixups import WAIVERS
-    from kubewright.source.gate import find_faults
-
-    values = [document.value for document in documents]
-    if jobs > 1 and len(values) > 2:
-        with ProcessPoolExecutor(max_workers=jobs) as pool:
-            verdicts = list(pool.map(find_faults, values, chunksize=4))
-    else:
-        verdicts = [find_faults(value) for value in values]
-    reported: dict[str, list[str]] = {}
-    for item in diagnostics:
-        if item.severity is Severity.ERROR:
-            reported.setdefault(item.location.file, []).append(item.location.pointer)
-    waived: dict[str, int] = {}
-    for document, faults in zip(documents, verdicts, strict=True):
-        fixups = [fixup for fixup in WAIVERS if fixup.applies_to(document.value)]
-        waived |= {fixup.name: waived.get(fixup.name, 0) for fixup in fixups}
-        for fault in faults:
-            known = next(
-                (f for f in fixups if f.waives(fault.message, fault.instance_is_empty, fault.rule)), None
-            )
-            if known is not None:
-                waived[known.name] += 1
-            elif not any(_overlap(fault.pointer, place) for place in reported.get(document.file, ())):
-                diagnostics.error("K603", f"not valid OpenAPI: {fault.message}", document.at(fault.pointer))
-    for name, count in waived.items():
-        if count == 0:
-            _report_expired(name, documents[0], diagnostics)
-
-
-def _overlap(left: str, right: str) -> bool:
-    """Whether one JSON pointer is the other's or leads through it."""
-    return f"{left}/".startswith(f"{right}/") or f"{right}/".startswith(f"{left}/")
-
-
 def build(package: Package, folder: Path, progress: Progress = lambda text: None, jobs: int = 1) -> Built:
     """All files of one package, in memory."""
     from kubewright.emit.code.names import check_names
@@ -180,7 +120,7 @@ def generate(
         folder = _folder(config, package)
         output.recover(folder)
         stamp = fingerprint(package)
-        if not force and _read_stamp(config, package) == stamp and output.is_intact(folder):
+        if not force and read_stamp(config, package) == stamp and output.is_intact(folder):
             outcome.built.append(Built(package, output.Tree(folder), Diagnostics(), fresh=True))
         else:
             stale.append((package, stamp))
@@ -211,7 +151,7 @@ def generate(
             progress(f"{built.package.name}: writing")
             built.tree.write(outcome.changes[built.package.name])
         if not built.package.only:
-            _write_stamp(config, built.package, stamps[built.package.name])
+            write_stamp(config, built.package, stamps[built.package.name])
     return outcome
 
 
@@ -223,40 +163,6 @@ def origins(package: Package) -> tuple[str, ...]:
         else source.label or source.path.name
         for source in package.sources
     )
-
-
-def fingerprint(package: Package) -> str:
-    """A hash of all that a package is made from: its sources, its configuration, the compiler itself."""
-    from kubewright.source.kubernetes_validate import NEWEST, definitions_file
-    from kubewright.source.rules import rule_files
-
-    digest = hashlib.sha256(repr((package, sys.version_info[:2], os.name)).encode())
-    here = Path(__file__).resolve().parent
-    roots = [here, here.parents[1] / "templates", specs_folder() / "kubernetes"]
-    # Not the whole folder: it may be that of a project, with the output in it.
-    roots += rule_files(package.facts) if package.facts else []
-    for source in package.sources:
-        if isinstance(source, KubernetesSource):
-            path = definitions_file(source.release)
-            roots += [path] if path else []
-        else:
-            roots.append(source.path)
-    library = definitions_file(NEWEST)
-    roots += [library] if library else []
-    for root in roots:
-        for path in _files_below(root):
-            digest.update(str(path).encode() + b"\0")
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-def _files_below(root: Path) -> Iterator[Path]:
-    if root.is_file():
-        yield root
-        return
-    for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in ("__pycache__", ".git"))
-        yield from (Path(folder, name) for name in sorted(files))
 
 
 def _build_all(config: Config, packages: list[Package], jobs: int, progress: Progress) -> Iterator[Built]:
@@ -274,23 +180,3 @@ def _build_all(config: Config, packages: list[Package], jobs: int, progress: Pro
 
 def _folder(config: Config, package: Package) -> Path:
     return config.output.joinpath(*package.name.split("."))
-
-
-def _stamp_file(config: Config, package: Package) -> Path:
-    return config.output / ".kubewright" / f"{package.name}.json"
-
-
-def _read_stamp(config: Config, package: Package) -> str:
-    try:
-        found = json.loads(_stamp_file(config, package).read_bytes())
-    except (OSError, ValueError):
-        return ""
-    return str(found.get("fingerprint", "")) if isinstance(found, dict) else ""
-
-
-def _write_stamp(config: Config, package: Package, stamp: str) -> None:
-    path = _stamp_file(config, package)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps({"fingerprint": stamp}), encoding="utf-8")
-    temporary.replace(path)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from kubewright.emit.code.layout import ClassPlan, ModulePlan, lay_out
 from kubewright.emit.code.render import header
-from kubewright.emit.models import MsgspecModels
+from kubewright.emit.code.struct_classes import StructClasses
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 
@@ -33,11 +33,13 @@ class Apply:
         """``apply.py`` of each group-version."""
         if self.options.models != "msgspec":
             return
-        models = MsgspecModels(self.options)
+        classes = StructClasses(self.options)
         first_line = header(self.options.origins)
         for plan in lay_out(api).modules:
             title = f"Apply configurations of {plan.api_version}: models whose every field may be left out."
-            yield File(f"{plan.name}/apply.py", models.module_text(_loosen(plan), first_line, "apply", title))
+            yield File(
+                f"{plan.name}/apply.py", classes.module_text(_loosen(plan), first_line, "apply", title)
+            )
 
 
 def _loosen(plan: ModulePlan) -> ModulePlan:

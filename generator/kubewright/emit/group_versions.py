@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kubewright.emit.code import names
+from kubewright.emit.code.constructor import call
 from kubewright.emit.code.render import docstring, expression, header, module, render
 from kubewright.emit.registry import Options
-from kubewright.emit.resources import call
 from kubewright.ir.api import Api, Emitter, File
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from kubewright.emit.code import names
+from kubewright.emit.code.constructor import call
 from kubewright.emit.code.render import Call, docstring, expression, header, module, render
 from kubewright.emit.registry import Options
-from kubewright.ir.api import Api, Emitter, File, PrinterColumn, Resource, Subresource
+from kubewright.ir.api import Api, Emitter, File, Resource
 
 
 def emitter(options: Options) -> Emitter:
@@ -54,25 +54,3 @@ class Resources:
 
     def _resource(self, resource: Resource) -> Call:
         return call("Resource", resource, self.options.documentation)
-
-
-_CALLS: dict[type, str] = {Subresource: "Subresource", PrinterColumn: "PrinterColumn"}
-
-
-def call(name: str, node: Any, documentation: bool) -> Call:
-    """The constructor call of ``node``; what equals the default is left out, and what no server asks: places, prose,
-    the rest of the manifest."""
-    arguments: list[tuple[str, Any]] = []
-    for item in fields(node):
-        value = getattr(node, item.name)
-        if item.name in ("location", "manifest") or (item.default is not MISSING and value == item.default):
-            continue
-        if item.name == "description" and not documentation:
-            continue
-        if isinstance(value, tuple):
-            value = tuple(
-                call(_CALLS[type(part)], part, documentation) if type(part) in _CALLS else part
-                for part in value
-            )
-        arguments.append((item.name, value))
-    return Call(name, tuple(arguments))

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kubewright.emit.code import names
+from kubewright.emit.code.default_rule import write_rule
 from kubewright.emit.code.render import Call, Raw, docstring, expression, header, module, render
 from kubewright.emit.code.rule_code import Body, Scope, imports
-from kubewright.emit.defaults import write_rule
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import DefaultRule, StrategyRules

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from kubewright.emit.code import names
 from kubewright.emit.code.render import docstring, header, literal, module, render
 from kubewright.emit.code.rule_code import Body, Scope, equals, imports
-from kubewright.emit.defaults import TypePlan, held_types
+from kubewright.emit.code.type_plan import TypePlan, held_types
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.paths import Items, Key, Step

@@ -242,7 +242,7 @@ class SchemaReader:
         if additional is not None and additional is not False:
             extra = self.read(additional, f"{pointer}/additionalProperties")
         required = self._read_required(schema, properties or {}, pointer)
-        if properties is None and not embedded and not (preserve and self.dialect.structural):
+        if properties is None and not embedded:
             if extra is not None:
                 return MapOf(extra)
             if not self.dialect.structural:

@@ -1,0 +1,30 @@
+"""A frozen record of the IR as the call that makes the runtime's record of the same name."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+from kubewright.emit.code.render import Call
+from kubewright.ir.api import PrinterColumn, Subresource
+
+_CALLS: dict[type, str] = {Subresource: "Subresource", PrinterColumn: "PrinterColumn"}
+
+
+def call(name: str, node: Any, documentation: bool) -> Call:
+    """The constructor call of ``node``; what equals the default is left out, and what no server asks: places, prose,
+    the rest of the manifest."""
+    arguments: list[tuple[str, Any]] = []
+    for item in fields(node):
+        value = getattr(node, item.name)
+        if item.name in ("location", "manifest") or (item.default is not MISSING and value == item.default):
+            continue
+        if item.name == "description" and not documentation:
+            continue
+        if isinstance(value, tuple):
+            value = tuple(
+                call(_CALLS[type(part)], part, documentation) if type(part) in _CALLS else part
+                for part in value
+            )
+        arguments.append((item.name, value))
+    return Call(name, tuple(arguments))

@@ -1,0 +1,65 @@
+"""Known faults of upstream specs: mended where they can be, waived where not, reported when they are gone."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+
+from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.ir.types import Json
+from kubewright.location import Document
+
+
+def fix(document: Document, definitions: Json, release: str, diagnostics: Diagnostics) -> None:
+    """Takes the known faults of a Kubernetes release out of its definitions."""
+    from kubewright.fixups import MENDS
+
+    for mend in MENDS:
+        if any(release.removeprefix("v").startswith(r) for r in mend.releases) and not mend.mend(definitions):
+            _report_expired(mend.name, document, diagnostics)
+
+
+def _report_expired(name: str, document: Document, diagnostics: Diagnostics) -> None:
+    diagnostics.error(
+        "K604",
+        f"the fixup {name!r} has nothing to do here any more",
+        document.at(""),
+        "the spec was mended: take the fixup away",
+    )
+
+
+def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> None:
+    """Reports what openapi-spec-validator has against ``documents``, but for what a fixup waives and for what
+    has been reported already, in better words and at the same place."""
+    from kubewright.fixups import WAIVERS
+    from kubewright.source.gate import find_faults
+
+    values = [document.value for document in documents]
+    if jobs > 1 and len(values) > 2:
+        with ProcessPoolExecutor(max_workers=jobs) as pool:
+            verdicts = list(pool.map(find_faults, values, chunksize=4))
+    else:
+        verdicts = [find_faults(value) for value in values]
+    reported: dict[str, list[str]] = {}
+    for item in diagnostics:
+        if item.severity is Severity.ERROR:
+            reported.setdefault(item.location.file, []).append(item.location.pointer)
+    waived: dict[str, int] = {}
+    for document, faults in zip(documents, verdicts, strict=True):
+        fixups = [fixup for fixup in WAIVERS if fixup.applies_to(document.value)]
+        waived |= {fixup.name: waived.get(fixup.name, 0) for fixup in fixups}
+        for fault in faults:
+            known = next(
+                (f for f in fixups if f.waives(fault.message, fault.instance_is_empty, fault.rule)), None
+            )
+            if known is not None:
+                waived[known.name] += 1
+            elif not any(_overlap(fault.pointer, place) for place in reported.get(document.file, ())):
+                diagnostics.error("K603", f"not valid OpenAPI: {fault.message}", document.at(fault.pointer))
+    for name, count in waived.items():
+        if count == 0:
+            _report_expired(name, documents[0], diagnostics)
+
+
+def _overlap(left: str, right: str) -> bool:
+    """Whether one JSON pointer is the other's or leads through it."""
+    return f"{left}/".startswith(f"{right}/") or f"{right}/".startswith(f"{left}/")
