@@ -32,11 +32,11 @@ test: $(SETUP) ## lint, types, generated files, all tests
 	$(RUN) -m pytest -q -n $(JOBS) --dist loadfile
 
 test-real: $(SETUP) ## every real input through every check; many more examples of every law
-	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile -m "thorough or shared" tests/real
+	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile -m "thorough or shared" tests/compiler/real
 	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile tests/merge tests/wire
 
-golden: $(SETUP) ## write tests/golden and the client's plain verbs anew, to be read in the diff
-	$(RUN) -m pytest -q tests/golden tests/client/test_twins.py --rewrite-golden
+golden: $(SETUP) ## write the golden files and the client's plain verbs anew, to be read in the diff
+	$(RUN) -m pytest -q tests/compiler/emit/golden tests/client/test_twins.py --rewrite-golden
 
 lint: $(SETUP) ## ruff, on hand-written and generated code
 	$(BIN)/ruff check generator generated tests

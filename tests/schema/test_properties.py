@@ -18,7 +18,7 @@ from apimachinery.schema.validation.explain import explain
 from apimachinery.schema.validation.lists import list_faults
 from apimachinery.schema.validation.ratcheting import Correlation, same
 from apimachinery.wire.strict import duplicate_fields, has_duplicate_fields
-from tests.types.recorded import crd_schema
+from tests.crd.recorded import crd_schema
 
 NAMES = st.sampled_from(["a", "b", "c", "items", "$ref", "x y"])
 SCALARS = st.one_of(

@@ -20,7 +20,7 @@ from kubewright.config import KubernetesSource, Package, PathSource, Source
 from kubewright.diagnostics import Diagnostics
 from kubewright.pipeline import build, read_api
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DATA = ROOT / ".." / "shared" / "data"
 INPUTS: dict[str, Source] = {
     "swagger_v2": PathSource(DATA / "kubernetes-1.36" / "swagger.json"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.types.recorded import SCENARIOS, play
+from tests.crd.recorded import SCENARIOS, play
 
 NOT_COMPUTED = {
     "cluster-scoped-finalizers: no new objects while the CRD goes",

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from apimachinery.crd import accept_names, default_crd
-from tests.types.recorded import CRDS, SCENARIOS, SUFFIX
+from tests.crd.recorded import CRDS, SCENARIOS, SUFFIX
 
 Json = dict[str, Any]
 

@@ -19,7 +19,7 @@ from kubernetes_api.core_v1 import Pod, PodList
 from kubewright.config import Package, PathSource
 from kubewright.pipeline import build
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GATEWAY = (
     ROOT / ".." / "shared" / "data" / "crds" / "gateway-api" / "httproutes.gateway.networking.k8s.io.yaml"
 )

@@ -16,7 +16,7 @@ from kubewright.ir.types import Struct
 from kubewright.pipeline import read_api
 from kubewright.source.kubernetes_validate import releases
 
-SWAGGER = Path(__file__).parents[2] / "../shared/data/kubernetes-1.36/swagger.json"
+SWAGGER = Path(__file__).parents[3] / "../shared/data/kubernetes-1.36/swagger.json"
 GVK = "x-kubernetes-group-version-kind"
 V3 = SWAGGER.parent / "openapi-v3"
 

@@ -16,7 +16,7 @@ import yaml
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.catalog import Catalog, Gvk, read_catalog, release_number, version_priority
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "specs" / "kubernetes"
 SCHEMAS = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema"
 RECORDED = ROOT / ".." / "shared" / "data" / "kubernetes-1.36"

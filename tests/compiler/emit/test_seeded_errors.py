@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RIGHT = """\
 from kubernetes_api.apps_v1 import Deployment, DeploymentSpec
 from kubernetes_api.core_v1 import Container, ContainerPort, Pod, PodSpec, PodTemplateSpec

@@ -16,7 +16,7 @@ import yaml
 
 from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
 from apimachinery.merge import json_patch
-from tests.types.recorded import SHARED
+from tests.crd.recorded import SHARED
 
 VERDICTS = SHARED / "parity/crd-verdicts.json"
 KNOWN = Counter(

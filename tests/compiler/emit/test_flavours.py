@@ -18,7 +18,7 @@ import yaml
 from kubewright.config import KubernetesSource, Package, PathSource, Source
 from kubewright.pipeline import build
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SPECS = ROOT / "specs"
 FLAVOURS = ["pydantic", "dataclass", "typeddict"]
 POD: dict[str, Any] = yaml.safe_load("""

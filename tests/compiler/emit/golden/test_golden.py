@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kubewright.cli import main
-from tests.behaviour import txtar
+from tests.compiler import txtar
 
 CASES = sorted(Path(__file__).parent.glob("*.txtar"))
 

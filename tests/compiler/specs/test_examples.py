@@ -12,7 +12,7 @@ import openapi_spec_validator
 import pytest
 import yaml
 
-SPECS = Path(__file__).parents[2] / "specs"
+SPECS = Path(__file__).parents[3] / "specs"
 CRDS = sorted((SPECS / "backup" / "crds").glob("*.yaml"))
 SAMPLES = sorted(SPECS.glob("*/samples/*.yaml"))
 

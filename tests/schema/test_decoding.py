@@ -11,7 +11,7 @@ import yaml
 
 from apimachinery.schema.builtin import BuiltinSchema, compile_builtin
 from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error
-from tests.types.recorded import SCENARIOS, crd_schema, definitions
+from tests.crd.recorded import SCENARIOS, crd_schema, definitions
 
 KINDS = {
     "ConfigMap": "io.k8s.api.core.v1.ConfigMap",
