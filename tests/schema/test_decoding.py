@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.crd.recorded import SCENARIOS, crd_schema, definitions
 
 from apimachinery.schema.builtin import BuiltinSchema, compile_builtin
 from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error
-from tests.crd.recorded import SCENARIOS, crd_schema, definitions
 
 KINDS = {
     "ConfigMap": "io.k8s.api.core.v1.ConfigMap",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.crd.recorded import SCENARIOS, SUFFIX
 
 from apimachinery.meta.field_errors import (
     FieldError,
@@ -32,7 +33,6 @@ from apimachinery.meta.names import (
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.printing import go_float, go_json, go_quote
 from apimachinery.schema.validation.patterns import PatternError, compile_pattern, pattern_test
-from tests.crd.recorded import SCENARIOS, SUFFIX
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.crd.recorded import crd_schema
 
 from apimachinery.crd import check_crd
 from apimachinery.schema.custom import compile_custom
@@ -18,7 +19,6 @@ from apimachinery.schema.validation.explain import explain
 from apimachinery.schema.validation.lists import list_faults
 from apimachinery.schema.validation.ratcheting import Correlation, same
 from apimachinery.wire.strict import duplicate_fields, has_duplicate_fields
-from tests.crd.recorded import crd_schema
 
 NAMES = st.sampled_from(["a", "b", "c", "items", "$ref", "x y"])
 SCALARS = st.one_of(

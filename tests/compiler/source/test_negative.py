@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.compiler import txtar
 
 from kubewright.cli import main
-from tests.compiler import txtar
 
 CASES = sorted((Path(__file__).parent / "negative").glob("*.txtar"))
 

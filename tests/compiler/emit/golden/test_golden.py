@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.compiler import txtar
 
 from kubewright.cli import main
-from tests.compiler import txtar
 
 CASES = sorted(Path(__file__).parent.glob("*.txtar"))
 
