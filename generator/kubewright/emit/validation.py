@@ -1,7 +1,8 @@
 """What schemas cannot say about a valid object, as plain functions: ``<group_version>/validation.py``.
 
 Each type with checks, or holding a type with checks, gets a generator function of its value and path; a kind's
-function takes the new object and the stored one, gives a list, and is in ``VALIDATORS``. Checks run in the order of
+function takes the new object and the stored one, gives a list, and is in ``VALIDATORS``; those of subresources are in
+``SUBRESOURCE_VALIDATORS``. Checks run in the order of
 the rule file; types held by fields that no line goes ``into`` come after a type's own checks, in the order of the
 fields. ``status`` is never gone into by itself.
 """
@@ -59,9 +60,19 @@ class Validation:
                             f"{literal(kind)}: {plan.function_name(definition, 'validate')}"
                             for kind, definition in sorted(kinds.items())
                         ],
+                        subresources=[
+                            f"({literal(kind)}, {literal(subresource)}): "
+                            f"check_{names.attribute_name(kind)}_{names.attribute_name(subresource)}"
+                            for kind, definition in sorted(kinds.items())
+                            for subresource, _ in _subresources(plan.rules.get(definition.name))
+                        ],
                     )
                 ),
             )
+
+
+def _subresources(rules: TypeChecks | None) -> tuple[tuple[str, tuple[CheckRule, ...]], ...]:
+    return rules.on_subresource if rules else ()
 
 
 def _enters(rules: TypeChecks | None, steps: tuple[Step, ...]) -> bool:
@@ -174,7 +185,21 @@ class _Module:
                 *body_lines,
             ]
         )
+        functions += [self._subresource_function(kind, *each) for each in (rules.on_subresource if rules else ())]
         return "\n\n\n".join([public, *functions])
+
+    def _subresource_function(self, kind: str, subresource: str, rules: tuple[CheckRule, ...]) -> str:
+        """The function of one subresource's writes."""
+        scope, body = Scope("new"), Body()
+        for rule in rules:
+            self._check(body, scope, rule, old=True)
+        self.uses |= scope.uses
+        return (
+            f"def check_{names.attribute_name(kind)}_{names.attribute_name(subresource)}"
+            '(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:\n'
+            f"    {docstring(f'What is wrong with a write of the {subresource} of {_article(kind)} {kind}.', 4)}\n"
+            f"{body.render() or '    yield from ()'}"
+        )
 
     def _enter(
         self,

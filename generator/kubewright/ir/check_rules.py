@@ -11,7 +11,7 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
 from kubewright.ir.conversion_steps import covers, lists_of, steps_of
 from kubewright.ir.paths import Items, Key, Step, Values
-from kubewright.ir.rules import Conversion, ConversionRule
+from kubewright.ir.rules import CheckRule, Conversion, ConversionRule, TypeChecks
 from kubewright.ir.shape import shape_of
 from kubewright.ir.types import Definition, EmbeddedObject, ListOf, MapOf, RawJson, Ref, Struct, Type
 from kubewright.location import Location
@@ -43,7 +43,7 @@ def _check_types(
                 found[spot] = found.get(spot, False) or definition is not None
             if definition is None:
                 continue
-            rules = entry.rules if fact == "defaults" else (*entry.checks, *entry.on_create, *entry.on_update)
+            rules = entry.rules if fact == "defaults" else _all_checks(entry)
             for rule in rules:
                 if not _exists(definition.value.type, rule.target.steps, table):
                     diagnostics.error(
@@ -60,6 +60,11 @@ def _check_types(
                 location,
                 "correct the name, or remove the rules",
             )
+
+
+def _all_checks(entry: TypeChecks) -> tuple[CheckRule, ...]:
+    of_subresources = [rule for _, rules in entry.on_subresource for rule in rules]
+    return (*entry.checks, *entry.on_create, *entry.on_update, *of_subresources)
 
 
 def _exists(node: Type, steps: Sequence[Step], table: Mapping[str, Definition]) -> bool:

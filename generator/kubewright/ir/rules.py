@@ -134,7 +134,8 @@ class CheckRule:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeChecks:
     """The checks of one type. Those ``on_create`` are of new objects alone, those ``on_update`` compare with the
-    stored object, and only kinds have either; ``skipped`` fields are not gone into."""
+    stored object, those ``on_subresource`` are all that is asked of a write of that subresource, and only kinds have
+    either; ``skipped`` fields are not gone into."""
 
     group: str
     version: str
@@ -142,6 +143,7 @@ class TypeChecks:
     checks: tuple[CheckRule, ...]
     on_create: tuple[CheckRule, ...] = ()
     on_update: tuple[CheckRule, ...] = ()
+    on_subresource: tuple[tuple[str, tuple[CheckRule, ...]], ...] = ()
     skipped: tuple[str, ...] = ()
     location: Location = field(compare=False)
 

@@ -107,11 +107,16 @@ def read_validation(document: Document, diagnostics: Diagnostics) -> tuple[TypeC
     for type_name, entry in types.items():
         pointer = f"/types/{escape_pointer(type_name)}"
         fields = entry if isinstance(entry, dict) else {"checks": entry}
-        reader.only(fields, {"checks", "on_create", "on_update", "skip"}, pointer)
+        reader.only(fields, {"checks", "on_create", "on_update", "on_subresource", "skip"}, pointer)
         place = f"{pointer}/checks" if fields is entry else pointer
         checks = _checks(reader, fields.get("checks", []), place)
         on_create = _checks(reader, fields.get("on_create", []), f"{pointer}/on_create")
         on_update = _checks(reader, fields.get("on_update", []), f"{pointer}/on_update")
+        below = f"{pointer}/on_subresource"
+        on_subresource = tuple(
+            (str(name), _checks(reader, lines, f"{below}/{escape_pointer(str(name))}"))
+            for name, lines in reader.mapping(fields.get("on_subresource", {}), below).items()
+        )
         skipped = tuple(str(name) for name in reader.list_of(fields.get("skip", []), f"{pointer}/skip"))
         found.extend(
             TypeChecks(
@@ -121,6 +126,7 @@ def read_validation(document: Document, diagnostics: Diagnostics) -> tuple[TypeC
                 checks=checks,
                 on_create=on_create,
                 on_update=on_update,
+                on_subresource=on_subresource,
                 skipped=skipped,
                 location=document.at(pointer),
             )

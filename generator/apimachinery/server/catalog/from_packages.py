@@ -345,6 +345,13 @@ def _compile(package: Package, resource: Resource) -> Compiled:
         rules=rules,
         scale=scale,
         validator=package.table(resource.api_version, "validation", "VALIDATORS").get(resource.kind),
+        subresource_validators={
+            subresource: validate
+            for (kind, subresource), validate in package.table(
+                resource.api_version, "validation", "SUBRESOURCE_VALIDATORS"
+            ).items()
+            if kind == resource.kind
+        },
         converter=versions,
         patch_type=_once(lambda: PatchType(Ref(definition), package.merge_table)),
         main_ignored=_at_all(versions, from_paths([("f:status",)])),

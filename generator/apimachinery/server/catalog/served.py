@@ -11,7 +11,7 @@ version by its first bytes, as every object is encoded with ``kind`` and ``apiVe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -40,7 +40,8 @@ Change = Callable[[Json], Json]
 class Compiled:
     """What makes objects of one kind and version good: functions over plain JSON, made when first asked for.
 
-    ``stated`` is what schemas say of values, for kinds whose values schemas describe; ``validator`` what they cannot.
+    ``stated`` is what schemas say of values, for kinds whose values schemas describe; ``validator`` what they cannot,
+    and ``subresource_validators`` what is asked instead where one of those subresources is written.
     """
 
     schema: CompiledSchema
@@ -48,6 +49,9 @@ class Compiled:
     to_form: Callable[[Json], None] | None = None
     defaulter: Callable[[Json], None] | None = None
     validator: Callable[[Json, Json | None], list[FieldError]] | None = None
+    subresource_validators: Mapping[str, Callable[[Json, Json], Iterable[FieldError]]] = field(
+        default_factory=dict
+    )
     rules: CompiledRules | None = None
     scale: Json | None = None
     stated: CustomSchema | None = None

@@ -15,14 +15,22 @@ def check_object(
     metadata_faults: list[FieldError],
     warnings: list[str],
     *,
-    status: bool = False,
+    subresource: str = "",
 ) -> list[FieldError]:
-    """Every fault of an object; ``metadata_faults`` are those of its metadata. Adds to ``warnings``."""
+    """Every fault of an object; ``metadata_faults`` are those of its metadata. Adds to ``warnings``.
+
+    ``subresource`` is the one that is written: a built-in kind asks other things of its status than of the rest.
+    """
     compiled, hooks = served.compiled, served.hooks
+    status = subresource == "status"
 
     def own(obj: Json, old: Json | None) -> list[FieldError]:
-        if status and old is not None and served.typed:
-            return hooks.validate_status(obj, old) if hooks.validate_status is not None else []
+        if old is not None and served.typed:
+            asks = compiled.subresource_validators.get(subresource)
+            if asks is not None:
+                return list(asks(obj, old))
+            if status:
+                return hooks.validate_status(obj, old) if hooks.validate_status is not None else []
         asked = (compiled.validator, hooks.validate)
         return [fault for ask in asked if ask is not None for fault in ask(obj, old)]
 

@@ -334,9 +334,7 @@ class Writer:
         self, target: WriteTarget, obj: Json, old: Json | None, faults: list[FieldError], name: str
     ) -> None:
         served = target.served
-        faults = check_object(
-            served, obj, old, faults, target.warnings, status=target.subresource == "status"
-        )
+        faults = check_object(served, obj, old, faults, target.warnings, subresource=target.subresource)
         if faults:
             raise invalid(served.kind, served.said_group, name, faults)
         if served.hooks.warnings is not None:
