@@ -43,31 +43,15 @@ ENUMS: dict[str, dict[str, tuple[str, ...]]] = {
         "terminationMessagePolicy": ("FallbackToLogsOnError", "File"),
     },
     "io.k8s.api.core.v1.ContainerPort": {"protocol": ("SCTP", "TCP", "UDP")},
-    "io.k8s.api.core.v1.HTTPGetAction": {"scheme": ("HTTP", "HTTPS")},
-    "io.k8s.api.core.v1.HostPathVolumeSource": {
-        "type": (
-            "",
-            "BlockDevice",
-            "CharDevice",
-            "Directory",
-            "DirectoryOrCreate",
-            "File",
-            "FileOrCreate",
-            "Socket",
-        ),
+    "io.k8s.api.core.v1.EphemeralContainer": {
+        "imagePullPolicy": ("Always", "IfNotPresent", "Never"),
+        "terminationMessagePolicy": ("FallbackToLogsOnError", "File"),
     },
-    "io.k8s.api.core.v1.PersistentVolumeClaimSpec": {"volumeMode": ("Block", "Filesystem")},
-    "io.k8s.api.core.v1.PersistentVolumeSpec": {
-        "persistentVolumeReclaimPolicy": ("Delete", "Recycle", "Retain"),
-        "volumeMode": ("Block", "Filesystem"),
-    },
-    "io.k8s.api.core.v1.PodSecurityContext": {"fsGroupChangePolicy": ("Always", "OnRootMismatch")},
     "io.k8s.api.core.v1.PodSpec": {
         "dnsPolicy": ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
         "preemptionPolicy": ("Never", "PreemptLowerPriority"),
         "restartPolicy": ("Always", "Never", "OnFailure"),
     },
-    "io.k8s.api.core.v1.SecurityContext": {"procMount": ("Default", "Unmasked")},
     "io.k8s.api.core.v1.ServicePort": {"protocol": ("SCTP", "TCP", "UDP")},
     "io.k8s.api.core.v1.ServiceSpec": {
         "externalTrafficPolicy": ("Cluster", "Local"),
@@ -75,8 +59,6 @@ ENUMS: dict[str, dict[str, tuple[str, ...]]] = {
         "sessionAffinity": ("ClientIP", "None"),
         "type": ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
     },
-    "io.k8s.api.core.v1.TopologySpreadConstraint": {"whenUnsatisfiable": ("DoNotSchedule", "ScheduleAnyway")},
-    "io.k8s.api.core.v1.VolumeMount": {"mountPropagation": ("Bidirectional", "HostToContainer", "None")},
     "io.k8s.api.discovery.v1.EndpointPort": {"protocol": ("SCTP", "TCP", "UDP")},
     "io.k8s.api.discovery.v1.EndpointSlice": {"addressType": ("FQDN", "IPv4", "IPv6")},
     "io.k8s.api.networking.v1.HTTPIngressPath": {"pathType": ("Exact", "ImplementationSpecific", "Prefix")},

@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from apimachinery.meta.field_errors import FieldError
+from apimachinery.meta.names import NAME_RULES
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.resources import Resource
-from apimachinery.server.catalog.builtin_hooks import HOOKS
-from apimachinery.server.catalog.hooks import BUILTIN
+from apimachinery.meta.strategies import Strategy
 from kubernetes_api.registry import GROUP_VERSIONS
 
 from . import faults
@@ -31,6 +31,46 @@ _ODD = {
     "ValidatePodResize": "resize",
     "ValidateJobUpdateStatus": "status",
 }
+_AS_ON_CREATE = frozenset(
+    {
+        "ValidateMutatingAdmissionPolicyBindingUpdate",
+        "ValidateMutatingAdmissionPolicyUpdate",
+        "ValidateMutatingWebhookConfigurationUpdate",
+        "ValidateValidatingAdmissionPolicyBindingUpdate",
+        "ValidateValidatingAdmissionPolicyUpdate",
+        "ValidateValidatingWebhookConfigurationUpdate",
+        "ValidatePersistentVolumeUpdate",
+        "ValidateEndpointSlice",
+        "ValidateEndpointSliceUpdate",
+        "ValidateCSINodeUpdate",
+        "ValidateVolumeAttachmentUpdate",
+    }
+)
+"""Updates that look at metadata as on create; what may not change there is asked before them."""
+_ALSO_AS_ON_CREATE = frozenset(
+    {
+        "ValidateControllerRevisionUpdate",
+        "ValidateCertificateSigningRequestApprovalUpdate",
+        "ValidateCertificateSigningRequestStatusUpdate",
+        "ValidateCertificateSigningRequestUpdate",
+        "ValidateConfigMapUpdate",
+        "ValidateEndpointsUpdate",
+        "ValidateNodeUpdate",
+        "ValidatePersistentVolumeClaimUpdate",
+        "ValidatePodEphemeralContainersUpdate",
+        "ValidatePodResize",
+        "ValidatePodUpdate",
+        "ValidateSecretUpdate",
+        "ValidateIngressClassUpdate",
+        "ValidateIngressUpdate",
+        "ValidateRoleBindingUpdate",
+        "ValidateDeviceClassUpdate",
+        "ValidateVolumeAttributesClassUpdate",
+        "ValidateStorageVersionMigrationUpdate",
+    }
+)
+"""Updates that look at metadata both ways."""
+_NO_METADATA = frozenset({"ValidateJobStatusUpdate", "ValidateServiceClusterIPsRelatedFields"})
 _PARTS = frozenset(
     {"ValidateNodeResources", "ValidateServiceClusterIPsRelatedFields", "ValidatePodLogOptions"}
 )
@@ -76,17 +116,16 @@ def validated(line: Line) -> Iterator[Answer]:
     _shape(obj)
     if old is not None:
         _shape(old)
-    group = api_version.rpartition("/")[0]
-    hooks = HOOKS.get((group, kind), BUILTIN)
+    strategy = _table(api_version, "strategies", "STRATEGIES").get(kind, Strategy())
     stored = "get" in resource.verbs
     found: list[FieldError] = []
-    if stored:
+    if stored and function not in _NO_METADATA:
         metadata = obj["metadata"]
-        if old is not None:
+        if old is not None and function not in _AS_ON_CREATE:
             found += validate_object_meta_update(metadata, old["metadata"], builtin=True)
-        else:
+        if old is None or function in _AS_ON_CREATE | _ALSO_AS_ON_CREATE:
             found += validate_object_meta(
-                metadata, namespaced=resource.namespaced, name_rule=hooks.name_rule, builtin=True
+                metadata, namespaced=resource.namespaced, name_rule=NAME_RULES[strategy.name], builtin=True
             )
     own = _own(api_version, kind, subresource_of(function))
     if own is not None:

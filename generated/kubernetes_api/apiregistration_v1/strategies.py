@@ -4,4 +4,6 @@
 
 from apimachinery.meta.strategies import Strategy
 
-STRATEGIES: dict[str, Strategy] = {"APIService": Strategy(status={}, unconditional_update=False)}
+STRATEGIES: dict[str, Strategy] = {
+    "APIService": Strategy(status={}, unconditional_update=False, name="path-segment"),
+}

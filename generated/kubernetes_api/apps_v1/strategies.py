@@ -20,5 +20,9 @@ STRATEGIES: dict[str, Strategy] = {
     ),
     "Deployment": Strategy(generation=("spec", "metadata.annotations"), status={}),
     "ReplicaSet": Strategy(generation=("spec",), status={"replicas": 0}),
-    "StatefulSet": Strategy(generation=("spec",), status={"replicas": 0, "availableReplicas": 0}),
+    "StatefulSet": Strategy(
+        generation=("spec",),
+        status={"replicas": 0, "availableReplicas": 0},
+        name="dns-label",
+    ),
 }

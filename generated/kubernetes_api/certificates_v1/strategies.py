@@ -4,4 +4,6 @@
 
 from apimachinery.meta.strategies import Strategy
 
-STRATEGIES: dict[str, Strategy] = {"CertificateSigningRequest": Strategy(status={}, requester=True)}
+STRATEGIES: dict[str, Strategy] = {
+    "CertificateSigningRequest": Strategy(status={}, requester=True, name="path-segment"),
+}

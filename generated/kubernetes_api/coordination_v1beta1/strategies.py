@@ -5,5 +5,5 @@
 from apimachinery.meta.strategies import Strategy
 
 STRATEGIES: dict[str, Strategy] = {
-    "LeaseCandidate": Strategy(create_on_update=True, unconditional_update=False),
+    "LeaseCandidate": Strategy(create_on_update=True, unconditional_update=False, name="config-key"),
 }

@@ -29,7 +29,11 @@ STRATEGIES: dict[str, Strategy] = {
     "Endpoints": Strategy(create_on_update=True),
     "Event": Strategy(create_on_update=True),
     "LimitRange": Strategy(create_on_update=True),
-    "Namespace": Strategy(status={"phase": "Active"}, prepare_create=add_kubernetes_finalizer),
+    "Namespace": Strategy(
+        status={"phase": "Active"},
+        name="dns-label",
+        prepare_create=add_kubernetes_finalizer,
+    ),
     "Node": Strategy(status={}, keeps_status_on_create=True, admit=taint_unready_node),
     "PersistentVolume": Strategy(
         status={"phase": "Pending"},
@@ -52,6 +56,11 @@ STRATEGIES: dict[str, Strategy] = {
     "ReplicationController": Strategy(generation=("spec",), status={"replicas": 0}),
     "ResourceQuota": Strategy(status={}),
     "Secret": Strategy(),
-    "Service": Strategy(status={"loadBalancer": {}}, create_on_update=True, prepare_create=set_ip_families),
+    "Service": Strategy(
+        status={"loadBalancer": {}},
+        create_on_update=True,
+        name="dns-label",
+        prepare_create=set_ip_families,
+    ),
     "ServiceAccount": Strategy(),
 }

@@ -5,7 +5,22 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, events, objects, pods, services
+from apimachinery.rules import (
+    checks,
+    claims,
+    events,
+    objects,
+    persistent_volumes,
+    pod_affinity,
+    pod_containers,
+    pod_resources,
+    pod_security,
+    pod_status,
+    pod_updates,
+    pod_volumes,
+    pods,
+    services,
+)
 from apimachinery.rules.fields import Json, lookup, numbered, struct
 from apimachinery.rules.predicates import is_set
 
@@ -65,40 +80,22 @@ def check_node(node: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_persistent_volume(persistent_volume: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a PersistentVolume."""
-    if (spec := struct(persistent_volume, "spec")) is not None:
-        yield from checks.required(spec.get("accessModes"), f"{prefix}spec.accessModes")
-        yield from checks.items_one_of(
-            spec.get("accessModes"),
-            f"{prefix}spec.accessModes",
-            values=("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"),
-        )
-        yield from checks.required(spec.get("capacity"), f"{prefix}spec.capacity")
-        yield from objects.volume_capacity(spec.get("capacity"), f"{prefix}spec.capacity")
-        yield from checks.one_of(
-            spec.get("persistentVolumeReclaimPolicy"),
-            f"{prefix}spec.persistentVolumeReclaimPolicy",
-            values=("Delete", "Recycle", "Retain"),
-        )
-    yield from objects.volume_source(persistent_volume.get("spec"), f"{prefix}spec")
-    if (spec := struct(persistent_volume, "spec")) is not None:
-        yield from checks.string_format(
-            spec.get("storageClassName"), f"{prefix}spec.storageClassName", format="dns-subdomain"
-        )
-        yield from checks.one_of(
-            spec.get("volumeMode"), f"{prefix}spec.volumeMode", values=("Block", "Filesystem")
-        )
+    yield from persistent_volumes.volume(persistent_volume, prefix.removesuffix("."))
 
 
 def check_persistent_volume_claim(persistent_volume_claim: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a PersistentVolumeClaim."""
-    if (spec := struct(persistent_volume_claim, "spec")) is not None:
-        yield from check_persistent_volume_claim_spec(spec, f"{prefix}spec.")
+    yield from claims.claim_spec(persistent_volume_claim.get("spec"), f"{prefix}spec")
 
 
 def check_pod(pod: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Pod."""
+    yield from pod_security.annotation_values(pod, prefix.removesuffix("."))
     if (spec := struct(pod, "spec")) is not None:
         yield from check_pod_spec(spec, f"{prefix}spec.")
+    yield from pod_volumes.of_pod(pod, prefix.removesuffix("."))
+    yield from pod_containers.images(pod, prefix.removesuffix("."))
+    yield from pods.own_host_ports(pod.get("spec"), f"{prefix}spec")
 
 
 def check_pod_template(pod_template: Json, prefix: str) -> Iterator[FieldError]:
@@ -197,28 +194,6 @@ def check_service_account(service_account: Json, prefix: str) -> Iterator[FieldE
     yield from ()
 
 
-def check_affinity(affinity: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with an Affinity."""
-    if (node_affinity := struct(affinity, "nodeAffinity")) is not None:
-        yield from check_node_affinity(node_affinity, f"{prefix}nodeAffinity.")
-    if (pod_affinity := struct(affinity, "podAffinity")) is not None:
-        yield from check_pod_affinity(pod_affinity, f"{prefix}podAffinity.")
-    if (pod_anti_affinity := struct(affinity, "podAntiAffinity")) is not None:
-        yield from check_pod_anti_affinity(pod_anti_affinity, f"{prefix}podAntiAffinity.")
-
-
-def check_config_map_projection(config_map_projection: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a ConfigMapProjection."""
-    for item_index, item in numbered(config_map_projection, "items"):
-        yield from check_key_to_path(item, f"{prefix}items[{item_index}].")
-
-
-def check_config_map_volume_source(config_map_volume_source: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a ConfigMapVolumeSource."""
-    for item_index, item in numbered(config_map_volume_source, "items"):
-        yield from check_key_to_path(item, f"{prefix}items[{item_index}].")
-
-
 def check_container(container: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Container."""
     yield from checks.name(container.get("name"), f"{prefix}name")
@@ -226,7 +201,7 @@ def check_container(container: Json, prefix: str) -> Iterator[FieldError]:
     yield from checks.one_of(
         container.get("terminationMessagePolicy"),
         f"{prefix}terminationMessagePolicy",
-        values=("FallbackToLogsOnError", "File"),
+        values=("File", "FallbackToLogsOnError"),
         optional=False,
     )
     for port_index, port in numbered(container, "ports"):
@@ -244,9 +219,8 @@ def check_container(container: Json, prefix: str) -> Iterator[FieldError]:
         values=("Always", "IfNotPresent", "Never"),
         optional=False,
     )
-    yield from pods.resources(container.get("resources"), f"{prefix}resources")
-    if (security_context := struct(container, "securityContext")) is not None:
-        yield from check_security_context(security_context, f"{prefix}securityContext.")
+    yield from pod_resources.container_resources(container.get("resources"), f"{prefix}resources")
+    yield from pod_security.container_context(container.get("securityContext"), f"{prefix}securityContext")
     if (lifecycle := struct(container, "lifecycle")) is not None:
         yield from pods.lifecycle_hook(lifecycle.get("postStart"), f"{prefix}lifecycle.postStart")
         yield from pods.lifecycle_hook(lifecycle.get("preStop"), f"{prefix}lifecycle.preStop")
@@ -267,8 +241,6 @@ def check_container(container: Json, prefix: str) -> Iterator[FieldError]:
         yield from pods.success_threshold_one(
             startup_probe.get("successThreshold"), f"{prefix}startupProbe.successThreshold"
         )
-    if (lifecycle := struct(container, "lifecycle")) is not None:
-        yield from check_lifecycle(lifecycle, f"{prefix}lifecycle.")
 
 
 def check_container_port(container_port: Json, prefix: str) -> Iterator[FieldError]:
@@ -280,7 +252,6 @@ def check_container_port(container_port: Json, prefix: str) -> Iterator[FieldErr
     yield from checks.one_of(
         container_port.get("protocol"), f"{prefix}protocol", values=("SCTP", "TCP", "UDP"), optional=False
     )
-    yield from checks.string_format(container_port.get("hostIP"), f"{prefix}hostIP", format="ip")
 
 
 def check_env_from_source(env_from_source: Json, prefix: str) -> Iterator[FieldError]:
@@ -290,209 +261,96 @@ def check_env_from_source(env_from_source: Json, prefix: str) -> Iterator[FieldE
     if (config_map_ref := struct(env_from_source, "configMapRef")) is not None and is_set(
         env_from_source.get("configMapRef")
     ):
-        yield from checks.required(config_map_ref.get("name"), f"{prefix}configMapRef.name")
+        yield from checks.name(
+            config_map_ref.get("name"), f"{prefix}configMapRef.name", format="dns-subdomain-prefix"
+        )
     if (secret_ref := struct(env_from_source, "secretRef")) is not None and is_set(
         env_from_source.get("secretRef")
     ):
-        yield from checks.required(secret_ref.get("name"), f"{prefix}secretRef.name")
+        yield from checks.name(
+            secret_ref.get("name"), f"{prefix}secretRef.name", format="dns-subdomain-prefix"
+        )
 
 
 def check_env_var(env_var: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an EnvVar."""
     yield from checks.name(env_var.get("name"), f"{prefix}name", format="env-name")
     yield from pods.env_source(env_var, prefix.removesuffix("."))
-    if (field_ref := struct(env_var, "valueFrom", "fieldRef")) is not None:
-        yield from checks.required(field_ref.get("apiVersion"), f"{prefix}valueFrom.fieldRef.apiVersion")
-        yield from checks.required(field_ref.get("fieldPath"), f"{prefix}valueFrom.fieldRef.fieldPath")
-    if (resource_field_ref := struct(env_var, "valueFrom", "resourceFieldRef")) is not None:
-        yield from checks.required(
-            resource_field_ref.get("resource"), f"{prefix}valueFrom.resourceFieldRef.resource"
+    if (value_from := struct(env_var, "valueFrom")) is not None:
+        yield from pod_volumes.field_reference(value_from.get("fieldRef"), f"{prefix}valueFrom.fieldRef")
+        yield from pod_volumes.resource_reference(
+            value_from.get("resourceFieldRef"), f"{prefix}valueFrom.resourceFieldRef"
         )
-    if (config_map_key_ref := struct(env_var, "valueFrom", "configMapKeyRef")) is not None and is_set(
-        lookup(env_var, "valueFrom", "configMapKeyRef")
-    ):
-        yield from checks.required(config_map_key_ref.get("name"), f"{prefix}valueFrom.configMapKeyRef.name")
-        yield from checks.name(
-            config_map_key_ref.get("key"), f"{prefix}valueFrom.configMapKeyRef.key", format="config-key"
+    if (config_map_key_ref := struct(env_var, "valueFrom", "configMapKeyRef")) is not None:
+        yield from checks.each_fault(
+            config_map_key_ref.get("name"), f"{prefix}valueFrom.configMapKeyRef.name", format="dns-subdomain"
         )
-    if (secret_key_ref := struct(env_var, "valueFrom", "secretKeyRef")) is not None and is_set(
-        lookup(env_var, "valueFrom", "secretKeyRef")
-    ):
-        yield from checks.required(secret_key_ref.get("name"), f"{prefix}valueFrom.secretKeyRef.name")
-        yield from checks.name(
-            secret_key_ref.get("key"), f"{prefix}valueFrom.secretKeyRef.key", format="config-key"
+        if is_set(lookup(env_var, "valueFrom", "configMapKeyRef")):
+            yield from checks.name(
+                config_map_key_ref.get("key"), f"{prefix}valueFrom.configMapKeyRef.key", format="config-key"
+            )
+    if (secret_key_ref := struct(env_var, "valueFrom", "secretKeyRef")) is not None:
+        yield from checks.each_fault(
+            secret_key_ref.get("name"), f"{prefix}valueFrom.secretKeyRef.name", format="dns-subdomain"
         )
+        if is_set(lookup(env_var, "valueFrom", "secretKeyRef")):
+            yield from checks.name(
+                secret_key_ref.get("key"), f"{prefix}valueFrom.secretKeyRef.key", format="config-key"
+            )
+    if (file_key_ref := struct(env_var, "valueFrom", "fileKeyRef")) is not None:
+        if is_set(lookup(env_var, "valueFrom", "fileKeyRef")):
+            yield from checks.name(
+                file_key_ref.get("key"), f"{prefix}valueFrom.fileKeyRef.key", format="env-name"
+            )
+            yield from checks.name(file_key_ref.get("volumeName"), f"{prefix}valueFrom.fileKeyRef.volumeName")
+            yield from checks.required(file_key_ref.get("path"), f"{prefix}valueFrom.fileKeyRef.path")
+        yield from pods.no_backsteps(file_key_ref.get("path"), f"{prefix}valueFrom.fileKeyRef.path")
 
 
 def check_ephemeral_container(ephemeral_container: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an EphemeralContainer."""
+    yield from checks.name(ephemeral_container.get("name"), f"{prefix}name")
+    yield from checks.required(ephemeral_container.get("image"), f"{prefix}image")
+    yield from checks.one_of(
+        ephemeral_container.get("terminationMessagePolicy"),
+        f"{prefix}terminationMessagePolicy",
+        values=("File", "FallbackToLogsOnError"),
+        optional=False,
+    )
+    for port_index, port in numbered(ephemeral_container, "ports"):
+        yield from check_container_port(port, f"{prefix}ports[{port_index}].")
+    yield from pods.port_names(ephemeral_container.get("ports"), f"{prefix}ports")
     for env_item_index, env_item in numbered(ephemeral_container, "env"):
         yield from check_env_var(env_item, f"{prefix}env[{env_item_index}].")
     for env_from_item_index, env_from_item in numbered(ephemeral_container, "envFrom"):
         yield from check_env_from_source(env_from_item, f"{prefix}envFrom[{env_from_item_index}].")
-    if (lifecycle := struct(ephemeral_container, "lifecycle")) is not None:
-        yield from check_lifecycle(lifecycle, f"{prefix}lifecycle.")
-    if (liveness_probe := struct(ephemeral_container, "livenessProbe")) is not None:
-        yield from check_probe(liveness_probe, f"{prefix}livenessProbe.")
-    for port_index, port in numbered(ephemeral_container, "ports"):
-        yield from check_container_port(port, f"{prefix}ports[{port_index}].")
-    if (readiness_probe := struct(ephemeral_container, "readinessProbe")) is not None:
-        yield from check_probe(readiness_probe, f"{prefix}readinessProbe.")
-    if (security_context := struct(ephemeral_container, "securityContext")) is not None:
-        yield from check_security_context(security_context, f"{prefix}securityContext.")
-    if (startup_probe := struct(ephemeral_container, "startupProbe")) is not None:
-        yield from check_probe(startup_probe, f"{prefix}startupProbe.")
     for volume_mount_index, volume_mount in numbered(ephemeral_container, "volumeMounts"):
         yield from check_volume_mount(volume_mount, f"{prefix}volumeMounts[{volume_mount_index}].")
-
-
-def check_ephemeral_volume_source(ephemeral_volume_source: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with an EphemeralVolumeSource."""
-    if (volume_claim_template := struct(ephemeral_volume_source, "volumeClaimTemplate")) is not None:
-        yield from check_persistent_volume_claim_template(
-            volume_claim_template, f"{prefix}volumeClaimTemplate."
-        )
-
-
-def check_http_get_action(http_get_action: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a HTTPGetAction."""
-    yield from checks.required(http_get_action.get("path"), f"{prefix}path")
-    yield from checks.port_or_name(http_get_action.get("port"), f"{prefix}port")
-    yield from checks.one_of(http_get_action.get("scheme"), f"{prefix}scheme", values=("HTTP", "HTTPS"))
-    for http_header_index, http_header in numbered(http_get_action, "httpHeaders"):
-        yield from checks.name(
-            http_header.get("name"), f"{prefix}httpHeaders[{http_header_index}].name", format="http-header"
-        )
-
-
-def check_key_to_path(key_to_path: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a KeyToPath."""
-    yield from checks.required(key_to_path.get("key"), f"{prefix}key")
-    yield from checks.required(key_to_path.get("path"), f"{prefix}path")
-    yield from pods.local_path(key_to_path.get("path"), f"{prefix}path")
-    yield from pods.file_mode(key_to_path.get("mode"), f"{prefix}mode")
-
-
-def check_lifecycle(lifecycle: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a Lifecycle."""
-    if (post_start := struct(lifecycle, "postStart")) is not None:
-        yield from check_lifecycle_handler(post_start, f"{prefix}postStart.")
-    if (pre_stop := struct(lifecycle, "preStop")) is not None:
-        yield from check_lifecycle_handler(pre_stop, f"{prefix}preStop.")
-
-
-def check_lifecycle_handler(lifecycle_handler: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a LifecycleHandler."""
-    if (http_get := struct(lifecycle_handler, "httpGet")) is not None:
-        yield from check_http_get_action(http_get, f"{prefix}httpGet.")
-
-
-def check_node_affinity(node_affinity: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a NodeAffinity."""
-    if is_set(node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")):
-        yield from pods.schedules_somewhere(
-            node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution"),
-            f"{prefix}requiredDuringSchedulingIgnoredDuringExecution",
-        )
-    for (
-        preferred_during_scheduling_ignored_during_execution_item_index,
-        preferred_during_scheduling_ignored_during_execution_item,
-    ) in numbered(node_affinity, "preferredDuringSchedulingIgnoredDuringExecution"):
-        yield from checks.between(
-            preferred_during_scheduling_ignored_during_execution_item.get("weight"),
-            f"{prefix}preferredDuringSchedulingIgnoredDuringExecution[{preferred_during_scheduling_ignored_during_execution_item_index}].weight",
-            least=1,
-            most=100,
-        )
-
-
-def check_persistent_volume_claim_spec(
-    persistent_volume_claim_spec: Json, prefix: str
-) -> Iterator[FieldError]:
-    """What is wrong with a PersistentVolumeClaimSpec."""
-    yield from checks.required(
-        persistent_volume_claim_spec.get("accessModes"),
-        f"{prefix}accessModes",
-        detail="at least 1 access mode is required",
-    )
-    yield from checks.label_selector(persistent_volume_claim_spec.get("selector"), f"{prefix}selector")
-    yield from checks.items_one_of(
-        persistent_volume_claim_spec.get("accessModes"),
-        f"{prefix}accessModes",
-        values=("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"),
-    )
-    yield from objects.claim_storage(persistent_volume_claim_spec, prefix.removesuffix("."))
-    yield from checks.string_format(
-        persistent_volume_claim_spec.get("storageClassName"),
-        f"{prefix}storageClassName",
-        format="dns-subdomain",
-    )
     yield from checks.one_of(
-        persistent_volume_claim_spec.get("volumeMode"), f"{prefix}volumeMode", values=("Block", "Filesystem")
+        ephemeral_container.get("imagePullPolicy"),
+        f"{prefix}imagePullPolicy",
+        values=("Always", "IfNotPresent", "Never"),
+        optional=False,
     )
-
-
-def check_persistent_volume_claim_template(
-    persistent_volume_claim_template: Json, prefix: str
-) -> Iterator[FieldError]:
-    """What is wrong with a PersistentVolumeClaimTemplate."""
-    if (spec := struct(persistent_volume_claim_template, "spec")) is not None:
-        yield from check_persistent_volume_claim_spec(spec, f"{prefix}spec.")
-
-
-def check_pod_affinity(pod_affinity: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a PodAffinity."""
-    for (
-        preferred_during_scheduling_ignored_during_execution_item_index,
-        preferred_during_scheduling_ignored_during_execution_item,
-    ) in numbered(pod_affinity, "preferredDuringSchedulingIgnoredDuringExecution"):
-        yield from check_weighted_pod_affinity_term(
-            preferred_during_scheduling_ignored_during_execution_item,
-            f"{prefix}preferredDuringSchedulingIgnoredDuringExecution[{preferred_during_scheduling_ignored_during_execution_item_index}].",
-        )
-    for (
-        required_during_scheduling_ignored_during_execution_item_index,
-        required_during_scheduling_ignored_during_execution_item,
-    ) in numbered(pod_affinity, "requiredDuringSchedulingIgnoredDuringExecution"):
-        yield from check_pod_affinity_term(
-            required_during_scheduling_ignored_during_execution_item,
-            f"{prefix}requiredDuringSchedulingIgnoredDuringExecution[{required_during_scheduling_ignored_during_execution_item_index}].",
-        )
-
-
-def check_pod_affinity_term(pod_affinity_term: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a PodAffinityTerm."""
-    yield from checks.label_selector(pod_affinity_term.get("labelSelector"), f"{prefix}labelSelector")
-    yield from checks.required(
-        pod_affinity_term.get("topologyKey"), f"{prefix}topologyKey", detail="can not be empty"
+    yield from pod_resources.container_resources(ephemeral_container.get("resources"), f"{prefix}resources")
+    yield from pod_security.container_context(
+        ephemeral_container.get("securityContext"), f"{prefix}securityContext"
     )
-
-
-def check_pod_anti_affinity(pod_anti_affinity: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a PodAntiAffinity."""
-    for (
-        preferred_during_scheduling_ignored_during_execution_item_index,
-        preferred_during_scheduling_ignored_during_execution_item,
-    ) in numbered(pod_anti_affinity, "preferredDuringSchedulingIgnoredDuringExecution"):
-        yield from check_weighted_pod_affinity_term(
-            preferred_during_scheduling_ignored_during_execution_item,
-            f"{prefix}preferredDuringSchedulingIgnoredDuringExecution[{preferred_during_scheduling_ignored_during_execution_item_index}].",
-        )
-    for (
-        required_during_scheduling_ignored_during_execution_item_index,
-        required_during_scheduling_ignored_during_execution_item,
-    ) in numbered(pod_anti_affinity, "requiredDuringSchedulingIgnoredDuringExecution"):
-        yield from check_pod_affinity_term(
-            required_during_scheduling_ignored_during_execution_item,
-            f"{prefix}requiredDuringSchedulingIgnoredDuringExecution[{required_during_scheduling_ignored_during_execution_item_index}].",
-        )
+    if (liveness_probe := struct(ephemeral_container, "livenessProbe")) is not None:
+        yield from check_probe(liveness_probe, f"{prefix}livenessProbe.")
+    if (readiness_probe := struct(ephemeral_container, "readinessProbe")) is not None:
+        yield from check_probe(readiness_probe, f"{prefix}readinessProbe.")
+    if (startup_probe := struct(ephemeral_container, "startupProbe")) is not None:
+        yield from check_probe(startup_probe, f"{prefix}startupProbe.")
 
 
 def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a PodSpec."""
-    yield from pods.volume_names(pod_spec.get("volumes"), f"{prefix}volumes")
-    for volume_index, volume in numbered(pod_spec, "volumes"):
-        yield from check_volume(volume, f"{prefix}volumes[{volume_index}].")
+    yield from checks.not_null(
+        pod_spec.get("terminationGracePeriodSeconds"), f"{prefix}terminationGracePeriodSeconds"
+    )
+    yield from pod_volumes.volumes(pod_spec.get("volumes"), f"{prefix}volumes")
+    yield from pod_containers.resource_claims(pod_spec, prefix.removesuffix("."))
     yield from checks.required(pod_spec.get("containers"), f"{prefix}containers")
     for container_index, container in numbered(pod_spec, "containers"):
         yield from check_container(container, f"{prefix}containers[{container_index}].")
@@ -500,7 +358,13 @@ def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
     yield from pods.host_ports(pod_spec.get("containers"), f"{prefix}containers")
     for init_container_index, init_container in numbered(pod_spec, "initContainers"):
         yield from check_container(init_container, f"{prefix}initContainers[{init_container_index}].")
-    yield from pods.volume_mounts(pod_spec, prefix.removesuffix("."))
+    yield from pods.init_host_ports(pod_spec.get("initContainers"), f"{prefix}initContainers")
+    for ephemeral_container_index, ephemeral_container in numbered(pod_spec, "ephemeralContainers"):
+        yield from check_ephemeral_container(
+            ephemeral_container, f"{prefix}ephemeralContainers[{ephemeral_container_index}]."
+        )
+    yield from pod_containers.beside_each_other(pod_spec, prefix.removesuffix("."))
+    yield from pod_resources.pod_resources(pod_spec, prefix.removesuffix("."))
     yield from pods.host_network_ports(pod_spec, prefix.removesuffix("."))
     yield from checks.one_of(
         pod_spec.get("restartPolicy"),
@@ -511,61 +375,36 @@ def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
     yield from checks.one_of(
         pod_spec.get("dnsPolicy"),
         f"{prefix}dnsPolicy",
-        values=("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
+        values=("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
         optional=False,
     )
     yield from checks.labels(pod_spec.get("nodeSelector"), f"{prefix}nodeSelector")
-    if (security_context := struct(pod_spec, "securityContext")) is not None:
-        yield from checks.minimum(security_context.get("runAsUser"), f"{prefix}securityContext.runAsUser")
-        yield from checks.minimum(security_context.get("runAsGroup"), f"{prefix}securityContext.runAsGroup")
-        yield from checks.minimum(security_context.get("fsGroup"), f"{prefix}securityContext.fsGroup")
-        yield from checks.one_of(
-            security_context.get("fsGroupChangePolicy"),
-            f"{prefix}securityContext.fsGroupChangePolicy",
-            values=("Always", "OnRootMismatch"),
-        )
-        yield from pods.sysctls(security_context.get("sysctls"), f"{prefix}securityContext.sysctls")
-    for image_pull_secret_index, image_pull_secret in numbered(pod_spec, "imagePullSecrets"):
-        yield from checks.required(
-            image_pull_secret.get("name"), f"{prefix}imagePullSecrets[{image_pull_secret_index}].name"
-        )
-    if (affinity := struct(pod_spec, "affinity")) is not None:
-        yield from check_affinity(affinity, f"{prefix}affinity.")
+    yield from pod_security.pod_context(pod_spec.get("securityContext"), f"{prefix}securityContext")
+    yield from pod_affinity.affinity(pod_spec.get("affinity"), f"{prefix}affinity")
     if pod_spec.get("dnsPolicy") == "None":
         yield from checks.not_null(
             pod_spec.get("dnsConfig"),
             f"{prefix}dnsConfig",
             detail="must provide `dnsConfig` when `dnsPolicy` is None",
         )
-    if (dns_config := struct(pod_spec, "dnsConfig")) is not None:
-        if pod_spec.get("dnsPolicy") == "None":
-            yield from checks.required(
-                dns_config.get("nameservers"),
-                f"{prefix}dnsConfig.nameservers",
-                detail="must provide at least one DNS nameserver when `dnsPolicy` is None",
-            )
-        yield from checks.items_format(
-            dns_config.get("nameservers"), f"{prefix}dnsConfig.nameservers", format="ip"
+    if (dns_config := struct(pod_spec, "dnsConfig")) is not None and pod_spec.get("dnsPolicy") == "None":
+        yield from checks.required(
+            dns_config.get("nameservers"),
+            f"{prefix}dnsConfig.nameservers",
+            detail="must provide at least one DNS nameserver when `dnsPolicy` is None",
         )
-        yield from checks.items_format(
-            dns_config.get("searches"), f"{prefix}dnsConfig.searches", format="dns-subdomain"
+    yield from pods.dns_config(pod_spec.get("dnsConfig"), f"{prefix}dnsConfig")
+    for readiness_gate_index, readiness_gate in numbered(pod_spec, "readinessGates"):
+        yield from checks.each_fault(
+            readiness_gate.get("conditionType"),
+            f"{prefix}readinessGates[{readiness_gate_index}].conditionType",
+            format="qualified-name",
         )
-        for option_index, option in numbered(dns_config, "options"):
-            yield from checks.required(
-                option.get("name"),
-                f"{prefix}dnsConfig.options[{option_index}].name",
-                detail="must not be empty",
-            )
-    for topology_spread_constraint_index, topology_spread_constraint in numbered(
-        pod_spec, "topologySpreadConstraints"
-    ):
-        yield from check_topology_spread_constraint(
-            topology_spread_constraint,
-            f"{prefix}topologySpreadConstraints[{topology_spread_constraint_index}].",
-        )
-    yield from pods.topology_spread(
+    yield from pods.scheduling_gates(pod_spec.get("schedulingGates"), f"{prefix}schedulingGates")
+    yield from pod_affinity.topology_spread(
         pod_spec.get("topologySpreadConstraints"), f"{prefix}topologySpreadConstraints"
     )
+    yield from pod_security.host(pod_spec, prefix.removesuffix("."))
     yield from checks.string_format(
         pod_spec.get("serviceAccountName"), f"{prefix}serviceAccountName", format="dns-subdomain"
     )
@@ -575,15 +414,12 @@ def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
     )
     yield from checks.string_format(pod_spec.get("hostname"), f"{prefix}hostname", format="dns-label")
     yield from checks.string_format(pod_spec.get("subdomain"), f"{prefix}subdomain", format="dns-label")
-    yield from pods.tolerations(pod_spec.get("tolerations"), f"{prefix}tolerations")
-    for host_aliase_index, host_aliase in numbered(pod_spec, "hostAliases"):
-        yield from checks.string_format(
-            host_aliase.get("ip"), f"{prefix}hostAliases[{host_aliase_index}].ip", format="ip"
-        )
+    yield from pod_affinity.tolerations(pod_spec.get("tolerations"), f"{prefix}tolerations")
+    yield from pods.host_aliases(pod_spec.get("hostAliases"), f"{prefix}hostAliases")
     yield from checks.string_format(
         pod_spec.get("priorityClassName"), f"{prefix}priorityClassName", format="dns-subdomain"
     )
-    yield from checks.string_format(
+    yield from checks.each_fault(
         pod_spec.get("runtimeClassName"), f"{prefix}runtimeClassName", format="dns-subdomain"
     )
     yield from checks.one_of(
@@ -591,13 +427,7 @@ def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
         f"{prefix}preemptionPolicy",
         values=("PreemptLowerPriority", "Never"),
     )
-    yield from checks.minimum(
-        pod_spec.get("terminationGracePeriodSeconds"), f"{prefix}terminationGracePeriodSeconds"
-    )
-    for ephemeral_container_index, ephemeral_container in numbered(pod_spec, "ephemeralContainers"):
-        yield from check_ephemeral_container(
-            ephemeral_container, f"{prefix}ephemeralContainers[{ephemeral_container_index}]."
-        )
+    yield from pods.overhead(pod_spec.get("overhead"), f"{prefix}overhead")
 
 
 def check_pod_template_spec(pod_template_spec: Json, prefix: str) -> Iterator[FieldError]:
@@ -619,8 +449,7 @@ def check_probe(probe: Json, prefix: str) -> Iterator[FieldError]:
     yield from pods.handler(probe, prefix.removesuffix("."))
     if (exec_ := struct(probe, "exec")) is not None and is_set(probe.get("exec")):
         yield from checks.required(exec_.get("command"), f"{prefix}exec.command")
-    if (http_get := struct(probe, "httpGet")) is not None:
-        yield from check_http_get_action(http_get, f"{prefix}httpGet.")
+    yield from pods.http_get(probe.get("httpGet"), f"{prefix}httpGet")
     if (tcp_socket := struct(probe, "tcpSocket")) is not None:
         yield from checks.port_or_name(tcp_socket.get("port"), f"{prefix}tcpSocket.port")
     if (grpc := struct(probe, "grpc")) is not None:
@@ -635,46 +464,10 @@ def check_probe(probe: Json, prefix: str) -> Iterator[FieldError]:
     )
 
 
-def check_projected_volume_source(projected_volume_source: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a ProjectedVolumeSource."""
-    for source_index, source in numbered(projected_volume_source, "sources"):
-        yield from check_volume_projection(source, f"{prefix}sources[{source_index}].")
-
-
 def check_replication_controller_spec(replication_controller_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ReplicationControllerSpec."""
     if (template := struct(replication_controller_spec, "template")) is not None:
         yield from check_pod_template_spec(template, f"{prefix}template.")
-
-
-def check_secret_projection(secret_projection: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a SecretProjection."""
-    for item_index, item in numbered(secret_projection, "items"):
-        yield from check_key_to_path(item, f"{prefix}items[{item_index}].")
-
-
-def check_secret_volume_source(secret_volume_source: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a SecretVolumeSource."""
-    for item_index, item in numbered(secret_volume_source, "items"):
-        yield from check_key_to_path(item, f"{prefix}items[{item_index}].")
-
-
-def check_security_context(security_context: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a SecurityContext."""
-    if (
-        security_context.get("allowPrivilegeEscalation") is False
-        and security_context.get("privileged") is True
-    ):
-        yield from checks.refuse(
-            security_context.get("allowPrivilegeEscalation"),
-            f"{prefix}allowPrivilegeEscalation",
-            detail="cannot set `allowPrivilegeEscalation` to false and `privileged` to true",
-        )
-    yield from checks.minimum(security_context.get("runAsUser"), f"{prefix}runAsUser")
-    yield from checks.minimum(security_context.get("runAsGroup"), f"{prefix}runAsGroup")
-    yield from checks.one_of(
-        security_context.get("procMount"), f"{prefix}procMount", values=("Default", "Unmasked")
-    )
 
 
 def check_service_port(service_port: Json, prefix: str) -> Iterator[FieldError]:
@@ -697,119 +490,16 @@ def check_service_spec(service_spec: Json, prefix: str) -> Iterator[FieldError]:
         yield from check_service_port(port, f"{prefix}ports[{port_index}].")
 
 
-def check_topology_spread_constraint(topology_spread_constraint: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a TopologySpreadConstraint."""
-    yield from checks.more_than(topology_spread_constraint.get("maxSkew"), f"{prefix}maxSkew")
-    yield from checks.required(
-        topology_spread_constraint.get("topologyKey"), f"{prefix}topologyKey", detail="can not be empty"
-    )
-    yield from checks.one_of(
-        topology_spread_constraint.get("whenUnsatisfiable"),
-        f"{prefix}whenUnsatisfiable",
-        values=("DoNotSchedule", "ScheduleAnyway"),
-        optional=False,
-    )
-    yield from checks.more_than(topology_spread_constraint.get("minDomains"), f"{prefix}minDomains")
-    yield from checks.label_selector(
-        topology_spread_constraint.get("labelSelector"), f"{prefix}labelSelector"
-    )
-
-
-def check_volume(volume: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a Volume."""
-    yield from pods.volume_source(volume, prefix.removesuffix("."))
-    if (host_path := struct(volume, "hostPath")) is not None:
-        if is_set(volume.get("hostPath")):
-            yield from checks.required(host_path.get("path"), f"{prefix}hostPath.path")
-        yield from pods.no_backsteps(host_path.get("path"), f"{prefix}hostPath.path")
-        yield from checks.one_of(
-            host_path.get("type"),
-            f"{prefix}hostPath.type",
-            values=(
-                "",
-                "BlockDevice",
-                "CharDevice",
-                "Directory",
-                "DirectoryOrCreate",
-                "File",
-                "FileOrCreate",
-                "Socket",
-            ),
-        )
-    if (empty_dir := struct(volume, "emptyDir")) is not None:
-        yield from checks.quantity(empty_dir.get("sizeLimit"), f"{prefix}emptyDir.sizeLimit")
-    if (secret := struct(volume, "secret")) is not None:
-        if is_set(volume.get("secret")):
-            yield from checks.required(secret.get("secretName"), f"{prefix}secret.secretName")
-        yield from pods.file_mode(secret.get("defaultMode"), f"{prefix}secret.defaultMode")
-    if (config_map := struct(volume, "configMap")) is not None:
-        if is_set(volume.get("configMap")):
-            yield from checks.required(config_map.get("name"), f"{prefix}configMap.name")
-        yield from pods.file_mode(config_map.get("defaultMode"), f"{prefix}configMap.defaultMode")
-    if (persistent_volume_claim := struct(volume, "persistentVolumeClaim")) is not None and is_set(
-        volume.get("persistentVolumeClaim")
-    ):
-        yield from checks.required(
-            persistent_volume_claim.get("claimName"), f"{prefix}persistentVolumeClaim.claimName"
-        )
-    if (nfs := struct(volume, "nfs")) is not None:
-        if is_set(volume.get("nfs")):
-            yield from checks.required(nfs.get("server"), f"{prefix}nfs.server")
-            yield from checks.required(nfs.get("path"), f"{prefix}nfs.path")
-        yield from checks.string_format(nfs.get("path"), f"{prefix}nfs.path", format="absolute-path")
-    if (projected := struct(volume, "projected")) is not None:
-        yield from pods.file_mode(projected.get("defaultMode"), f"{prefix}projected.defaultMode")
-    if (csi := struct(volume, "csi")) is not None and is_set(volume.get("csi")):
-        yield from checks.required(csi.get("driver"), f"{prefix}csi.driver")
-    if (iscsi := struct(volume, "iscsi")) is not None:
-        if is_set(volume.get("iscsi")):
-            yield from checks.required(iscsi.get("targetPortal"), f"{prefix}iscsi.targetPortal")
-            yield from checks.required(iscsi.get("iqn"), f"{prefix}iscsi.iqn")
-        yield from checks.between(iscsi.get("lun"), f"{prefix}iscsi.lun", least=0, most=255)
-    if (rbd := struct(volume, "rbd")) is not None and is_set(volume.get("rbd")):
-        yield from checks.required(rbd.get("monitors"), f"{prefix}rbd.monitors")
-        yield from checks.required(rbd.get("image"), f"{prefix}rbd.image")
-    if (config_map := struct(volume, "configMap")) is not None:
-        yield from check_config_map_volume_source(config_map, f"{prefix}configMap.")
-    if (ephemeral := struct(volume, "ephemeral")) is not None:
-        yield from check_ephemeral_volume_source(ephemeral, f"{prefix}ephemeral.")
-    if (projected := struct(volume, "projected")) is not None:
-        yield from check_projected_volume_source(projected, f"{prefix}projected.")
-    if (secret := struct(volume, "secret")) is not None:
-        yield from check_secret_volume_source(secret, f"{prefix}secret.")
-
-
 def check_volume_mount(volume_mount: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a VolumeMount."""
     yield from checks.required(volume_mount.get("name"), f"{prefix}name")
     yield from checks.required(volume_mount.get("mountPath"), f"{prefix}mountPath")
-    yield from pods.local_path(volume_mount.get("subPath"), f"{prefix}subPath")
-    yield from pods.local_path(volume_mount.get("subPathExpr"), f"{prefix}subPathExpr")
     if is_set(volume_mount.get("subPathExpr")) and is_set(volume_mount.get("subPath")):
         yield from checks.refuse(
             volume_mount.get("subPathExpr"),
             f"{prefix}subPathExpr",
             detail="subPathExpr and subPath are mutually exclusive",
         )
-    yield from checks.one_of(
-        volume_mount.get("mountPropagation"),
-        f"{prefix}mountPropagation",
-        values=("Bidirectional", "HostToContainer", "None"),
-    )
-
-
-def check_volume_projection(volume_projection: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a VolumeProjection."""
-    if (config_map := struct(volume_projection, "configMap")) is not None:
-        yield from check_config_map_projection(config_map, f"{prefix}configMap.")
-    if (secret := struct(volume_projection, "secret")) is not None:
-        yield from check_secret_projection(secret, f"{prefix}secret.")
-
-
-def check_weighted_pod_affinity_term(weighted_pod_affinity_term: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a WeightedPodAffinityTerm."""
-    if (pod_affinity_term := struct(weighted_pod_affinity_term, "podAffinityTerm")) is not None:
-        yield from check_pod_affinity_term(pod_affinity_term, f"{prefix}podAffinityTerm.")
 
 
 def validate_config_map(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -868,7 +558,7 @@ def validate_persistent_volume(new: Json, old: Json | None = None) -> list[Field
 
 def check_persistent_volume_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a PersistentVolume."""
-    yield from objects.volume_source_update(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
+    yield from persistent_volumes.volume_update(new, prefix.removesuffix("."), old)
 
 
 def validate_persistent_volume_claim(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -881,20 +571,68 @@ def validate_persistent_volume_claim(new: Json, old: Json | None = None) -> list
 
 def check_persistent_volume_claim_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a PersistentVolumeClaim."""
-    yield from objects.claim_update(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
+    yield from claims.claim_update(new, prefix.removesuffix("."), old)
+
+
+def check_persistent_volume_claim_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a PersistentVolumeClaim."""
+    yield from claims.claim_status(new, prefix.removesuffix("."), old)
 
 
 def validate_pod(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new Pod, or of one that is to replace the stored one."""
     errors = list(check_pod(new, ""))
+    if old is None:
+        errors.extend(check_pod_create(new))
     if old is not None:
         errors.extend(check_pod_update(new, old))
     return errors
 
 
+def check_pod_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new Pod and may be so in one that is stored."""
+    yield from pod_containers.new_pod(new, prefix.removesuffix("."))
+    yield from pod_security.annotations_match(new, prefix.removesuffix("."))
+
+
 def check_pod_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a Pod."""
-    yield from pods.updated_spec(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
+    if (metadata := struct(new, "metadata")) is not None:
+        yield from pod_updates.annotation_changes(
+            metadata.get("annotations"),
+            f"{prefix}metadata.annotations",
+            lookup(old, "metadata", "annotations"),
+        )
+    yield from pod_updates.spec(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
+
+
+def check_pod_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a Pod."""
+    if (metadata := struct(new, "metadata")) is not None:
+        yield from pod_updates.annotation_changes(
+            metadata.get("annotations"),
+            f"{prefix}metadata.annotations",
+            lookup(old, "metadata", "annotations"),
+        )
+    yield from pod_status.pod_status(new, prefix.removesuffix("."), old)
+
+
+def check_pod_ephemeralcontainers(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the ephemeralcontainers of a Pod."""
+    yield from check_pod(new, prefix)
+    if (metadata := struct(new, "metadata")) is not None:
+        yield from pod_updates.annotation_changes(
+            metadata.get("annotations"),
+            f"{prefix}metadata.annotations",
+            lookup(old, "metadata", "annotations"),
+        )
+    yield from pod_updates.ephemeral_containers(new, prefix.removesuffix("."), old)
+
+
+def check_pod_resize(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the resize of a Pod."""
+    yield from check_pod(new, prefix)
+    yield from pod_updates.resize(new, prefix.removesuffix("."), old)
 
 
 def validate_pod_template(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -972,4 +710,10 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "Secret": validate_secret,
     "Service": validate_service,
     "ServiceAccount": validate_service_account,
+}
+SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("PersistentVolumeClaim", "status"): check_persistent_volume_claim_status,
+    ("Pod", "status"): check_pod_status,
+    ("Pod", "ephemeralcontainers"): check_pod_ephemeralcontainers,
+    ("Pod", "resize"): check_pod_resize,
 }

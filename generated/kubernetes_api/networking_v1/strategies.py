@@ -5,7 +5,7 @@
 from apimachinery.meta.strategies import Strategy
 
 STRATEGIES: dict[str, Strategy] = {
-    "IPAddress": Strategy(),
+    "IPAddress": Strategy(name="ip"),
     "Ingress": Strategy(generation=("spec",), status={"loadBalancer": {}}),
     "IngressClass": Strategy(generation=("spec",)),
     "NetworkPolicy": Strategy(generation=("spec",)),

@@ -9,5 +9,6 @@ STRATEGIES: dict[str, Strategy] = {
         generation=("spec",),
         status={"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},
         unconditional_update=False,
+        name="path-segment",
     ),
 }

@@ -5,8 +5,8 @@
 from apimachinery.meta.strategies import Strategy
 
 STRATEGIES: dict[str, Strategy] = {
-    "ClusterRole": Strategy(create_on_update=True),
-    "ClusterRoleBinding": Strategy(create_on_update=True),
-    "Role": Strategy(create_on_update=True),
-    "RoleBinding": Strategy(create_on_update=True),
+    "ClusterRole": Strategy(create_on_update=True, name="path-segment"),
+    "ClusterRoleBinding": Strategy(create_on_update=True, name="path-segment"),
+    "Role": Strategy(create_on_update=True, name="path-segment"),
+    "RoleBinding": Strategy(create_on_update=True, name="path-segment"),
 }

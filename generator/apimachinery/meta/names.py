@@ -7,9 +7,16 @@ function returns texts, empty for a good name. Python's ``re`` is safe here: the
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+from apimachinery.meta.addresses import ip_faults
+
+_CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN_UNDERSCORE = re.compile(
+    r"_?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:\._?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*"
+)
 _LABEL_1035 = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
 _QUALIFIED = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _LABEL_VALUE = re.compile(r"(?:(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
@@ -24,6 +31,11 @@ _SUBDOMAIN_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
     "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_SUBDOMAIN_UNDERSCORE_TEXT = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    r"'_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')"
 )
 _LABEL_1035_TEXT = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
@@ -78,6 +90,14 @@ def dns1123_subdomain_faults(text: str) -> list[str]:
     return faults
 
 
+def dns1123_subdomain_with_underscore_faults(text: str) -> list[str]:
+    """What keeps the text from being a subdomain whose labels may hold underscores, as search paths of DNS do."""
+    faults = ["must be no more than 253 characters"] if _size(text) > 253 else []
+    if _SUBDOMAIN_UNDERSCORE.fullmatch(text) is None:
+        faults.append(_SUBDOMAIN_UNDERSCORE_TEXT)
+    return faults
+
+
 def dns1035_label_faults(text: str) -> list[str]:
     """What keeps the text from being a label of RFC 1035: it starts with a letter, at most 63 characters."""
     faults = ["must be no more than 63 characters"] if _size(text) > 63 else []
@@ -127,6 +147,21 @@ def path_segment_faults(text: str, prefix: bool = False) -> list[str]:
     return [f"may not contain '{char}'" for char in ("/", "%") if char in text]
 
 
+def config_key_faults(text: str) -> list[str]:
+    """What keeps the text from being a key of a ConfigMap or Secret, at most 253 characters."""
+    faults = ["must be no more than 253 characters"] if _size(text) > 253 else []
+    if _CONFIG_KEY.fullmatch(text) is None:
+        faults.append(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+            "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+        )
+    if text in (".", ".."):
+        faults.append(f"must not be '{text}'")
+    elif text.startswith(".."):
+        faults.append("must not start with '..'")
+    return faults
+
+
 def mask_trailing_dash(prefix: str) -> str:
     """A generateName as a name rule sees it: its closing dash stands for the suffix to come."""
     return f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
@@ -140,3 +175,25 @@ def dns_subdomain_name(text: str, prefix: bool) -> list[str]:
 def dns_label_name(text: str, prefix: bool) -> list[str]:
     """The rule for names that become DNS labels: namespaces, services' ports."""
     return dns1123_label_faults(mask_trailing_dash(text) if prefix else text)
+
+
+def ip_name(text: str, prefix: bool) -> list[str]:
+    """The rule for names that are IP addresses in their canonical form."""
+    del prefix
+    return ip_faults(text)
+
+
+def config_key_name(text: str, prefix: bool) -> list[str]:
+    """The rule for names that are keys of a ConfigMap: no slash, and never a step upwards."""
+    del prefix
+    return config_key_faults(text)
+
+
+NAME_RULES: dict[str, Callable[[str, bool], list[str]]] = {
+    "config-key": config_key_name,
+    "dns-label": dns_label_name,
+    "dns-subdomain": dns_subdomain_name,
+    "ip": ip_name,
+    "path-segment": path_segment_faults,
+}
+"""The rules that a kind's strategy may name."""

@@ -25,6 +25,7 @@ class Strategy:
       subresource keep everything else. With ``keeps_status_on_create`` the status sent on create stays.
     - ``create_on_update``: a PUT may create. ``unconditional_update``: a PUT may leave out the resourceVersion.
     - ``graceful_deletion``: deletion has a grace period.
+    - ``name``: the rule its objects' names keep, one of ``meta.names.NAME_RULES``.
     - ``requester``: the server writes who asks into ``spec`` (username, uid, groups, extra).
     - ``admit``: what built-in admission adds on create. ``prepare_create`` gets the new object,
       ``prepare_update`` the new and the stored one.
@@ -37,6 +38,7 @@ class Strategy:
     unconditional_update: bool = True
     graceful_deletion: bool = False
     requester: bool = False
+    name: str = "dns-subdomain"
     admit: Callable[[Json], None] | None = None
     prepare_create: Callable[[Json], None] | None = None
     prepare_update: Callable[[Json, Json], None] | None = None

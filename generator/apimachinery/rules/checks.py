@@ -6,12 +6,11 @@ thing. Values of a wrong type are the decoder's business and pass here.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from apimachinery.meta import names
+from apimachinery.meta import addresses, names
 from apimachinery.meta.field_errors import (
     FieldError,
     Reason,
@@ -31,7 +30,6 @@ from apimachinery.rules.fields import Json, numbered
 Errors = Iterator[FieldError]
 
 # Python's ``re`` is safe here: the patterns are ours and linear.
-_CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _PERCENT = re.compile(r"[0-9]+%")
 _PORT_CHARACTERS = re.compile(r"[-a-z0-9]+")
 _C_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -200,25 +198,6 @@ def port_name_faults(text: str) -> list[str]:
     return faults
 
 
-def config_key_faults(text: str) -> list[str]:
-    """What is wrong with a key of a ConfigMap or Secret."""
-    faults = []
-    if len(text) > 253:
-        faults.append("must be no more than 253 characters")
-    if not _CONFIG_KEY.fullmatch(text):
-        faults.append(
-            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
-            "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-        )
-    if text == ".":
-        faults.append("must not be '.'")
-    elif text == "..":
-        faults.append("must not be '..'")
-    elif text.startswith(".."):
-        faults.append("must not start with '..'")
-    return faults
-
-
 def env_name_faults(text: str) -> list[str]:
     """What is wrong with the name of an environment variable."""
     if not text:
@@ -238,24 +217,6 @@ def header_name_faults(text: str) -> list[str]:
         "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for "
         "validation is '[-A-Za-z0-9]+')"
     ]
-
-
-def ip_faults(text: str) -> list[str]:
-    """What is wrong with an IP address. Leading zeros are refused, as of new objects."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
-    return []
-
-
-def cidr_faults(text: str) -> list[str]:
-    """What is wrong with a block of addresses."""
-    try:
-        ipaddress.ip_interface(text if "/" in text else "/")
-    except ValueError:
-        return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
-    return []
 
 
 def c_identifier_faults(text: str) -> list[str]:
@@ -284,15 +245,17 @@ def absolute_path_faults(text: str) -> list[str]:
 FORMATS: dict[str, Callable[[str], list[str]]] = {
     "absolute-path": absolute_path_faults,
     "c-identifier": c_identifier_faults,
-    "cidr": cidr_faults,
-    "config-key": config_key_faults,
+    "cidr": addresses.legacy_cidr_faults,
+    "config-key": names.config_key_faults,
     "dns-1035-label": names.dns1035_label_faults,
     "dns-label": names.dns1123_label_faults,
     "dns-subdomain": names.dns1123_subdomain_faults,
+    "dns-subdomain-prefix": lambda text: names.dns_subdomain_name(text, True),
+    "dns-subdomain-underscore": names.dns1123_subdomain_with_underscore_faults,
     "env-name": env_name_faults,
     "fully-qualified": fully_qualified_faults,
     "http-header": header_name_faults,
-    "ip": ip_faults,
+    "ip": addresses.legacy_ip_faults,
     "label-value": names.label_value_faults,
     "path-segment": names.path_segment_faults,
     "port-name": port_name_faults,
@@ -306,6 +269,17 @@ def string_format(value: Any, path: str, format: str) -> Errors:
     if isinstance(value, str) and value:
         for detail in FORMATS[format](value):
             yield invalid_value(path, value, detail)
+
+
+def each_fault(value: Any, path: str, format: str) -> Errors:
+    """A string, which an empty one is too, must be of ``format``."""
+    for detail in FORMATS[format](value) if isinstance(value, str) else ():
+        yield invalid_value(path, value, detail)
+
+
+def internal_error(path: str, detail: str) -> FieldError:
+    """What a check could not decide."""
+    return FieldError(Reason.INTERNAL, path, detail)
 
 
 def name(value: Any, path: str, format: str = "dns-label") -> Errors:

@@ -68,6 +68,11 @@ def set_qos_class(pod: Json) -> None:
     spec, status = struct(pod, "spec"), created(pod, "status")
     if spec is None or status is None:
         return
+    status["qosClass"] = qos_class(spec)
+
+
+def qos_class(spec: Json) -> str:
+    """The class of service of a pod's spec."""
     holders = (
         [spec] if struct(spec, "resources") else [*items(spec, "containers"), *items(spec, "initContainers")]
     )
@@ -76,7 +81,7 @@ def set_qos_class(pod: Json) -> None:
         requests, limits = _positive(holder, "requests"), _positive(holder, "limits")
         any_set = any_set or bool(requests or limits)
         guaranteed = guaranteed and limits.keys() == {"cpu", "memory"} and requests == limits
-    status["qosClass"] = "BestEffort" if not any_set else "Guaranteed" if guaranteed else "Burstable"
+    return "BestEffort" if not any_set else "Guaranteed" if guaranteed else "Burstable"
 
 
 def _positive(holder: Json, key: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery.meta import names
+from apimachinery.meta import addresses, names
 from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
@@ -65,7 +65,7 @@ def rule_host(value: Any, path: str) -> Errors:
     """The host of an ingress rule: a DNS name, of which the first label may be a star; no address."""
     if not isinstance(value, str) or not value:
         return
-    if not checks.ip_faults(value):
+    if not addresses.legacy_ip_faults(value):
         yield invalid_value(path, value, "must be a DNS name, not an IP address")
         return
     if "*" in value:

@@ -58,19 +58,6 @@ _QUOTA_NAMES = frozenset(
     {*_COUNTED, *_POD_QUOTA, "storage", "requests.storage", "ephemeral-storage"}
     | {"requests.ephemeral-storage", "limits.ephemeral-storage"}
 )
-_VOLUME_PREFIXES = frozenset(
-    [
-        "accessModes",
-        "capacity",
-        "claimRef",
-        "mountOptions",
-        "nodeAffinity",
-        "persistentVolumeReclaimPolicy",
-        "storageClassName",
-        "volumeAttributesClassName",
-        "volumeMode",
-    ]
-)
 
 
 def config_keys(value: Json, path: str) -> Errors:
@@ -78,12 +65,12 @@ def config_keys(value: Json, path: str) -> Errors:
     del path
     binary = struct(value, "binaryData") or {}
     for key in sorted(struct(value, "data") or {}):
-        for detail in checks.config_key_faults(key):
+        for detail in names.config_key_faults(key):
             yield invalid_value(f"data[{key}]", key, detail)
         if key in binary:
             yield invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
     for key in sorted(binary):
-        for detail in checks.config_key_faults(key):
+        for detail in names.config_key_faults(key):
             yield invalid_value(f"binaryData[{key}]", key, detail)
 
 
@@ -157,95 +144,6 @@ def namespace_finalizers(value: Any, path: str) -> Errors:
             yield invalid_value(
                 path, text, "name is neither a standard finalizer name nor is it fully qualified"
             )
-
-
-def claim_storage(value: Json, path: str) -> Errors:
-    """A claim asks for some storage."""
-    storage = lookup(value, "resources", "requests", "storage")
-    place = f"{path}.resources[storage]"
-    if storage is None:
-        yield required_error(place)
-    else:
-        yield from checks.quantity_above_zero(storage, place)
-
-
-def claim_update(value: Any, path: str, old: Any) -> Errors:
-    """Of a claim's spec only what it asks for may change, and not to less; a volume may be bound to it once."""
-    if not isinstance(value, dict) or not isinstance(old, dict):
-        return
-    fixed = _claim_fixed(value, old)
-    if fixed != _claim_fixed(old, old):
-        yield forbidden(
-            path,
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
-        )
-    before, after = (
-        lookup(old, "resources", "requests", "storage"),
-        lookup(value, "resources", "requests", "storage"),
-    )
-    if before is not None and after is not None:
-        try:
-            if parse_quantity(str(after)).value < parse_quantity(str(before)).value:
-                yield forbidden(
-                    f"{path}.resources.requests.storage", "field can not be less than status.capacity"
-                )
-        except ValueError:
-            return
-
-
-def _claim_fixed(spec: Json, old: Json) -> Json:
-    changing = {"resources", "volumeAttributesClassName"}
-    if not old.get("volumeName"):
-        changing.add("volumeName")
-    if old.get("storageClassName") is None:
-        changing.add("storageClassName")
-    return {key: item for key, item in spec.items() if key not in changing}
-
-
-def volume_capacity(value: Any, path: str) -> Errors:
-    """A volume says how much it stores, and nothing else."""
-    if not isinstance(value, dict) or not value:
-        return
-    if set(value) != {"storage"}:
-        yield not_supported(path, value, ("storage",))
-    for name, amount in value.items():
-        yield from checks.quantity_above_zero(amount, f"{path}[{name}]")
-
-
-def volume_source(value: Any, path: str) -> Errors:
-    """A volume has exactly one source."""
-    if not isinstance(value, dict):
-        return
-    sources = sorted(key for key, item in value.items() if key not in _VOLUME_PREFIXES and item is not None)
-    if not sources:
-        yield required_error(path, "must specify a volume type")
-    for extra in sources[1:]:
-        yield forbidden(f"{path}.{extra}", "may not specify more than 1 volume type")
-    host = lookup(value, "hostPath", "path")
-    if "hostPath" in sources and not host:
-        yield required_error(f"{path}.hostPath.path")
-    if isinstance(host, str) and ".." in host.split("/"):
-        yield invalid_value(f"{path}.hostPath.path", host, "must not contain '..'")
-    if host == "/" and value.get("persistentVolumeReclaimPolicy") == "Recycle":
-        yield forbidden(
-            f"{path}.persistentVolumeReclaimPolicy", "may not be 'recycle' for a hostPath mount of '/'"
-        )
-
-
-def volume_source_update(value: Any, path: str, old: Any) -> Errors:
-    """A volume keeps its source."""
-    if not isinstance(value, dict) or not isinstance(old, dict):
-        return
-    if _source_of(value) != _source_of(old):
-        yield forbidden(
-            f"{path}.persistentvolumesource", "spec.persistentvolumesource is immutable after creation"
-        )
-    if value.get("volumeMode") != old.get("volumeMode"):
-        yield invalid_value(f"{path}.volumeMode", value.get("volumeMode"), "field is immutable")
-
-
-def _source_of(spec: Json) -> Json:
-    return {key: item for key, item in spec.items() if key not in _VOLUME_PREFIXES}
 
 
 def limit_types(value: Any, path: str) -> Errors:

@@ -185,14 +185,22 @@ class _Module:
                 *body_lines,
             ]
         )
-        functions += [self._subresource_function(kind, *each) for each in (rules.on_subresource if rules else ())]
+        functions += [
+            self._subresource_function(definition, *each) for each in (rules.on_subresource if rules else ())
+        ]
         return "\n\n\n".join([public, *functions])
 
-    def _subresource_function(self, kind: str, subresource: str, rules: tuple[CheckRule, ...]) -> str:
-        """The function of one subresource's writes."""
+    def _subresource_function(
+        self, definition: Definition, subresource: str, rules: tuple[CheckRule, ...]
+    ) -> str:
+        """The function of one subresource's writes; ``into: ''`` asks all that is asked of the object too."""
+        kind = definition.kinds[0][2]
         scope, body = Scope("new"), Body()
         for rule in rules:
-            self._check(body, scope, rule, old=True)
+            if rule.check == "into":
+                body.add((), f"yield from {self.name(definition)}(new, prefix)")
+            else:
+                self._check(body, scope, rule, old=True)
         self.uses |= scope.uses
         return (
             f"def check_{names.attribute_name(kind)}_{names.attribute_name(subresource)}"

@@ -184,6 +184,7 @@ _FACTS = {
     "unconditional_update": bool,
     "graceful_deletion": bool,
     "requester": bool,
+    "name": str,
 }
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
 from apimachinery.crd.defaults import prepare_crd_for_update
-from apimachinery.meta.names import dns_label_name
 from apimachinery.server.catalog.hooks import BUILTIN, FieldValue, Hooks, Json
 
 
@@ -136,7 +135,6 @@ def _grace_of_pod(pod: Json) -> int | None:
 HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Namespace"): replace(
         BUILTIN,
-        name_rule=dns_label_name,
         selectable={"status.phase": "status.phase", "name": "metadata.name"},
         prepare_update=_keep_namespace,
         terminate=_terminate_namespace,

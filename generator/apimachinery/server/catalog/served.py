@@ -22,6 +22,8 @@ from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.typed import MergeType
 from apimachinery.merge.updater import Converter
 from apimachinery.meta.field_errors import FieldError
+from apimachinery.meta.names import NAME_RULES
+from apimachinery.meta.object_meta import NameRule
 from apimachinery.meta.resources import Resource, Subresource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.custom import CustomSchema
@@ -102,6 +104,7 @@ class Served:
         self.registry = f"/registry{group}/{resource.plural}"
         self.strategy = strategy
         self.hooks = hooks
+        self.name_rule: NameRule = hooks.name_rule or NAME_RULES[strategy.name]
         self.storage_version = storage_version or resource.api_version
         self.to_storage = to_storage
         self.from_storage = from_storage

@@ -156,7 +156,7 @@ class Writer:
         faults: list[FieldError] = []
         if not served.hooks.validates_metadata:
             faults = validate_object_meta(
-                metadata, namespaced=served.namespaced, name_rule=served.hooks.name_rule, builtin=served.typed
+                metadata, namespaced=served.namespaced, name_rule=served.name_rule, builtin=served.typed
             )
         self._check(target, obj, None, faults, name)
         if _is_version(metadata.pop("resourceVersion", None)):
@@ -294,7 +294,7 @@ class Writer:
         faults = [*faults, *faults]
         if served.typed:
             created = validate_object_meta(
-                metadata, namespaced=served.namespaced, name_rule=served.hooks.name_rule, builtin=True
+                metadata, namespaced=served.namespaced, name_rule=served.name_rule, builtin=True
             )
             faults += [*created, *created]
         if served.compiled.to_form is not None:

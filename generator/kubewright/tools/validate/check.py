@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from apimachinery.meta.field_errors import ROOT, FieldError, Reason
-from apimachinery.meta.names import dns_label_name
-from apimachinery.meta.object_meta import NameRule, validate_object_meta
+from apimachinery.meta.names import NAME_RULES
+from apimachinery.meta.object_meta import validate_object_meta
 from apimachinery.meta.strategies import Strategy
 from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
@@ -248,17 +248,17 @@ class _Judge:
         if not known.is_resource:
             return
         _drop_empty(work)
-        faults = [] if known.namespaced is None else self._metadata(known, work, kind)
+        faults = [] if known.namespaced is None else self._metadata(known, work)
         faults += self._rules(known, work, emptied)
         if taken:
             faults = [f for f in faults if not _concerns(f.field, taken) and not _defaulted(f, obj, taken)]
         self.faults(faults, below)
 
-    def _metadata(self, known: BuiltinKind, work: Json, kind: str) -> list[FieldError]:
+    def _metadata(self, known: BuiltinKind, work: Json) -> list[FieldError]:
         _settle_metadata(work, bool(known.namespaced))
         if not known.is_stored:
             work["metadata"].setdefault("name", "unnamed")
-        rule: NameRule | None = dns_label_name if kind == "Namespace" else None
+        rule = NAME_RULES[known.strategy.name] if known.strategy is not None else None
         return validate_object_meta(
             work["metadata"], namespaced=bool(known.namespaced), name_rule=rule, builtin=True
         )

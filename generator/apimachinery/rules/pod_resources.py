@@ -1,0 +1,230 @@
+"""What containers and pods ask for: names of resources, amounts, requests beside limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from apimachinery.meta import names
+from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import required as required_error
+from apimachinery.meta.quantity import Quantity, parse_quantity
+from apimachinery.rules.fields import Json, items, lookup, struct
+
+Errors = Iterator[FieldError]
+
+_CONTAINER = frozenset({"cpu", "memory", "ephemeral-storage"})
+_COUNTED = frozenset(
+    {
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    }
+)
+STANDARD = frozenset(
+    {
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "storage",
+        "requests.cpu",
+        "requests.memory",
+        "requests.ephemeral-storage",
+        "requests.storage",
+        "limits.cpu",
+        "limits.memory",
+        "limits.ephemeral-storage",
+        *_COUNTED,
+    }
+)
+"""Resources without a domain."""
+_POD_LEVEL = ("cpu", "hugepages-", "memory")
+
+
+def is_huge_page(name: str) -> bool:
+    """Whether a resource is pages of one size."""
+    return name.startswith("hugepages-")
+
+
+def is_native(name: str) -> bool:
+    """Whether a resource is Kubernetes' own."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended(name: str) -> bool:
+    """Whether a resource is one of somebody's domain, of which a pod may ask."""
+    if is_native(name) or name.startswith("requests."):
+        return False
+    return not names.qualified_name_faults(f"requests.{name}")
+
+
+def standard_name(name: str, path: str) -> Errors:
+    """A qualified name, and one that Kubernetes knows where it has no domain."""
+    faults = names.qualified_name_faults(name)
+    for detail in faults:
+        yield invalid_value(path, name, detail)
+    if not faults and "/" not in name and name not in STANDARD and not is_huge_page(name):
+        if not name.startswith("requests.hugepages-"):
+            yield invalid_value(path, name, "must be a standard resource type or fully qualified")
+
+
+def container_name(name: str, path: str) -> Errors:
+    """The name of a resource that a container may ask for."""
+    yield from standard_name(name, path)
+    if "/" not in name:
+        if name not in _CONTAINER and not is_huge_page(name):
+            yield invalid_value(path, name, "must be a standard resource for containers")
+    elif not is_native(name) and not is_extended(name):
+        yield invalid_value(path, name, "doesn't follow extended resource name standard")
+
+
+def _pod_name(name: str, path: str) -> Errors:
+    faults = list(standard_name(name, path))
+    yield from faults
+    if not faults and name not in ("cpu", "memory") and not is_huge_page(name):
+        yield not_supported(path, name, _POD_LEVEL)
+
+
+def amount(name: str, value: Any, path: str) -> Errors:
+    """Not less than nothing, and a whole number of what cannot be split."""
+    quantity = _parsed(value)
+    if quantity is None:
+        return
+    if quantity.value < 0:
+        yield invalid_value(path, str(quantity), "must be greater than or equal to 0")
+    if (name in _COUNTED or is_extended(name)) and quantity.value.denominator != 1:
+        yield invalid_value(path, str(quantity), "must be an integer")
+
+
+def _parsed(value: Any) -> Quantity | None:
+    try:
+        return parse_quantity(str(value))
+    except ValueError:
+        return None
+
+
+def _divisible(name: str, quantity: Quantity) -> bool:
+    page = _parsed(name.removeprefix("hugepages-"))
+    if page is None or page.value <= 0 or page.value.denominator != 1:
+        return False
+    return quantity.value % page.value == 0
+
+
+def container_resources(value: Any, path: str) -> Errors:
+    """Requests and limits of a container."""
+    if isinstance(value, dict) and value:
+        yield from _requirements(value, path, pod=False)
+
+
+def _requirements(value: Json, path: str, *, pod: bool) -> Errors:
+    limits, requests = struct(value, "limits") or {}, struct(value, "requests") or {}
+    named = _pod_name if pod else container_name
+    for key, amounts in (("limits", limits), ("requests", requests)):
+        for name in sorted(amounts):
+            place = f"{path}.{key}[{name}]"
+            yield from named(name, place)
+            yield from amount(name, amounts[name], place)
+            quantity = _parsed(amounts[name])
+            if is_huge_page(name) and quantity is not None and not _divisible(name, quantity):
+                detail = f"{quantity} is not positive integer multiple of {name}"
+                yield invalid_value(place, str(quantity), detail)
+            if key == "requests":
+                yield from _within(name, quantity, limits, path)
+    asked = {*limits, *requests}
+    if any(map(is_huge_page, asked)) and not asked & {"cpu", "memory"}:
+        yield forbidden(path, "HugePages require cpu or memory")
+
+
+def _within(name: str, request: Quantity | None, limits: Json, path: str) -> Errors:
+    overcommit = is_native(name) and not is_huge_page(name)
+    if name not in limits:
+        if not overcommit:
+            yield required_error(f"{path}.limits", "Limit must be set for non overcommitable resources")
+        return
+    limit = _parsed(limits[name])
+    if request is None or limit is None:
+        return
+    if request.value != limit.value and not overcommit:
+        yield invalid_value(f"{path}.requests", str(request), f"must be equal to {name} limit of {limit}")
+    elif request.value > limit.value:
+        yield invalid_value(
+            f"{path}.requests", str(request), f"must be less than or equal to {name} limit of {limit}"
+        )
+
+
+def pod_resources(spec: Json, path: str) -> Errors:
+    """Requests and limits of a pod as a whole hold those of its containers."""
+    resources, place = struct(spec, "resources"), f"{path}.resources"
+    if resources is None:
+        return
+    if lookup(spec, "os", "name") == "windows":
+        yield forbidden(place, "may not be set for a windows pod")
+        return
+    if resources.get("claims"):
+        yield forbidden(f"{place}.claims", "claims may not be set for Resources at pod-level")
+    yield from _requirements(resources, place, pod=True)
+    requests, limits = struct(resources, "requests") or {}, struct(resources, "limits") or {}
+    for name, total in sorted(_sum(spec, "requests").items()):
+        own = _parsed(requests.get(name))
+        if own is not None and total.value > own.value:
+            detail = f"must be greater than or equal to aggregate container requests of {total}"
+            yield invalid_value(f"{place}.requests[{name}]", str(own), detail)
+    for name, total in sorted(_sum(spec, "limits").items()):
+        own = _parsed(limits.get(name)) if is_huge_page(name) else None
+        if own is not None and total.value > own.value:
+            detail = f"must be greater than or equal to aggregate container limits of {total}"
+            yield invalid_value(f"{place}.limits[{name}]", str(own), detail)
+    for index, container in enumerate(items(spec, "containers")):
+        for name, text in sorted((lookup(container, "resources", "limits") or {}).items()):
+            limit, own = _parsed(text), _parsed(limits.get(name))
+            if limit is not None and own is not None and limit.value > own.value:
+                yield invalid_value(
+                    f"{place}.containers[{index}][{name}].limits",
+                    str(limit),
+                    f"must be less than or equal to pod limits of {own}",
+                )
+
+
+def _sum(spec: Json, key: str) -> dict[str, Quantity]:
+    """What all containers ask for at once: init containers run one by one, beside the sidecars before them."""
+    total: dict[str, Fraction] = {}
+    forms: dict[str, str] = {}
+
+    def amounts(container: Json) -> dict[str, Fraction]:
+        found = {}
+        for name, text in (lookup(container, "resources", key) or {}).items():
+            quantity = _parsed(text)
+            if quantity is not None:
+                found[name] = quantity.value
+                forms.setdefault(name, quantity.form)
+        return found
+
+    for container in items(spec, "containers"):
+        for name, value in amounts(container).items():
+            total[name] = total.get(name, Fraction(0)) + value
+    sidecars: dict[str, Fraction] = {}
+    most: dict[str, Fraction] = {}
+    for container in items(spec, "initContainers"):
+        wanted = amounts(container)
+        if container.get("restartPolicy") == "Always":
+            for name, value in wanted.items():
+                total[name] = total.get(name, Fraction(0)) + value
+                sidecars[name] = sidecars.get(name, Fraction(0)) + value
+            wanted = dict(sidecars)
+        else:
+            wanted = {
+                name: wanted.get(name, Fraction(0)) + sidecars.get(name, Fraction(0))
+                for name in {*wanted, *sidecars}
+            }
+        for name, value in wanted.items():
+            most[name] = max(most.get(name, Fraction(0)), value)
+    for name, value in most.items():
+        total[name] = max(total.get(name, Fraction(0)), value)
+    return {name: Quantity(value, forms[name]) for name, value in total.items()}
