@@ -54,7 +54,8 @@ def test_defaulting_twice_is_defaulting_once_and_no_valid_shape_makes_rules_fail
             first = [str(fault) for fault in validator(created, None)]
             assert first == [str(fault) for fault in validator(copy.deepcopy(created), None)]
             validator(created, once)
-            # What an object must obey by itself, but for what only new ones must, it obeys when it replaces itself, or it does not: the same faults.
+            # What an object must obey by itself, it obeys when it replaces itself, or it does not: the same faults,
+            # but for those that are of new objects only.
             kept = [str(fault) for fault in validator(created, copy.deepcopy(created))]
             of_new = getattr(module, f"check_{attribute_name(kind)}_create", None)
             kept += [str(fault) for fault in of_new(created)] if of_new else []
