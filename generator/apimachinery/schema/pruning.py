@@ -1,8 +1,8 @@
 """Unknown fields: found, named and dropped.
 
 Rules. A field stays where the schema has a property of its name or ``additionalProperties``; under
-``x-kubernetes-preserve-unknown-fields`` any field stays, but within a declared one the rule is on again. A
-schema that says nothing of an object's fields lets none of them stay. The apiVersion, kind and metadata of
+``x-kubernetes-preserve-unknown-fields`` any field stays, but within a declared one the rule is on again; on an
+array the marker is about its items. A schema that says nothing of an object's fields lets none of them stay. The apiVersion, kind and metadata of
 a resource, embedded ones included, always stay; metadata is pruned to what object metadata has
 (``meta.object_meta``). Paths are sorted, as the API server's warnings are. Source: apiextensions'
 schema/pruning.
@@ -38,8 +38,16 @@ def unknown_paths(node: Node, value: Any, *, is_resource: bool = False) -> list[
 
 
 def _prune(
-    node: Node, value: Any, path: str, dropped: list[str], *, drop: bool, resource: bool = False
+    node: Node,
+    value: Any,
+    path: str,
+    dropped: list[str],
+    *,
+    drop: bool,
+    resource: bool = False,
+    preserve: bool = False,
 ) -> None:
+    preserve = preserve or node.preserve
     if isinstance(value, dict):
         unknown = []
         resource = resource or node.embedded
@@ -53,7 +61,7 @@ def _prune(
                 _prune(node.additional, each, inner, dropped, drop=drop)
             elif node.additional is not None:
                 _prune(_NO_FIELDS, each, inner, dropped, drop=drop)
-            elif not node.preserve:
+            elif not preserve:
                 unknown.append(name)
                 dropped.append(inner)
         if drop:
@@ -62,11 +70,11 @@ def _prune(
     elif isinstance(value, list):
         items = node.items
         if items is None:
-            if node.preserve:
+            if preserve:
                 return
             items = _NO_FIELDS
         for index, each in enumerate(value):
-            _prune(items, each, f"{path}[{index}]", dropped, drop=drop)
+            _prune(items, each, f"{path}[{index}]", dropped, drop=drop, preserve=preserve)
 
 
 def compile_known(node: Node, *, is_resource: bool = False) -> Known:
@@ -82,9 +90,10 @@ def _all_known(value: Any) -> bool:
     return True
 
 
-def _compile_known(node: Node, resource: bool = False) -> Known | None:
+def _compile_known(node: Node, resource: bool = False, preserve: bool = False) -> Known | None:
     resource = resource or node.embedded
-    free = node.preserve or node.additional is not None
+    preserve = preserve or node.preserve
+    free = preserve or node.additional is not None
     nested = {
         name: made
         for name, child in node.properties.items()
@@ -95,9 +104,12 @@ def _compile_known(node: Node, resource: bool = False) -> Known | None:
         values = _compile_known(node.additional)
     elif node.additional is not None:
         values = _compile_known(_NO_FIELDS)
-    items = _compile_known(node.items) if node.items is not None else None if node.preserve else _scalars_only
+    if node.items is not None:
+        items = _compile_known(node.items, preserve=preserve)
+    else:
+        items = None if preserve else _scalars_only
     if node.types and node.types[0] not in ("object", "array") and not node.properties:
-        return None if node.preserve else _scalars_only
+        return None if preserve else _scalars_only
     if free and not nested and values is None and items is None:
         return None
     names = frozenset(node.properties) | (frozenset(_META) if resource else frozenset())
