@@ -11,7 +11,10 @@ from apimachinery.schema.custom import compile_custom
 KEEP = {"x-kubernetes-preserve-unknown-fields": True}
 ITEM = {
     "type": "object",
-    "properties": {"a": {"type": "string"}, "in": {"type": "object", "properties": {"q": {"type": "string"}}}},
+    "properties": {
+        "a": {"type": "string"},
+        "in": {"type": "object", "properties": {"q": {"type": "string"}}},
+    },
 }
 VALUE = {"a": "1", "z": 1, "in": {"q": "1", "w": 2}}
 KEPT = {"a": "1", "z": 1, "in": {"q": "1"}}

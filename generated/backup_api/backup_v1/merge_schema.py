@@ -2,279 +2,46 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of backup.kubewright.dev/v1 merge."""
 
-from apimachinery.merge.schema import (
-    ANY,
-    BOOLEAN,
-    DEDUCED,
-    MAP,
-    NUMBER,
-    SET,
-    STRING,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "dev.kubewright.backup.v1.BackupSchedule": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Struct(
-                {
-                    "schedule": Struct(
-                        {
-                            "cron": STRING,
-                            "timeZone": Field(STRING, default="Etc/UTC"),
-                            "jitter": Field(ANY, default="0s"),
-                        },
-                    ),
-                    "window": Struct({"start": STRING, "end": STRING}),
-                    "suspend": Field(BOOLEAN, default=False),
-                    "concurrencyPolicy": Field(STRING, default="Forbid"),
-                    "backoffLimit": Field(NUMBER, default=6),
-                    "workers": Field(NUMBER, default=1),
-                    "target": Struct(
-                        {
-                            "namespaces": ListOf(STRING, SET),
-                            "selector": Struct(
-                                {
-                                    "matchLabels": MapOf(STRING),
-                                    "matchExpressions": ListOf(
-                                        Struct({"key": STRING, "operator": STRING, "values": ListOf(STRING)}),
-                                    ),
-                                },
-                                atomic=True,
-                            ),
-                            "resources": ListOf(
-                                Struct(
-                                    {
-                                        "group": Field(STRING, default=""),
-                                        "resource": STRING,
-                                        "order": Field(NUMBER, default=100),
-                                    },
-                                ),
-                                MAP,
-                                ("group", "resource"),
-                            ),
-                        },
-                    ),
-                    "stores": ListOf(
-                        Struct(
-                            {
-                                "name": STRING,
-                                "protocol": Field(STRING, default="https"),
-                                "port": ANY,
-                                "path": Field(STRING, default="/"),
-                                "priority": NUMBER,
-                                "credentials": Struct(
-                                    {"name": STRING, "key": Field(STRING, default="token")},
-                                    atomic=True,
-                                ),
-                            },
-                        ),
-                        MAP,
-                        ("name", "protocol"),
-                    ),
-                    "retention": Struct(
-                        {
-                            "keepLast": Field(NUMBER, default=7),
-                            "keepDaily": NUMBER,
-                            "maxAge": ANY,
-                            "share": NUMBER,
-                        },
-                    ),
-                    "encryption": Struct(
-                        {
-                            "algorithm": Field(STRING, default="aes-256-gcm"),
-                            "key": Struct(
-                                {"name": STRING, "key": Field(STRING, default="token")},
-                                atomic=True,
-                            ),
-                            "rotation": ANY,
-                        },
-                    ),
-                    "hooks": ListOf(
-                        Struct(
-                            {
-                                "name": STRING,
-                                "phase": Field(STRING, default="Before"),
-                                "timeoutSeconds": Field(NUMBER, default=300),
-                                "template": Struct(
-                                    {
-                                        "apiVersion": STRING,
-                                        "kind": STRING,
-                                        "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-                                    },
-                                    rest=DEDUCED,
-                                ),
-                            },
-                        ),
-                        MAP,
-                        ("name",),
-                    ),
-                    "transfer": Struct(
-                        {
-                            "class": Field(STRING, default="standard"),
-                            "from": STRING,
-                            "import": ListOf(STRING),
-                            "continue": Field(BOOLEAN, default=True),
-                            "bandwidth": ANY,
-                        },
-                    ),
-                    "overrides": Struct(
-                        {
-                            "$ref": STRING,
-                            "properties": MapOf(DEDUCED),
-                            "items": ListOf(STRING, SET),
-                            "labels": MapOf(STRING),
-                            "annotations": MapOf(STRING, atomic=True),
-                        },
-                    ),
-                    "parameters": MapOf(DEDUCED),
-                    "notify": ListOf(ANY, SET),
-                },
-            ),
-            "status": Struct(
-                {
-                    "observedGeneration": NUMBER,
-                    "conditions": ListOf(
-                        Struct(
-                            {
-                                "type": STRING,
-                                "status": STRING,
-                                "reason": STRING,
-                                "message": STRING,
-                                "observedGeneration": NUMBER,
-                                "lastTransitionTime": ANY,
-                            },
-                        ),
-                        MAP,
-                        ("type",),
-                    ),
-                    "active": NUMBER,
-                    "selector": STRING,
-                    "lastRun": Struct(
-                        {
-                            "id": ANY,
-                            "startTime": ANY,
-                            "completionTime": ANY,
-                            "bytes": NUMBER,
-                            "ratio": NUMBER,
-                            "checksum": STRING,
-                        },
-                    ),
-                    "history": ListOf(STRING),
-                },
-            ),
-        },
-    ),
-    "dev.kubewright.backup.v1.BackupScheduleList": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "items": ListOf(Ref("dev.kubewright.backup.v1.BackupSchedule")),
-        },
-    ),
-    "dev.kubewright.backup.v1.BackupStore": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Struct(
-                {
-                    "url": ANY,
-                    "driver": Field(STRING, default="s3"),
-                    "class": STRING,
-                    "capacity": ANY,
-                    "readOnly": Field(BOOLEAN, default=False),
-                    "mirrors": ListOf(ANY, SET),
-                    "options": Struct({"retries": Field(NUMBER, default=2)}, rest=DEDUCED),
-                },
-            ),
-            "status": Struct(
-                {
-                    "conditions": ListOf(
-                        Struct(
-                            {
-                                "type": STRING,
-                                "status": STRING,
-                                "reason": STRING,
-                                "message": STRING,
-                                "observedGeneration": NUMBER,
-                                "lastTransitionTime": ANY,
-                            },
-                        ),
-                        MAP,
-                        ("type",),
-                    ),
-                    "used": NUMBER,
-                    "lastContact": ANY,
-                },
-            ),
-        },
-    ),
-    "dev.kubewright.backup.v1.BackupStoreList": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "items": ListOf(Ref("dev.kubewright.backup.v1.BackupStore")),
-        },
-    ),
-    "dev.kubewright.backup.v1.Restore": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Struct(
-                {
-                    "scheduleName": STRING,
-                    "from": Field(STRING, default="latest"),
-                    "at": ANY,
-                    "mode": Struct(
-                        {
-                            "skip": MapOf(DEDUCED),
-                            "replace": Struct({"force": Field(BOOLEAN, default=False)}),
-                            "merge": Struct({"strategy": Field(STRING, default="byKey")}),
-                        },
-                    ),
-                    "rename": MapOf(STRING),
-                    "extra": DEDUCED,
-                    "dryRun": Field(BOOLEAN, default=False),
-                },
-            ),
-            "status": Struct(
-                {
-                    "phase": Field(STRING, default="Pending"),
-                    "restored": NUMBER,
-                    "errors": ListOf(
-                        Struct(
-                            {
-                                "resource": STRING,
-                                "namespace": Field(STRING, default=""),
-                                "name": STRING,
-                                "message": STRING,
-                            },
-                        ),
-                        MAP,
-                        ("resource", "namespace", "name"),
-                    ),
-                },
-            ),
-        },
-    ),
-    "dev.kubewright.backup.v1.RestoreList": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "items": ListOf(Ref("dev.kubewright.backup.v1.Restore")),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "dev.kubewright.backup.v1.BackupSchedule": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"struct": {"schedule": {"struct": {"cron": "string", "timeZone": {"word": "string", "default": "Etc/UTC"}, "jitter": {"word": "any", "default": "0s"}}}, "window": {"struct": {"start": "string", "end": "string"}}, "suspend": {"word": "boolean", "default": false}, "concurrencyPolicy": {"word": "string", "default": "Forbid"}, "backoffLimit": {"word": "number", "default": 6}, "workers": {"word": "number", "default": 1}, "target": {"struct": {"namespaces": {"list": "string", "set": true}, "selector": {"struct": {"matchLabels": {"map": "string"}, "matchExpressions": {"list": {"struct": {"key": "string", "operator": "string", "values": {"list": "string"}}}}}, "atomic": true}, "resources": {"list": {"struct": {"group": {"word": "string", "default": ""}, "resource": "string", "order": {"word": "number", "default": 100}}}, "keys": ["group", "resource"]}}}, "stores": {"list": {"struct": {"name": "string", "protocol": {"word": "string", "default": "https"}, "port": "any", "path": {"word": "string", "default": "/"}, "priority": "number", "credentials": {"struct": {"name": "string", "key": {"word": "string", "default": "token"}}, "atomic": true}}}, "keys": ["name", "protocol"]}, "retention": {"struct": {"keepLast": {"word": "number", "default": 7}, "keepDaily": "number", "maxAge": "any", "share": "number"}}, "encryption": {"struct": {"algorithm": {"word": "string", "default": "aes-256-gcm"}, "key": {"struct": {"name": "string", "key": {"word": "string", "default": "token"}}, "atomic": true}, "rotation": "any"}}, "hooks": {"list": {"struct": {"name": "string", "phase": {"word": "string", "default": "Before"}, "timeoutSeconds": {"word": "number", "default": 300}, "template": {"struct": {"apiVersion": "string", "kind": "string", "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}}, "rest": "deduced"}}}, "keys": ["name"]}, "transfer": {"struct": {"class": {"word": "string", "default": "standard"}, "from": "string", "import": {"list": "string"}, "continue": {"word": "boolean", "default": true}, "bandwidth": "any"}}, "overrides": {"struct": {"$ref": "string", "properties": {"map": "deduced"}, "items": {"list": "string", "set": true}, "labels": {"map": "string"}, "annotations": {"map": "string", "atomic": true}}}, "parameters": {"map": "deduced"}, "notify": {"list": "any", "set": true}}},
+  "status": {"struct": {"observedGeneration": "number", "conditions": {"list": {"struct": {"type": "string", "status": "string", "reason": "string", "message": "string", "observedGeneration": "number", "lastTransitionTime": "any"}}, "keys": ["type"]}, "active": "number", "selector": "string", "lastRun": {"struct": {"id": "any", "startTime": "any", "completionTime": "any", "bytes": "number", "ratio": "number", "checksum": "string"}}, "history": {"list": "string"}}}}},
+ "dev.kubewright.backup.v1.BackupScheduleList": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "items": {"list": {"ref": "dev.kubewright.backup.v1.BackupSchedule"}}}},
+ "dev.kubewright.backup.v1.BackupStore": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"struct": {"url": "any", "driver": {"word": "string", "default": "s3"}, "class": "string", "capacity": "any", "readOnly": {"word": "boolean", "default": false}, "mirrors": {"list": "any", "set": true}, "options": {"struct": {"retries": {"word": "number", "default": 2}}, "rest": "deduced"}}},
+  "status": {"struct": {"conditions": {"list": {"struct": {"type": "string", "status": "string", "reason": "string", "message": "string", "observedGeneration": "number", "lastTransitionTime": "any"}}, "keys": ["type"]}, "used": "number", "lastContact": "any"}}}},
+ "dev.kubewright.backup.v1.BackupStoreList": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "items": {"list": {"ref": "dev.kubewright.backup.v1.BackupStore"}}}},
+ "dev.kubewright.backup.v1.Restore": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"struct": {"scheduleName": "string", "from": {"word": "string", "default": "latest"}, "at": "any", "mode": {"struct": {"skip": {"map": "deduced"}, "replace": {"struct": {"force": {"word": "boolean", "default": false}}}, "merge": {"struct": {"strategy": {"word": "string", "default": "byKey"}}}}}, "rename": {"map": "string"}, "extra": "deduced", "dryRun": {"word": "boolean", "default": false}}},
+  "status": {"struct": {"phase": {"word": "string", "default": "Pending"}, "restored": "number", "errors": {"list": {"struct": {"resource": "string", "namespace": {"word": "string", "default": ""}, "name": "string", "message": "string"}}, "keys": ["resource", "namespace", "name"]}}}}},
+ "dev.kubewright.backup.v1.RestoreList": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "items": {"list": {"ref": "dev.kubewright.backup.v1.Restore"}}}}
 }
+'''
+)

@@ -2,128 +2,35 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of backup.kubewright.dev/v1alpha1 merge."""
 
-from apimachinery.merge.schema import (
-    ANY,
-    BOOLEAN,
-    DEDUCED,
-    MAP,
-    NUMBER,
-    SET,
-    STRING,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "dev.kubewright.backup.v1alpha1.BackupSchedule": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Struct(
-                {
-                    "cron": STRING,
-                    "timezone": Field(STRING, default="Etc/UTC"),
-                    "window": STRING,
-                    "paused": Field(BOOLEAN, default=False),
-                    "overlap": Field(STRING, default="allow"),
-                    "retries": Field(NUMBER, default=3),
-                    "workers": Field(NUMBER, default=1),
-                    "namespaces": ListOf(STRING, SET),
-                    "selector": Struct(
-                        {
-                            "matchLabels": MapOf(STRING),
-                            "matchExpressions": ListOf(
-                                Struct({"key": STRING, "operator": STRING, "values": ListOf(STRING)}),
-                            ),
-                        },
-                        atomic=True,
-                    ),
-                    "store": STRING,
-                    "keep": Field(NUMBER, default=7),
-                    "parameters": MapOf(DEDUCED),
-                },
-            ),
-            "status": Struct(
-                {
-                    "observedGeneration": NUMBER,
-                    "conditions": ListOf(
-                        Struct(
-                            {
-                                "type": STRING,
-                                "status": STRING,
-                                "reason": STRING,
-                                "message": STRING,
-                                "observedGeneration": NUMBER,
-                                "lastTransitionTime": ANY,
-                            },
-                        ),
-                        MAP,
-                        ("type",),
-                    ),
-                    "active": NUMBER,
-                    "selector": STRING,
-                    "lastRunTime": ANY,
-                },
-            ),
-        },
-    ),
-    "dev.kubewright.backup.v1alpha1.BackupScheduleList": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "items": ListOf(Ref("dev.kubewright.backup.v1alpha1.BackupSchedule")),
-        },
-    ),
-    "dev.kubewright.backup.v1alpha1.BackupStore": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Struct(
-                {
-                    "url": ANY,
-                    "driver": Field(STRING, default="s3"),
-                    "class": STRING,
-                    "capacity": ANY,
-                    "readOnly": Field(BOOLEAN, default=False),
-                    "mirrors": ListOf(ANY, SET),
-                    "options": Struct({"retries": Field(NUMBER, default=2)}, rest=DEDUCED),
-                },
-            ),
-            "status": Struct(
-                {
-                    "conditions": ListOf(
-                        Struct(
-                            {
-                                "type": STRING,
-                                "status": STRING,
-                                "reason": STRING,
-                                "message": STRING,
-                                "observedGeneration": NUMBER,
-                                "lastTransitionTime": ANY,
-                            },
-                        ),
-                        MAP,
-                        ("type",),
-                    ),
-                    "used": NUMBER,
-                    "lastContact": ANY,
-                },
-            ),
-        },
-    ),
-    "dev.kubewright.backup.v1alpha1.BackupStoreList": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "items": ListOf(Ref("dev.kubewright.backup.v1alpha1.BackupStore")),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "dev.kubewright.backup.v1alpha1.BackupSchedule": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"struct": {"cron": "string", "timezone": {"word": "string", "default": "Etc/UTC"}, "window": "string", "paused": {"word": "boolean", "default": false}, "overlap": {"word": "string", "default": "allow"}, "retries": {"word": "number", "default": 3}, "workers": {"word": "number", "default": 1}, "namespaces": {"list": "string", "set": true}, "selector": {"struct": {"matchLabels": {"map": "string"}, "matchExpressions": {"list": {"struct": {"key": "string", "operator": "string", "values": {"list": "string"}}}}}, "atomic": true}, "store": "string", "keep": {"word": "number", "default": 7}, "parameters": {"map": "deduced"}}},
+  "status": {"struct": {"observedGeneration": "number", "conditions": {"list": {"struct": {"type": "string", "status": "string", "reason": "string", "message": "string", "observedGeneration": "number", "lastTransitionTime": "any"}}, "keys": ["type"]}, "active": "number", "selector": "string", "lastRunTime": "any"}}}},
+ "dev.kubewright.backup.v1alpha1.BackupScheduleList": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "items": {"list": {"ref": "dev.kubewright.backup.v1alpha1.BackupSchedule"}}}},
+ "dev.kubewright.backup.v1alpha1.BackupStore": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"struct": {"url": "any", "driver": {"word": "string", "default": "s3"}, "class": "string", "capacity": "any", "readOnly": {"word": "boolean", "default": false}, "mirrors": {"list": "any", "set": true}, "options": {"struct": {"retries": {"word": "number", "default": 2}}, "rest": "deduced"}}},
+  "status": {"struct": {"conditions": {"list": {"struct": {"type": "string", "status": "string", "reason": "string", "message": "string", "observedGeneration": "number", "lastTransitionTime": "any"}}, "keys": ["type"]}, "used": "number", "lastContact": "any"}}}},
+ "dev.kubewright.backup.v1alpha1.BackupStoreList": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "items": {"list": {"ref": "dev.kubewright.backup.v1alpha1.BackupStore"}}}}
 }
+'''
+)

@@ -2,176 +2,24 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of backup.kubewright.dev/v1beta1 merge."""
 
-from apimachinery.merge.schema import (
-    ANY,
-    BOOLEAN,
-    DEDUCED,
-    MAP,
-    NUMBER,
-    SET,
-    STRING,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "dev.kubewright.backup.v1beta1.BackupSchedule": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Struct(
-                {
-                    "cron": STRING,
-                    "timeZone": Field(STRING, default="Etc/UTC"),
-                    "jitter": Field(ANY, default="0s"),
-                    "window": Struct({"start": STRING, "end": STRING}),
-                    "suspend": Field(BOOLEAN, default=False),
-                    "concurrencyPolicy": Field(STRING, default="Allow"),
-                    "backoffLimit": Field(NUMBER, default=3),
-                    "workers": Field(NUMBER, default=1),
-                    "target": Struct(
-                        {
-                            "namespaces": ListOf(STRING, SET),
-                            "selector": Struct(
-                                {
-                                    "matchLabels": MapOf(STRING),
-                                    "matchExpressions": ListOf(
-                                        Struct({"key": STRING, "operator": STRING, "values": ListOf(STRING)}),
-                                    ),
-                                },
-                                atomic=True,
-                            ),
-                            "resources": ListOf(
-                                Struct(
-                                    {
-                                        "group": Field(STRING, default=""),
-                                        "resource": STRING,
-                                        "order": Field(NUMBER, default=100),
-                                    },
-                                ),
-                                MAP,
-                                ("group", "resource"),
-                            ),
-                        },
-                    ),
-                    "stores": ListOf(
-                        Struct(
-                            {
-                                "name": STRING,
-                                "protocol": Field(STRING, default="https"),
-                                "port": ANY,
-                                "path": Field(STRING, default="/"),
-                                "priority": NUMBER,
-                                "secretName": STRING,
-                            },
-                        ),
-                        MAP,
-                        ("name", "protocol"),
-                    ),
-                    "retention": Struct(
-                        {
-                            "keepLast": Field(NUMBER, default=7),
-                            "keepDaily": NUMBER,
-                            "maxAge": ANY,
-                            "share": NUMBER,
-                        },
-                    ),
-                    "encryption": Struct(
-                        {
-                            "algorithm": Field(STRING, default="aes-256-gcm"),
-                            "key": Struct(
-                                {"name": STRING, "key": Field(STRING, default="token")},
-                                atomic=True,
-                            ),
-                            "rotation": ANY,
-                        },
-                    ),
-                    "hooks": ListOf(
-                        Struct(
-                            {
-                                "name": STRING,
-                                "phase": Field(STRING, default="Before"),
-                                "timeoutSeconds": Field(NUMBER, default=300),
-                                "template": Struct(
-                                    {
-                                        "apiVersion": STRING,
-                                        "kind": STRING,
-                                        "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-                                    },
-                                    rest=DEDUCED,
-                                ),
-                            },
-                        ),
-                        MAP,
-                        ("name",),
-                    ),
-                    "transfer": Struct(
-                        {
-                            "class": Field(STRING, default="standard"),
-                            "from": STRING,
-                            "import": ListOf(STRING),
-                            "continue": Field(BOOLEAN, default=True),
-                            "bandwidth": ANY,
-                        },
-                    ),
-                    "overrides": Struct(
-                        {
-                            "$ref": STRING,
-                            "properties": MapOf(DEDUCED),
-                            "items": ListOf(STRING, SET),
-                            "labels": MapOf(STRING),
-                            "annotations": MapOf(STRING, atomic=True),
-                        },
-                    ),
-                    "parameters": MapOf(DEDUCED),
-                    "notify": ListOf(ANY, SET),
-                },
-            ),
-            "status": Struct(
-                {
-                    "observedGeneration": NUMBER,
-                    "conditions": ListOf(
-                        Struct(
-                            {
-                                "type": STRING,
-                                "status": STRING,
-                                "reason": STRING,
-                                "message": STRING,
-                                "observedGeneration": NUMBER,
-                                "lastTransitionTime": ANY,
-                            },
-                        ),
-                        MAP,
-                        ("type",),
-                    ),
-                    "active": NUMBER,
-                    "selector": STRING,
-                    "lastRun": Struct(
-                        {
-                            "id": ANY,
-                            "startTime": ANY,
-                            "completionTime": ANY,
-                            "bytes": NUMBER,
-                            "ratio": NUMBER,
-                            "checksum": STRING,
-                        },
-                    ),
-                    "history": ListOf(STRING),
-                },
-            ),
-        },
-    ),
-    "dev.kubewright.backup.v1beta1.BackupScheduleList": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "items": ListOf(Ref("dev.kubewright.backup.v1beta1.BackupSchedule")),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "dev.kubewright.backup.v1beta1.BackupSchedule": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"struct": {"cron": "string", "timeZone": {"word": "string", "default": "Etc/UTC"}, "jitter": {"word": "any", "default": "0s"}, "window": {"struct": {"start": "string", "end": "string"}}, "suspend": {"word": "boolean", "default": false}, "concurrencyPolicy": {"word": "string", "default": "Allow"}, "backoffLimit": {"word": "number", "default": 3}, "workers": {"word": "number", "default": 1}, "target": {"struct": {"namespaces": {"list": "string", "set": true}, "selector": {"struct": {"matchLabels": {"map": "string"}, "matchExpressions": {"list": {"struct": {"key": "string", "operator": "string", "values": {"list": "string"}}}}}, "atomic": true}, "resources": {"list": {"struct": {"group": {"word": "string", "default": ""}, "resource": "string", "order": {"word": "number", "default": 100}}}, "keys": ["group", "resource"]}}}, "stores": {"list": {"struct": {"name": "string", "protocol": {"word": "string", "default": "https"}, "port": "any", "path": {"word": "string", "default": "/"}, "priority": "number", "secretName": "string"}}, "keys": ["name", "protocol"]}, "retention": {"struct": {"keepLast": {"word": "number", "default": 7}, "keepDaily": "number", "maxAge": "any", "share": "number"}}, "encryption": {"struct": {"algorithm": {"word": "string", "default": "aes-256-gcm"}, "key": {"struct": {"name": "string", "key": {"word": "string", "default": "token"}}, "atomic": true}, "rotation": "any"}}, "hooks": {"list": {"struct": {"name": "string", "phase": {"word": "string", "default": "Before"}, "timeoutSeconds": {"word": "number", "default": 300}, "template": {"struct": {"apiVersion": "string", "kind": "string", "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}}, "rest": "deduced"}}}, "keys": ["name"]}, "transfer": {"struct": {"class": {"word": "string", "default": "standard"}, "from": "string", "import": {"list": "string"}, "continue": {"word": "boolean", "default": true}, "bandwidth": "any"}}, "overrides": {"struct": {"$ref": "string", "properties": {"map": "deduced"}, "items": {"list": "string", "set": true}, "labels": {"map": "string"}, "annotations": {"map": "string", "atomic": true}}}, "parameters": {"map": "deduced"}, "notify": {"list": "any", "set": true}}},
+  "status": {"struct": {"observedGeneration": "number", "conditions": {"list": {"struct": {"type": "string", "status": "string", "reason": "string", "message": "string", "observedGeneration": "number", "lastTransitionTime": "any"}}, "keys": ["type"]}, "active": "number", "selector": "string", "lastRun": {"struct": {"id": "any", "startTime": "any", "completionTime": "any", "bytes": "number", "ratio": "number", "checksum": "string"}}, "history": {"list": "string"}}}}},
+ "dev.kubewright.backup.v1beta1.BackupScheduleList": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "items": {"list": {"ref": "dev.kubewright.backup.v1beta1.BackupSchedule"}}}}
 }
+'''
+)

@@ -2,108 +2,69 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of flags.kubewright.dev/v1beta1 merge."""
 
-from apimachinery.merge.schema import (
-    ANY,
-    BOOLEAN,
-    DEDUCED,
-    MAP,
-    NUMBER,
-    SET,
-    STRING,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "dev.kubewright.flags.v1beta1.Expression": Struct(
-        {
-            "attribute": STRING,
-            "in": ListOf(STRING, SET),
-            "matches": ANY,
-            "and": ListOf(Ref("dev.kubewright.flags.v1beta1.Expression")),
-            "or": ListOf(Ref("dev.kubewright.flags.v1beta1.Expression")),
-            "not": Ref("dev.kubewright.flags.v1beta1.Expression"),
-        },
-    ),
-    "dev.kubewright.flags.v1beta1.FeatureFlag": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("dev.kubewright.flags.v1beta1.FeatureFlagSpec"),
-            "status": Ref("dev.kubewright.flags.v1beta1.FeatureFlagStatus"),
-        },
-    ),
-    "dev.kubewright.flags.v1beta1.FeatureFlagList": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "items": ListOf(Ref("dev.kubewright.flags.v1beta1.FeatureFlag")),
-        },
-    ),
-    "dev.kubewright.flags.v1beta1.FeatureFlagSpec": Struct(
-        {
-            "description": STRING,
-            "type": STRING,
-            "enabled": BOOLEAN,
-            "variants": Field(
-                ListOf(Ref("dev.kubewright.flags.v1beta1.Variant"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-            "defaultVariant": STRING,
-            "rules": ListOf(Ref("dev.kubewright.flags.v1beta1.Rule")),
-            "tags": MapOf(STRING),
-            "expires": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "rollout": Field(Ref("dev.kubewright.flags.v1beta1.Rollout"), patch=("retainKeys",)),
-            "killSwitch": BOOLEAN,
-            "owner": ANY,
-        },
-    ),
-    "dev.kubewright.flags.v1beta1.FeatureFlagStatus": Struct(
-        {
-            "observedGeneration": NUMBER,
-            "evaluations": MapOf(NUMBER),
-            "lastEvaluated": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "share": NUMBER,
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-        },
-    ),
-    "dev.kubewright.flags.v1beta1.Rollout": Struct(
-        {
-            "strategy": STRING,
-            "steps": ListOf(Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString")),
-            "stepSeconds": NUMBER,
-            "class": STRING,
-            "from": STRING,
-        },
-    ),
-    "dev.kubewright.flags.v1beta1.Rule": Struct(
-        {
-            "name": STRING,
-            "when": Ref("dev.kubewright.flags.v1beta1.Expression"),
-            "segment": STRING,
-            "serve": STRING,
-            "split": Field(
-                ListOf(Ref("dev.kubewright.flags.v1beta1.Share"), MAP, ("variant",)),
-                patch=("merge",),
-                merge_key="variant",
-            ),
-        },
-    ),
-    "dev.kubewright.flags.v1beta1.Share": Struct(
-        {"variant": STRING, "percent": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString")},
-    ),
-    "dev.kubewright.flags.v1beta1.Variant": Struct(
-        {"name": STRING, "value": DEDUCED, "weight": NUMBER, "attachment": MapOf(DEDUCED)},
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "dev.kubewright.flags.v1beta1.Expression": {"struct": {
+  "attribute": "string",
+  "in": {"list": "string", "set": true},
+  "matches": "any",
+  "and": {"list": {"ref": "dev.kubewright.flags.v1beta1.Expression"}},
+  "or": {"list": {"ref": "dev.kubewright.flags.v1beta1.Expression"}},
+  "not": {"ref": "dev.kubewright.flags.v1beta1.Expression"}}},
+ "dev.kubewright.flags.v1beta1.FeatureFlag": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "dev.kubewright.flags.v1beta1.FeatureFlagSpec"},
+  "status": {"ref": "dev.kubewright.flags.v1beta1.FeatureFlagStatus"}}},
+ "dev.kubewright.flags.v1beta1.FeatureFlagList": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "items": {"list": {"ref": "dev.kubewright.flags.v1beta1.FeatureFlag"}}}},
+ "dev.kubewright.flags.v1beta1.FeatureFlagSpec": {"struct": {
+  "description": "string",
+  "type": "string",
+  "enabled": "boolean",
+  "variants": {"list": {"ref": "dev.kubewright.flags.v1beta1.Variant"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "defaultVariant": "string",
+  "rules": {"list": {"ref": "dev.kubewright.flags.v1beta1.Rule"}},
+  "tags": {"map": "string"},
+  "expires": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "rollout": {"ref": "dev.kubewright.flags.v1beta1.Rollout", "patch": ["retainKeys"]},
+  "killSwitch": "boolean",
+  "owner": "any"}},
+ "dev.kubewright.flags.v1beta1.FeatureFlagStatus": {"struct": {
+  "observedGeneration": "number",
+  "evaluations": {"map": "number"},
+  "lastEvaluated": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "share": "number",
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+ "dev.kubewright.flags.v1beta1.Rollout": {"struct": {
+  "strategy": "string",
+  "steps": {"list": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"}},
+  "stepSeconds": "number",
+  "class": "string",
+  "from": "string"}},
+ "dev.kubewright.flags.v1beta1.Rule": {"struct": {
+  "name": "string",
+  "when": {"ref": "dev.kubewright.flags.v1beta1.Expression"},
+  "segment": "string",
+  "serve": "string",
+  "split": {"list": {"ref": "dev.kubewright.flags.v1beta1.Share"}, "keys": ["variant"], "patch": ["merge"], "merge_key": "variant"}}},
+ "dev.kubewright.flags.v1beta1.Share": {"struct": {
+  "variant": "string",
+  "percent": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"}}},
+ "dev.kubewright.flags.v1beta1.Variant": {"struct": {
+  "name": "string",
+  "value": "deduced",
+  "weight": "number",
+  "attachment": {"map": "deduced"}}}
 }
+'''
+)

@@ -2,286 +2,191 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of admissionregistration.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import MAP, NUMBER, SET, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.admissionregistration.v1.ApplyConfiguration": Struct({"expression": STRING}),
-    "io.k8s.api.admissionregistration.v1.AuditAnnotation": Struct({"key": STRING, "valueExpression": STRING}),
-    "io.k8s.api.admissionregistration.v1.ExpressionWarning": Struct({"fieldRef": STRING, "warning": STRING}),
-    "io.k8s.api.admissionregistration.v1.JSONPatch": Struct({"expression": STRING}),
-    "io.k8s.api.admissionregistration.v1.MatchCondition": Struct(
-        {"expression": STRING, "name": Field(STRING, default="")},
-    ),
-    "io.k8s.api.admissionregistration.v1.MatchResources": Struct(
-        {
-            "excludeResourceRules": ListOf(
-                Ref("io.k8s.api.admissionregistration.v1.NamedRuleWithOperations"),
-            ),
-            "matchPolicy": STRING,
-            "namespaceSelector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "objectSelector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "resourceRules": ListOf(Ref("io.k8s.api.admissionregistration.v1.NamedRuleWithOperations")),
-        },
-        atomic=True,
-    ),
-    "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicySpec"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBinding": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBindingSpec"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBindingList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBinding")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBindingSpec": Struct(
-        {
-            "matchResources": Ref("io.k8s.api.admissionregistration.v1.MatchResources"),
-            "paramRef": Ref("io.k8s.api.admissionregistration.v1.ParamRef"),
-            "policyName": STRING,
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicySpec": Struct(
-        {
-            "failurePolicy": STRING,
-            "matchConditions": Field(
-                ListOf(Ref("io.k8s.api.admissionregistration.v1.MatchCondition"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-            "matchConstraints": Ref("io.k8s.api.admissionregistration.v1.MatchResources"),
-            "mutations": ListOf(Ref("io.k8s.api.admissionregistration.v1.Mutation")),
-            "paramKind": Ref("io.k8s.api.admissionregistration.v1.ParamKind"),
-            "reinvocationPolicy": STRING,
-            "variables": ListOf(Ref("io.k8s.api.admissionregistration.v1.Variable")),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.MutatingWebhook": Struct(
-        {
-            "admissionReviewVersions": ListOf(STRING),
-            "clientConfig": Ref("io.k8s.api.admissionregistration.v1.WebhookClientConfig"),
-            "failurePolicy": STRING,
-            "matchConditions": Field(
-                ListOf(Ref("io.k8s.api.admissionregistration.v1.MatchCondition"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-            "matchPolicy": STRING,
-            "name": Field(STRING, default=""),
-            "namespaceSelector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "objectSelector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "reinvocationPolicy": STRING,
-            "rules": ListOf(Ref("io.k8s.api.admissionregistration.v1.RuleWithOperations")),
-            "sideEffects": STRING,
-            "timeoutSeconds": NUMBER,
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "webhooks": Field(
-                ListOf(Ref("io.k8s.api.admissionregistration.v1.MutatingWebhook"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.MutatingWebhookConfigurationList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.Mutation": Struct(
-        {
-            "applyConfiguration": Ref("io.k8s.api.admissionregistration.v1.ApplyConfiguration"),
-            "jsonPatch": Ref("io.k8s.api.admissionregistration.v1.JSONPatch"),
-            "patchType": STRING,
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations": Struct(
-        {
-            "apiGroups": ListOf(STRING),
-            "apiVersions": ListOf(STRING),
-            "operations": ListOf(STRING),
-            "resourceNames": ListOf(STRING),
-            "resources": ListOf(STRING),
-            "scope": STRING,
-        },
-        atomic=True,
-    ),
-    "io.k8s.api.admissionregistration.v1.ParamKind": Struct(
-        {"apiVersion": STRING, "kind": STRING},
-        atomic=True,
-    ),
-    "io.k8s.api.admissionregistration.v1.ParamRef": Struct(
-        {
-            "name": STRING,
-            "namespace": STRING,
-            "parameterNotFoundAction": STRING,
-            "selector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-        },
-        atomic=True,
-    ),
-    "io.k8s.api.admissionregistration.v1.RuleWithOperations": Struct(
-        {
-            "apiGroups": ListOf(STRING),
-            "apiVersions": ListOf(STRING),
-            "operations": ListOf(STRING),
-            "resources": ListOf(STRING),
-            "scope": STRING,
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.ServiceReference": Struct(
-        {"name": STRING, "namespace": STRING, "path": STRING, "port": NUMBER},
-    ),
-    "io.k8s.api.admissionregistration.v1.TypeChecking": Struct(
-        {"expressionWarnings": ListOf(Ref("io.k8s.api.admissionregistration.v1.ExpressionWarning"))},
-    ),
-    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicySpec"),
-            "status": Ref("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyStatus"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec": Struct(
-        {
-            "matchResources": Ref("io.k8s.api.admissionregistration.v1.MatchResources"),
-            "paramRef": Ref("io.k8s.api.admissionregistration.v1.ParamRef"),
-            "policyName": STRING,
-            "validationActions": ListOf(STRING, SET),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicySpec": Struct(
-        {
-            "auditAnnotations": ListOf(Ref("io.k8s.api.admissionregistration.v1.AuditAnnotation")),
-            "failurePolicy": STRING,
-            "matchConditions": Field(
-                ListOf(Ref("io.k8s.api.admissionregistration.v1.MatchCondition"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-            "matchConstraints": Ref("io.k8s.api.admissionregistration.v1.MatchResources"),
-            "paramKind": Ref("io.k8s.api.admissionregistration.v1.ParamKind"),
-            "validations": ListOf(Ref("io.k8s.api.admissionregistration.v1.Validation")),
-            "variables": Field(
-                ListOf(Ref("io.k8s.api.admissionregistration.v1.Variable"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyStatus": Struct(
-        {
-            "conditions": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-            "observedGeneration": NUMBER,
-            "typeChecking": Ref("io.k8s.api.admissionregistration.v1.TypeChecking"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.ValidatingWebhook": Struct(
-        {
-            "admissionReviewVersions": ListOf(STRING),
-            "clientConfig": Ref("io.k8s.api.admissionregistration.v1.WebhookClientConfig"),
-            "failurePolicy": STRING,
-            "matchConditions": Field(
-                ListOf(Ref("io.k8s.api.admissionregistration.v1.MatchCondition"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-            "matchPolicy": STRING,
-            "name": Field(STRING, default=""),
-            "namespaceSelector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "objectSelector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "rules": ListOf(Ref("io.k8s.api.admissionregistration.v1.RuleWithOperations")),
-            "sideEffects": STRING,
-            "timeoutSeconds": NUMBER,
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "webhooks": Field(
-                ListOf(Ref("io.k8s.api.admissionregistration.v1.ValidatingWebhook"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfigurationList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1.Validation": Struct(
-        {"expression": STRING, "message": STRING, "messageExpression": STRING, "reason": STRING},
-    ),
-    "io.k8s.api.admissionregistration.v1.Variable": Struct(
-        {"expression": STRING, "name": Field(STRING, default="")},
-        atomic=True,
-    ),
-    "io.k8s.api.admissionregistration.v1.WebhookClientConfig": Struct(
-        {
-            "caBundle": STRING,
-            "service": Ref("io.k8s.api.admissionregistration.v1.ServiceReference"),
-            "url": STRING,
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.admissionregistration.v1.ApplyConfiguration": {"struct": {
+  "expression": "string"}},
+ "io.k8s.api.admissionregistration.v1.AuditAnnotation": {"struct": {
+  "key": "string",
+  "valueExpression": "string"}},
+ "io.k8s.api.admissionregistration.v1.ExpressionWarning": {"struct": {
+  "fieldRef": "string",
+  "warning": "string"}},
+ "io.k8s.api.admissionregistration.v1.JSONPatch": {"struct": {
+  "expression": "string"}},
+ "io.k8s.api.admissionregistration.v1.MatchCondition": {"struct": {
+  "expression": "string",
+  "name": {"word": "string", "default": ""}}},
+ "io.k8s.api.admissionregistration.v1.MatchResources": {"struct": {
+  "excludeResourceRules": {"list": {"ref": "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations"}},
+  "matchPolicy": "string",
+  "namespaceSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "objectSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "resourceRules": {"list": {"ref": "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations"}}}, "atomic": true},
+ "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicySpec"}}},
+ "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBinding": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBindingSpec"}}},
+ "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBindingList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBinding"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBindingSpec": {"struct": {
+  "matchResources": {"ref": "io.k8s.api.admissionregistration.v1.MatchResources"},
+  "paramRef": {"ref": "io.k8s.api.admissionregistration.v1.ParamRef"},
+  "policyName": "string"}},
+ "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicySpec": {"struct": {
+  "failurePolicy": "string",
+  "matchConditions": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "matchConstraints": {"ref": "io.k8s.api.admissionregistration.v1.MatchResources"},
+  "mutations": {"list": {"ref": "io.k8s.api.admissionregistration.v1.Mutation"}},
+  "paramKind": {"ref": "io.k8s.api.admissionregistration.v1.ParamKind"},
+  "reinvocationPolicy": "string",
+  "variables": {"list": {"ref": "io.k8s.api.admissionregistration.v1.Variable"}}}},
+ "io.k8s.api.admissionregistration.v1.MutatingWebhook": {"struct": {
+  "admissionReviewVersions": {"list": "string"},
+  "clientConfig": {"ref": "io.k8s.api.admissionregistration.v1.WebhookClientConfig"},
+  "failurePolicy": "string",
+  "matchConditions": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "matchPolicy": "string",
+  "name": {"word": "string", "default": ""},
+  "namespaceSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "objectSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "reinvocationPolicy": "string",
+  "rules": {"list": {"ref": "io.k8s.api.admissionregistration.v1.RuleWithOperations"}},
+  "sideEffects": "string",
+  "timeoutSeconds": "number"}},
+ "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "webhooks": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MutatingWebhook"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"}}},
+ "io.k8s.api.admissionregistration.v1.MutatingWebhookConfigurationList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.admissionregistration.v1.Mutation": {"struct": {
+  "applyConfiguration": {"ref": "io.k8s.api.admissionregistration.v1.ApplyConfiguration"},
+  "jsonPatch": {"ref": "io.k8s.api.admissionregistration.v1.JSONPatch"},
+  "patchType": "string"}},
+ "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations": {"struct": {
+  "apiGroups": {"list": "string"},
+  "apiVersions": {"list": "string"},
+  "operations": {"list": "string"},
+  "resourceNames": {"list": "string"},
+  "resources": {"list": "string"},
+  "scope": "string"}, "atomic": true},
+ "io.k8s.api.admissionregistration.v1.ParamKind": {"struct": {
+  "apiVersion": "string",
+  "kind": "string"}, "atomic": true},
+ "io.k8s.api.admissionregistration.v1.ParamRef": {"struct": {
+  "name": "string",
+  "namespace": "string",
+  "parameterNotFoundAction": "string",
+  "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"}}, "atomic": true},
+ "io.k8s.api.admissionregistration.v1.RuleWithOperations": {"struct": {
+  "apiGroups": {"list": "string"},
+  "apiVersions": {"list": "string"},
+  "operations": {"list": "string"},
+  "resources": {"list": "string"},
+  "scope": "string"}},
+ "io.k8s.api.admissionregistration.v1.ServiceReference": {"struct": {
+  "name": "string",
+  "namespace": "string",
+  "path": "string",
+  "port": "number"}},
+ "io.k8s.api.admissionregistration.v1.TypeChecking": {"struct": {
+  "expressionWarnings": {"list": {"ref": "io.k8s.api.admissionregistration.v1.ExpressionWarning"}}}},
+ "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicySpec"},
+  "status": {"ref": "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyStatus"}}},
+ "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec"}}},
+ "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec": {"struct": {
+  "matchResources": {"ref": "io.k8s.api.admissionregistration.v1.MatchResources"},
+  "paramRef": {"ref": "io.k8s.api.admissionregistration.v1.ParamRef"},
+  "policyName": "string",
+  "validationActions": {"list": "string", "set": true}}},
+ "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicySpec": {"struct": {
+  "auditAnnotations": {"list": {"ref": "io.k8s.api.admissionregistration.v1.AuditAnnotation"}},
+  "failurePolicy": "string",
+  "matchConditions": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "matchConstraints": {"ref": "io.k8s.api.admissionregistration.v1.MatchResources"},
+  "paramKind": {"ref": "io.k8s.api.admissionregistration.v1.ParamKind"},
+  "validations": {"list": {"ref": "io.k8s.api.admissionregistration.v1.Validation"}},
+  "variables": {"list": {"ref": "io.k8s.api.admissionregistration.v1.Variable"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"}}},
+ "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"]},
+  "observedGeneration": "number",
+  "typeChecking": {"ref": "io.k8s.api.admissionregistration.v1.TypeChecking"}}},
+ "io.k8s.api.admissionregistration.v1.ValidatingWebhook": {"struct": {
+  "admissionReviewVersions": {"list": "string"},
+  "clientConfig": {"ref": "io.k8s.api.admissionregistration.v1.WebhookClientConfig"},
+  "failurePolicy": "string",
+  "matchConditions": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "matchPolicy": "string",
+  "name": {"word": "string", "default": ""},
+  "namespaceSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "objectSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "rules": {"list": {"ref": "io.k8s.api.admissionregistration.v1.RuleWithOperations"}},
+  "sideEffects": "string",
+  "timeoutSeconds": "number"}},
+ "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "webhooks": {"list": {"ref": "io.k8s.api.admissionregistration.v1.ValidatingWebhook"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"}}},
+ "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfigurationList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.admissionregistration.v1.Validation": {"struct": {
+  "expression": "string",
+  "message": "string",
+  "messageExpression": "string",
+  "reason": "string"}},
+ "io.k8s.api.admissionregistration.v1.Variable": {"struct": {
+  "expression": "string",
+  "name": {"word": "string", "default": ""}}, "atomic": true},
+ "io.k8s.api.admissionregistration.v1.WebhookClientConfig": {"struct": {
+  "caBundle": "string",
+  "service": {"ref": "io.k8s.api.admissionregistration.v1.ServiceReference"},
+  "url": "string"}}
 }
+'''
+)

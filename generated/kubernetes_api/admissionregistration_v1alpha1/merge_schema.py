@@ -2,110 +2,80 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of admissionregistration.k8s.io/v1alpha1 merge."""
 
-from apimachinery.merge.schema import MAP, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.admissionregistration.v1alpha1.ApplyConfiguration": Struct({"expression": STRING}),
-    "io.k8s.api.admissionregistration.v1alpha1.JSONPatch": Struct({"expression": STRING}),
-    "io.k8s.api.admissionregistration.v1alpha1.MatchCondition": Struct(
-        {"expression": STRING, "name": Field(STRING, default="")},
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.MatchResources": Struct(
-        {
-            "excludeResourceRules": ListOf(
-                Ref("io.k8s.api.admissionregistration.v1alpha1.NamedRuleWithOperations"),
-            ),
-            "matchPolicy": STRING,
-            "namespaceSelector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "objectSelector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "resourceRules": ListOf(Ref("io.k8s.api.admissionregistration.v1alpha1.NamedRuleWithOperations")),
-        },
-        atomic=True,
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicy": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicySpec"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBinding": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBindingSpec"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBindingList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBinding")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBindingSpec": Struct(
-        {
-            "matchResources": Ref("io.k8s.api.admissionregistration.v1alpha1.MatchResources"),
-            "paramRef": Ref("io.k8s.api.admissionregistration.v1alpha1.ParamRef"),
-            "policyName": STRING,
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicy")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicySpec": Struct(
-        {
-            "failurePolicy": STRING,
-            "matchConditions": Field(
-                ListOf(Ref("io.k8s.api.admissionregistration.v1alpha1.MatchCondition"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-            "matchConstraints": Ref("io.k8s.api.admissionregistration.v1alpha1.MatchResources"),
-            "mutations": ListOf(Ref("io.k8s.api.admissionregistration.v1alpha1.Mutation")),
-            "paramKind": Ref("io.k8s.api.admissionregistration.v1alpha1.ParamKind"),
-            "reinvocationPolicy": STRING,
-            "variables": ListOf(Ref("io.k8s.api.admissionregistration.v1alpha1.Variable")),
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.Mutation": Struct(
-        {
-            "applyConfiguration": Ref("io.k8s.api.admissionregistration.v1alpha1.ApplyConfiguration"),
-            "jsonPatch": Ref("io.k8s.api.admissionregistration.v1alpha1.JSONPatch"),
-            "patchType": STRING,
-        },
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.NamedRuleWithOperations": Struct(
-        {
-            "apiGroups": ListOf(STRING),
-            "apiVersions": ListOf(STRING),
-            "operations": ListOf(STRING),
-            "resourceNames": ListOf(STRING),
-            "resources": ListOf(STRING),
-            "scope": STRING,
-        },
-        atomic=True,
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.ParamKind": Struct(
-        {"apiVersion": STRING, "kind": STRING},
-        atomic=True,
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.ParamRef": Struct(
-        {
-            "name": STRING,
-            "namespace": STRING,
-            "parameterNotFoundAction": STRING,
-            "selector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-        },
-        atomic=True,
-    ),
-    "io.k8s.api.admissionregistration.v1alpha1.Variable": Struct({"expression": STRING, "name": STRING}),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.admissionregistration.v1alpha1.ApplyConfiguration": {"struct": {
+  "expression": "string"}},
+ "io.k8s.api.admissionregistration.v1alpha1.JSONPatch": {"struct": {
+  "expression": "string"}},
+ "io.k8s.api.admissionregistration.v1alpha1.MatchCondition": {"struct": {
+  "expression": "string",
+  "name": {"word": "string", "default": ""}}},
+ "io.k8s.api.admissionregistration.v1alpha1.MatchResources": {"struct": {
+  "excludeResourceRules": {"list": {"ref": "io.k8s.api.admissionregistration.v1alpha1.NamedRuleWithOperations"}},
+  "matchPolicy": "string",
+  "namespaceSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "objectSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "resourceRules": {"list": {"ref": "io.k8s.api.admissionregistration.v1alpha1.NamedRuleWithOperations"}}}, "atomic": true},
+ "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicy": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicySpec"}}},
+ "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBinding": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBindingSpec"}}},
+ "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBindingList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBinding"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyBindingSpec": {"struct": {
+  "matchResources": {"ref": "io.k8s.api.admissionregistration.v1alpha1.MatchResources"},
+  "paramRef": {"ref": "io.k8s.api.admissionregistration.v1alpha1.ParamRef"},
+  "policyName": "string"}},
+ "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicyList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicy"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicySpec": {"struct": {
+  "failurePolicy": "string",
+  "matchConditions": {"list": {"ref": "io.k8s.api.admissionregistration.v1alpha1.MatchCondition"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "matchConstraints": {"ref": "io.k8s.api.admissionregistration.v1alpha1.MatchResources"},
+  "mutations": {"list": {"ref": "io.k8s.api.admissionregistration.v1alpha1.Mutation"}},
+  "paramKind": {"ref": "io.k8s.api.admissionregistration.v1alpha1.ParamKind"},
+  "reinvocationPolicy": "string",
+  "variables": {"list": {"ref": "io.k8s.api.admissionregistration.v1alpha1.Variable"}}}},
+ "io.k8s.api.admissionregistration.v1alpha1.Mutation": {"struct": {
+  "applyConfiguration": {"ref": "io.k8s.api.admissionregistration.v1alpha1.ApplyConfiguration"},
+  "jsonPatch": {"ref": "io.k8s.api.admissionregistration.v1alpha1.JSONPatch"},
+  "patchType": "string"}},
+ "io.k8s.api.admissionregistration.v1alpha1.NamedRuleWithOperations": {"struct": {
+  "apiGroups": {"list": "string"},
+  "apiVersions": {"list": "string"},
+  "operations": {"list": "string"},
+  "resourceNames": {"list": "string"},
+  "resources": {"list": "string"},
+  "scope": "string"}, "atomic": true},
+ "io.k8s.api.admissionregistration.v1alpha1.ParamKind": {"struct": {
+  "apiVersion": "string",
+  "kind": "string"}, "atomic": true},
+ "io.k8s.api.admissionregistration.v1alpha1.ParamRef": {"struct": {
+  "name": "string",
+  "namespace": "string",
+  "parameterNotFoundAction": "string",
+  "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"}}, "atomic": true},
+ "io.k8s.api.admissionregistration.v1alpha1.Variable": {"struct": {
+  "expression": "string",
+  "name": "string"}}
 }
+'''
+)

@@ -2,260 +2,153 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of apiextensions.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import (
-    BOOLEAN,
-    DEDUCED,
-    MAP,
-    NUMBER,
-    STRING,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceColumnDefinition": Struct(
-        {
-            "description": STRING,
-            "format": STRING,
-            "jsonPath": STRING,
-            "name": STRING,
-            "priority": NUMBER,
-            "type": STRING,
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceConversion": Struct(
-        {
-            "strategy": STRING,
-            "webhook": Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookConversion"),
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec",
-            ),
-            "status": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus",
-            ),
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionCondition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "observedGeneration": NUMBER,
-            "reason": STRING,
-            "status": STRING,
-            "type": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(
-                Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"),
-            ),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames": Struct(
-        {
-            "categories": ListOf(STRING),
-            "kind": STRING,
-            "listKind": STRING,
-            "plural": STRING,
-            "shortNames": ListOf(STRING),
-            "singular": STRING,
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec": Struct(
-        {
-            "conversion": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceConversion",
-            ),
-            "group": STRING,
-            "names": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
-            ),
-            "preserveUnknownFields": BOOLEAN,
-            "scope": STRING,
-            "versions": ListOf(
-                Ref(
-                    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion",
-                ),
-            ),
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus": Struct(
-        {
-            "acceptedNames": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
-            ),
-            "conditions": ListOf(
-                Ref(
-                    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionCondition",
-                ),
-                MAP,
-                ("type",),
-            ),
-            "observedGeneration": NUMBER,
-            "storedVersions": ListOf(STRING),
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion": Struct(
-        {
-            "additionalPrinterColumns": ListOf(
-                Ref(
-                    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceColumnDefinition",
-                ),
-            ),
-            "deprecated": BOOLEAN,
-            "deprecationWarning": STRING,
-            "name": STRING,
-            "schema": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceValidation",
-            ),
-            "selectableFields": ListOf(
-                Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.SelectableField"),
-            ),
-            "served": BOOLEAN,
-            "storage": BOOLEAN,
-            "subresources": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresources",
-            ),
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceScale": Struct(
-        {"labelSelectorPath": STRING, "specReplicasPath": STRING, "statusReplicasPath": STRING},
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceStatus": MapOf(
-        DEDUCED,
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresources": Struct(
-        {
-            "scale": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceScale",
-            ),
-            "status": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceStatus",
-            ),
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceValidation": Struct(
-        {"openAPIV3Schema": Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")},
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ExternalDocumentation": Struct(
-        {"description": STRING, "url": STRING},
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": DEDUCED,
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps": Struct(
-        {
-            "$ref": STRING,
-            "$schema": STRING,
-            "additionalItems": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool",
-            ),
-            "additionalProperties": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool",
-            ),
-            "allOf": ListOf(Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")),
-            "anyOf": ListOf(Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")),
-            "default": Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON"),
-            "definitions": MapOf(
-                Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"),
-            ),
-            "dependencies": MapOf(
-                Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray"),
-            ),
-            "description": STRING,
-            "enum": ListOf(Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON")),
-            "example": Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON"),
-            "exclusiveMaximum": BOOLEAN,
-            "exclusiveMinimum": BOOLEAN,
-            "externalDocs": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ExternalDocumentation",
-            ),
-            "format": STRING,
-            "id": STRING,
-            "items": Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray"),
-            "maxItems": NUMBER,
-            "maxLength": NUMBER,
-            "maxProperties": NUMBER,
-            "maximum": NUMBER,
-            "minItems": NUMBER,
-            "minLength": NUMBER,
-            "minProperties": NUMBER,
-            "minimum": NUMBER,
-            "multipleOf": NUMBER,
-            "not": Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"),
-            "nullable": BOOLEAN,
-            "oneOf": ListOf(Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")),
-            "pattern": STRING,
-            "patternProperties": MapOf(
-                Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"),
-            ),
-            "properties": MapOf(
-                Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"),
-            ),
-            "required": ListOf(STRING),
-            "title": STRING,
-            "type": STRING,
-            "uniqueItems": BOOLEAN,
-            "x-kubernetes-embedded-resource": BOOLEAN,
-            "x-kubernetes-int-or-string": BOOLEAN,
-            "x-kubernetes-list-map-keys": ListOf(STRING),
-            "x-kubernetes-list-type": STRING,
-            "x-kubernetes-map-type": STRING,
-            "x-kubernetes-preserve-unknown-fields": BOOLEAN,
-            "x-kubernetes-validations": Field(
-                ListOf(
-                    Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ValidationRule"),
-                    MAP,
-                    ("rule",),
-                ),
-                patch=("merge",),
-                merge_key="rule",
-            ),
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray": DEDUCED,
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool": DEDUCED,
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray": DEDUCED,
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.SelectableField": Struct({"jsonPath": STRING}),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ServiceReference": Struct(
-        {"name": STRING, "namespace": STRING, "path": STRING, "port": NUMBER},
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ValidationRule": Struct(
-        {
-            "fieldPath": STRING,
-            "message": STRING,
-            "messageExpression": STRING,
-            "optionalOldSelf": BOOLEAN,
-            "reason": STRING,
-            "rule": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookClientConfig": Struct(
-        {
-            "caBundle": STRING,
-            "service": Ref("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ServiceReference"),
-            "url": STRING,
-        },
-    ),
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookConversion": Struct(
-        {
-            "clientConfig": Ref(
-                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookClientConfig",
-            ),
-            "conversionReviewVersions": ListOf(STRING),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceColumnDefinition": {"struct": {
+  "description": "string",
+  "format": "string",
+  "jsonPath": "string",
+  "name": "string",
+  "priority": "number",
+  "type": "string"}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceConversion": {"struct": {
+  "strategy": "string",
+  "webhook": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookConversion"}}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec"},
+  "status": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus"}}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionCondition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "observedGeneration": "number",
+  "reason": "string",
+  "status": "string",
+  "type": {"word": "string", "default": ""}}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames": {"struct": {
+  "categories": {"list": "string"},
+  "kind": "string",
+  "listKind": "string",
+  "plural": "string",
+  "shortNames": {"list": "string"},
+  "singular": "string"}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec": {"struct": {
+  "conversion": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceConversion"},
+  "group": "string",
+  "names": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames"},
+  "preserveUnknownFields": "boolean",
+  "scope": "string",
+  "versions": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion"}}}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus": {"struct": {
+  "acceptedNames": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames"},
+  "conditions": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionCondition"}, "keys": ["type"]},
+  "observedGeneration": "number",
+  "storedVersions": {"list": "string"}}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion": {"struct": {
+  "additionalPrinterColumns": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceColumnDefinition"}},
+  "deprecated": "boolean",
+  "deprecationWarning": "string",
+  "name": "string",
+  "schema": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceValidation"},
+  "selectableFields": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.SelectableField"}},
+  "served": "boolean",
+  "storage": "boolean",
+  "subresources": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresources"}}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceScale": {"struct": {
+  "labelSelectorPath": "string",
+  "specReplicasPath": "string",
+  "statusReplicasPath": "string"}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceStatus": {"map": "deduced"},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresources": {"struct": {
+  "scale": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceScale"},
+  "status": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceStatus"}}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceValidation": {"struct": {
+  "openAPIV3Schema": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"}}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ExternalDocumentation": {"struct": {
+  "description": "string",
+  "url": "string"}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": "deduced",
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps": {"struct": {
+  "$ref": "string",
+  "$schema": "string",
+  "additionalItems": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool"},
+  "additionalProperties": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool"},
+  "allOf": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"}},
+  "anyOf": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"}},
+  "default": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON"},
+  "definitions": {"map": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"}},
+  "dependencies": {"map": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray"}},
+  "description": "string",
+  "enum": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON"}},
+  "example": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON"},
+  "exclusiveMaximum": "boolean",
+  "exclusiveMinimum": "boolean",
+  "externalDocs": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ExternalDocumentation"},
+  "format": "string",
+  "id": "string",
+  "items": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray"},
+  "maxItems": "number",
+  "maxLength": "number",
+  "maxProperties": "number",
+  "maximum": "number",
+  "minItems": "number",
+  "minLength": "number",
+  "minProperties": "number",
+  "minimum": "number",
+  "multipleOf": "number",
+  "not": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"},
+  "nullable": "boolean",
+  "oneOf": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"}},
+  "pattern": "string",
+  "patternProperties": {"map": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"}},
+  "properties": {"map": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"}},
+  "required": {"list": "string"},
+  "title": "string",
+  "type": "string",
+  "uniqueItems": "boolean",
+  "x-kubernetes-embedded-resource": "boolean",
+  "x-kubernetes-int-or-string": "boolean",
+  "x-kubernetes-list-map-keys": {"list": "string"},
+  "x-kubernetes-list-type": "string",
+  "x-kubernetes-map-type": "string",
+  "x-kubernetes-preserve-unknown-fields": "boolean",
+  "x-kubernetes-validations": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ValidationRule"}, "keys": ["rule"], "patch": ["merge"], "merge_key": "rule"}}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray": "deduced",
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool": "deduced",
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray": "deduced",
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.SelectableField": {"struct": {
+  "jsonPath": "string"}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ServiceReference": {"struct": {
+  "name": "string",
+  "namespace": "string",
+  "path": "string",
+  "port": "number"}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ValidationRule": {"struct": {
+  "fieldPath": "string",
+  "message": "string",
+  "messageExpression": "string",
+  "optionalOldSelf": "boolean",
+  "reason": "string",
+  "rule": {"word": "string", "default": ""}}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookClientConfig": {"struct": {
+  "caBundle": "string",
+  "service": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ServiceReference"},
+  "url": "string"}},
+ "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookConversion": {"struct": {
+  "clientConfig": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookClientConfig"},
+  "conversionReviewVersions": {"list": "string"}}}
 }
+'''
+)

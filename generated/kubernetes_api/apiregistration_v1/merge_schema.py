@@ -2,60 +2,44 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of apiregistration.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import BOOLEAN, MAP, NUMBER, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceSpec"),
-            "status": Ref("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceStatus"),
-        },
-    ),
-    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceCondition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "reason": STRING,
-            "status": STRING,
-            "type": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceSpec": Struct(
-        {
-            "caBundle": STRING,
-            "group": STRING,
-            "groupPriorityMinimum": NUMBER,
-            "insecureSkipTLSVerify": BOOLEAN,
-            "service": Ref("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference"),
-            "version": STRING,
-            "versionPriority": NUMBER,
-        },
-    ),
-    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(
-                    Ref("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceCondition"),
-                    MAP,
-                    ("type",),
-                ),
-                patch=("merge",),
-                merge_key="type",
-            ),
-        },
-    ),
-    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference": Struct(
-        {"name": STRING, "namespace": STRING, "port": NUMBER},
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceSpec"},
+  "status": {"ref": "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceStatus"}}},
+ "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceCondition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "reason": "string",
+  "status": "string",
+  "type": {"word": "string", "default": ""}}},
+ "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceSpec": {"struct": {
+  "caBundle": "string",
+  "group": "string",
+  "groupPriorityMinimum": "number",
+  "insecureSkipTLSVerify": "boolean",
+  "service": {"ref": "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference"},
+  "version": "string",
+  "versionPriority": "number"}},
+ "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+ "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference": {"struct": {
+  "name": "string",
+  "namespace": "string",
+  "port": "number"}}
 }
+'''
+)

@@ -2,271 +2,188 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of apps/v1 merge."""
 
-from apimachinery.merge.schema import BOOLEAN, MAP, NUMBER, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.apps.v1.ControllerRevision": Struct(
-        {
-            "apiVersion": STRING,
-            "data": Ref("io.k8s.apimachinery.pkg.runtime.RawExtension"),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "revision": NUMBER,
-        },
-    ),
-    "io.k8s.api.apps.v1.ControllerRevisionList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.apps.v1.ControllerRevision")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.apps.v1.DaemonSet": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.apps.v1.DaemonSetSpec"),
-            "status": Ref("io.k8s.api.apps.v1.DaemonSetStatus"),
-        },
-    ),
-    "io.k8s.api.apps.v1.DaemonSetCondition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "reason": STRING,
-            "status": STRING,
-            "type": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.api.apps.v1.DaemonSetList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.apps.v1.DaemonSet")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.apps.v1.DaemonSetSpec": Struct(
-        {
-            "minReadySeconds": NUMBER,
-            "revisionHistoryLimit": NUMBER,
-            "selector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "template": Ref("io.k8s.api.core.v1.PodTemplateSpec"),
-            "updateStrategy": Ref("io.k8s.api.apps.v1.DaemonSetUpdateStrategy"),
-        },
-    ),
-    "io.k8s.api.apps.v1.DaemonSetStatus": Struct(
-        {
-            "collisionCount": NUMBER,
-            "conditions": Field(
-                ListOf(Ref("io.k8s.api.apps.v1.DaemonSetCondition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "currentNumberScheduled": NUMBER,
-            "desiredNumberScheduled": NUMBER,
-            "numberAvailable": NUMBER,
-            "numberMisscheduled": NUMBER,
-            "numberReady": NUMBER,
-            "numberUnavailable": NUMBER,
-            "observedGeneration": NUMBER,
-            "updatedNumberScheduled": NUMBER,
-        },
-    ),
-    "io.k8s.api.apps.v1.DaemonSetUpdateStrategy": Struct(
-        {"rollingUpdate": Ref("io.k8s.api.apps.v1.RollingUpdateDaemonSet"), "type": STRING},
-    ),
-    "io.k8s.api.apps.v1.Deployment": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.apps.v1.DeploymentSpec"),
-            "status": Ref("io.k8s.api.apps.v1.DeploymentStatus"),
-        },
-    ),
-    "io.k8s.api.apps.v1.DeploymentCondition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "lastUpdateTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "reason": STRING,
-            "status": STRING,
-            "type": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.api.apps.v1.DeploymentList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.apps.v1.Deployment")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.apps.v1.DeploymentSpec": Struct(
-        {
-            "minReadySeconds": NUMBER,
-            "paused": BOOLEAN,
-            "progressDeadlineSeconds": NUMBER,
-            "replicas": NUMBER,
-            "revisionHistoryLimit": NUMBER,
-            "selector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "strategy": Field(Ref("io.k8s.api.apps.v1.DeploymentStrategy"), patch=("retainKeys",)),
-            "template": Ref("io.k8s.api.core.v1.PodTemplateSpec"),
-        },
-    ),
-    "io.k8s.api.apps.v1.DeploymentStatus": Struct(
-        {
-            "availableReplicas": NUMBER,
-            "collisionCount": NUMBER,
-            "conditions": Field(
-                ListOf(Ref("io.k8s.api.apps.v1.DeploymentCondition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "observedGeneration": NUMBER,
-            "readyReplicas": NUMBER,
-            "replicas": NUMBER,
-            "terminatingReplicas": NUMBER,
-            "unavailableReplicas": NUMBER,
-            "updatedReplicas": NUMBER,
-        },
-    ),
-    "io.k8s.api.apps.v1.DeploymentStrategy": Struct(
-        {"rollingUpdate": Ref("io.k8s.api.apps.v1.RollingUpdateDeployment"), "type": STRING},
-    ),
-    "io.k8s.api.apps.v1.ReplicaSet": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.apps.v1.ReplicaSetSpec"),
-            "status": Ref("io.k8s.api.apps.v1.ReplicaSetStatus"),
-        },
-    ),
-    "io.k8s.api.apps.v1.ReplicaSetCondition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "reason": STRING,
-            "status": STRING,
-            "type": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.api.apps.v1.ReplicaSetList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.apps.v1.ReplicaSet")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.apps.v1.ReplicaSetSpec": Struct(
-        {
-            "minReadySeconds": NUMBER,
-            "replicas": NUMBER,
-            "selector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "template": Ref("io.k8s.api.core.v1.PodTemplateSpec"),
-        },
-    ),
-    "io.k8s.api.apps.v1.ReplicaSetStatus": Struct(
-        {
-            "availableReplicas": NUMBER,
-            "conditions": Field(
-                ListOf(Ref("io.k8s.api.apps.v1.ReplicaSetCondition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "fullyLabeledReplicas": NUMBER,
-            "observedGeneration": NUMBER,
-            "readyReplicas": NUMBER,
-            "replicas": NUMBER,
-            "terminatingReplicas": NUMBER,
-        },
-    ),
-    "io.k8s.api.apps.v1.RollingUpdateDaemonSet": Struct(
-        {
-            "maxSurge": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-            "maxUnavailable": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-        },
-    ),
-    "io.k8s.api.apps.v1.RollingUpdateDeployment": Struct(
-        {
-            "maxSurge": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-            "maxUnavailable": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-        },
-    ),
-    "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy": Struct(
-        {"maxUnavailable": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString"), "partition": NUMBER},
-    ),
-    "io.k8s.api.apps.v1.StatefulSet": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.apps.v1.StatefulSetSpec"),
-            "status": Ref("io.k8s.api.apps.v1.StatefulSetStatus"),
-        },
-    ),
-    "io.k8s.api.apps.v1.StatefulSetCondition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "reason": STRING,
-            "status": STRING,
-            "type": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.api.apps.v1.StatefulSetList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.apps.v1.StatefulSet")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.apps.v1.StatefulSetOrdinals": Struct({"start": NUMBER}),
-    "io.k8s.api.apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy": Struct(
-        {"whenDeleted": STRING, "whenScaled": STRING},
-    ),
-    "io.k8s.api.apps.v1.StatefulSetSpec": Struct(
-        {
-            "minReadySeconds": NUMBER,
-            "ordinals": Ref("io.k8s.api.apps.v1.StatefulSetOrdinals"),
-            "persistentVolumeClaimRetentionPolicy": Ref(
-                "io.k8s.api.apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy",
-            ),
-            "podManagementPolicy": STRING,
-            "replicas": NUMBER,
-            "revisionHistoryLimit": NUMBER,
-            "selector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "serviceName": STRING,
-            "template": Ref("io.k8s.api.core.v1.PodTemplateSpec"),
-            "updateStrategy": Ref("io.k8s.api.apps.v1.StatefulSetUpdateStrategy"),
-            "volumeClaimTemplates": ListOf(Ref("io.k8s.api.core.v1.PersistentVolumeClaim")),
-        },
-    ),
-    "io.k8s.api.apps.v1.StatefulSetStatus": Struct(
-        {
-            "availableReplicas": NUMBER,
-            "collisionCount": NUMBER,
-            "conditions": Field(
-                ListOf(Ref("io.k8s.api.apps.v1.StatefulSetCondition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "currentReplicas": NUMBER,
-            "currentRevision": STRING,
-            "observedGeneration": NUMBER,
-            "readyReplicas": NUMBER,
-            "replicas": NUMBER,
-            "updateRevision": STRING,
-            "updatedReplicas": NUMBER,
-        },
-    ),
-    "io.k8s.api.apps.v1.StatefulSetUpdateStrategy": Struct(
-        {"rollingUpdate": Ref("io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy"), "type": STRING},
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.apps.v1.ControllerRevision": {"struct": {
+  "apiVersion": "string",
+  "data": {"ref": "io.k8s.apimachinery.pkg.runtime.RawExtension"},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "revision": "number"}},
+ "io.k8s.api.apps.v1.ControllerRevisionList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.apps.v1.ControllerRevision"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.apps.v1.DaemonSet": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.apps.v1.DaemonSetSpec"},
+  "status": {"ref": "io.k8s.api.apps.v1.DaemonSetStatus"}}},
+ "io.k8s.api.apps.v1.DaemonSetCondition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "reason": "string",
+  "status": "string",
+  "type": {"word": "string", "default": ""}}},
+ "io.k8s.api.apps.v1.DaemonSetList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.apps.v1.DaemonSet"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.apps.v1.DaemonSetSpec": {"struct": {
+  "minReadySeconds": "number",
+  "revisionHistoryLimit": "number",
+  "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "template": {"ref": "io.k8s.api.core.v1.PodTemplateSpec"},
+  "updateStrategy": {"ref": "io.k8s.api.apps.v1.DaemonSetUpdateStrategy"}}},
+ "io.k8s.api.apps.v1.DaemonSetStatus": {"struct": {
+  "collisionCount": "number",
+  "conditions": {"list": {"ref": "io.k8s.api.apps.v1.DaemonSetCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "currentNumberScheduled": "number",
+  "desiredNumberScheduled": "number",
+  "numberAvailable": "number",
+  "numberMisscheduled": "number",
+  "numberReady": "number",
+  "numberUnavailable": "number",
+  "observedGeneration": "number",
+  "updatedNumberScheduled": "number"}},
+ "io.k8s.api.apps.v1.DaemonSetUpdateStrategy": {"struct": {
+  "rollingUpdate": {"ref": "io.k8s.api.apps.v1.RollingUpdateDaemonSet"},
+  "type": "string"}},
+ "io.k8s.api.apps.v1.Deployment": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.apps.v1.DeploymentSpec"},
+  "status": {"ref": "io.k8s.api.apps.v1.DeploymentStatus"}}},
+ "io.k8s.api.apps.v1.DeploymentCondition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "lastUpdateTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "reason": "string",
+  "status": "string",
+  "type": {"word": "string", "default": ""}}},
+ "io.k8s.api.apps.v1.DeploymentList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.apps.v1.Deployment"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.apps.v1.DeploymentSpec": {"struct": {
+  "minReadySeconds": "number",
+  "paused": "boolean",
+  "progressDeadlineSeconds": "number",
+  "replicas": "number",
+  "revisionHistoryLimit": "number",
+  "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "strategy": {"ref": "io.k8s.api.apps.v1.DeploymentStrategy", "patch": ["retainKeys"]},
+  "template": {"ref": "io.k8s.api.core.v1.PodTemplateSpec"}}},
+ "io.k8s.api.apps.v1.DeploymentStatus": {"struct": {
+  "availableReplicas": "number",
+  "collisionCount": "number",
+  "conditions": {"list": {"ref": "io.k8s.api.apps.v1.DeploymentCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "observedGeneration": "number",
+  "readyReplicas": "number",
+  "replicas": "number",
+  "terminatingReplicas": "number",
+  "unavailableReplicas": "number",
+  "updatedReplicas": "number"}},
+ "io.k8s.api.apps.v1.DeploymentStrategy": {"struct": {
+  "rollingUpdate": {"ref": "io.k8s.api.apps.v1.RollingUpdateDeployment"},
+  "type": "string"}},
+ "io.k8s.api.apps.v1.ReplicaSet": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.apps.v1.ReplicaSetSpec"},
+  "status": {"ref": "io.k8s.api.apps.v1.ReplicaSetStatus"}}},
+ "io.k8s.api.apps.v1.ReplicaSetCondition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "reason": "string",
+  "status": "string",
+  "type": {"word": "string", "default": ""}}},
+ "io.k8s.api.apps.v1.ReplicaSetList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.apps.v1.ReplicaSet"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.apps.v1.ReplicaSetSpec": {"struct": {
+  "minReadySeconds": "number",
+  "replicas": "number",
+  "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "template": {"ref": "io.k8s.api.core.v1.PodTemplateSpec"}}},
+ "io.k8s.api.apps.v1.ReplicaSetStatus": {"struct": {
+  "availableReplicas": "number",
+  "conditions": {"list": {"ref": "io.k8s.api.apps.v1.ReplicaSetCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "fullyLabeledReplicas": "number",
+  "observedGeneration": "number",
+  "readyReplicas": "number",
+  "replicas": "number",
+  "terminatingReplicas": "number"}},
+ "io.k8s.api.apps.v1.RollingUpdateDaemonSet": {"struct": {
+  "maxSurge": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"},
+  "maxUnavailable": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"}}},
+ "io.k8s.api.apps.v1.RollingUpdateDeployment": {"struct": {
+  "maxSurge": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"},
+  "maxUnavailable": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"}}},
+ "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy": {"struct": {
+  "maxUnavailable": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"},
+  "partition": "number"}},
+ "io.k8s.api.apps.v1.StatefulSet": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.apps.v1.StatefulSetSpec"},
+  "status": {"ref": "io.k8s.api.apps.v1.StatefulSetStatus"}}},
+ "io.k8s.api.apps.v1.StatefulSetCondition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "reason": "string",
+  "status": "string",
+  "type": {"word": "string", "default": ""}}},
+ "io.k8s.api.apps.v1.StatefulSetList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.apps.v1.StatefulSet"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.apps.v1.StatefulSetOrdinals": {"struct": {
+  "start": "number"}},
+ "io.k8s.api.apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy": {"struct": {
+  "whenDeleted": "string",
+  "whenScaled": "string"}},
+ "io.k8s.api.apps.v1.StatefulSetSpec": {"struct": {
+  "minReadySeconds": "number",
+  "ordinals": {"ref": "io.k8s.api.apps.v1.StatefulSetOrdinals"},
+  "persistentVolumeClaimRetentionPolicy": {"ref": "io.k8s.api.apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy"},
+  "podManagementPolicy": "string",
+  "replicas": "number",
+  "revisionHistoryLimit": "number",
+  "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "serviceName": "string",
+  "template": {"ref": "io.k8s.api.core.v1.PodTemplateSpec"},
+  "updateStrategy": {"ref": "io.k8s.api.apps.v1.StatefulSetUpdateStrategy"},
+  "volumeClaimTemplates": {"list": {"ref": "io.k8s.api.core.v1.PersistentVolumeClaim"}}}},
+ "io.k8s.api.apps.v1.StatefulSetStatus": {"struct": {
+  "availableReplicas": "number",
+  "collisionCount": "number",
+  "conditions": {"list": {"ref": "io.k8s.api.apps.v1.StatefulSetCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "currentReplicas": "number",
+  "currentRevision": "string",
+  "observedGeneration": "number",
+  "readyReplicas": "number",
+  "replicas": "number",
+  "updateRevision": "string",
+  "updatedReplicas": "number"}},
+ "io.k8s.api.apps.v1.StatefulSetUpdateStrategy": {"struct": {
+  "rollingUpdate": {"ref": "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy"},
+  "type": "string"}}
 }
+'''
+)

@@ -2,62 +2,58 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of authentication.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import BOOLEAN, NUMBER, STRING, ListOf, MapOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.authentication.v1.BoundObjectReference": Struct(
-        {"apiVersion": STRING, "kind": STRING, "name": STRING, "uid": STRING},
-    ),
-    "io.k8s.api.authentication.v1.SelfSubjectReview": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "status": Ref("io.k8s.api.authentication.v1.SelfSubjectReviewStatus"),
-        },
-    ),
-    "io.k8s.api.authentication.v1.SelfSubjectReviewStatus": Struct(
-        {"userInfo": Ref("io.k8s.api.authentication.v1.UserInfo")},
-    ),
-    "io.k8s.api.authentication.v1.TokenRequest": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.authentication.v1.TokenRequestSpec"),
-            "status": Ref("io.k8s.api.authentication.v1.TokenRequestStatus"),
-        },
-    ),
-    "io.k8s.api.authentication.v1.TokenRequestSpec": Struct(
-        {
-            "attestations": MapOf(ListOf(STRING)),
-            "audiences": ListOf(STRING),
-            "boundObjectRef": Ref("io.k8s.api.authentication.v1.BoundObjectReference"),
-            "expirationSeconds": NUMBER,
-        },
-    ),
-    "io.k8s.api.authentication.v1.TokenRequestStatus": Struct(
-        {"expirationTimestamp": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"), "token": STRING},
-    ),
-    "io.k8s.api.authentication.v1.TokenReview": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.authentication.v1.TokenReviewSpec"),
-            "status": Ref("io.k8s.api.authentication.v1.TokenReviewStatus"),
-        },
-    ),
-    "io.k8s.api.authentication.v1.TokenReviewSpec": Struct({"audiences": ListOf(STRING), "token": STRING}),
-    "io.k8s.api.authentication.v1.TokenReviewStatus": Struct(
-        {
-            "audiences": ListOf(STRING),
-            "authenticated": BOOLEAN,
-            "error": STRING,
-            "user": Ref("io.k8s.api.authentication.v1.UserInfo"),
-        },
-    ),
-    "io.k8s.api.authentication.v1.UserInfo": Struct(
-        {"extra": MapOf(ListOf(STRING)), "groups": ListOf(STRING), "uid": STRING, "username": STRING},
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.authentication.v1.BoundObjectReference": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "name": "string",
+  "uid": "string"}},
+ "io.k8s.api.authentication.v1.SelfSubjectReview": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "status": {"ref": "io.k8s.api.authentication.v1.SelfSubjectReviewStatus"}}},
+ "io.k8s.api.authentication.v1.SelfSubjectReviewStatus": {"struct": {
+  "userInfo": {"ref": "io.k8s.api.authentication.v1.UserInfo"}}},
+ "io.k8s.api.authentication.v1.TokenRequest": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.authentication.v1.TokenRequestSpec"},
+  "status": {"ref": "io.k8s.api.authentication.v1.TokenRequestStatus"}}},
+ "io.k8s.api.authentication.v1.TokenRequestSpec": {"struct": {
+  "attestations": {"map": {"list": "string"}},
+  "audiences": {"list": "string"},
+  "boundObjectRef": {"ref": "io.k8s.api.authentication.v1.BoundObjectReference"},
+  "expirationSeconds": "number"}},
+ "io.k8s.api.authentication.v1.TokenRequestStatus": {"struct": {
+  "expirationTimestamp": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "token": "string"}},
+ "io.k8s.api.authentication.v1.TokenReview": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.authentication.v1.TokenReviewSpec"},
+  "status": {"ref": "io.k8s.api.authentication.v1.TokenReviewStatus"}}},
+ "io.k8s.api.authentication.v1.TokenReviewSpec": {"struct": {
+  "audiences": {"list": "string"},
+  "token": "string"}},
+ "io.k8s.api.authentication.v1.TokenReviewStatus": {"struct": {
+  "audiences": {"list": "string"},
+  "authenticated": "boolean",
+  "error": "string",
+  "user": {"ref": "io.k8s.api.authentication.v1.UserInfo"}}},
+ "io.k8s.api.authentication.v1.UserInfo": {"struct": {
+  "extra": {"map": {"list": "string"}},
+  "groups": {"list": "string"},
+  "uid": "string",
+  "username": "string"}}
 }
+'''
+)

@@ -2,108 +2,86 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of authorization.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import BOOLEAN, STRING, ListOf, MapOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.authorization.v1.FieldSelectorAttributes": Struct(
-        {
-            "rawSelector": STRING,
-            "requirements": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.FieldSelectorRequirement")),
-        },
-    ),
-    "io.k8s.api.authorization.v1.LabelSelectorAttributes": Struct(
-        {
-            "rawSelector": STRING,
-            "requirements": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement")),
-        },
-    ),
-    "io.k8s.api.authorization.v1.LocalSubjectAccessReview": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.authorization.v1.SubjectAccessReviewSpec"),
-            "status": Ref("io.k8s.api.authorization.v1.SubjectAccessReviewStatus"),
-        },
-    ),
-    "io.k8s.api.authorization.v1.NonResourceAttributes": Struct({"path": STRING, "verb": STRING}),
-    "io.k8s.api.authorization.v1.NonResourceRule": Struct(
-        {"nonResourceURLs": ListOf(STRING), "verbs": ListOf(STRING)},
-    ),
-    "io.k8s.api.authorization.v1.ResourceAttributes": Struct(
-        {
-            "fieldSelector": Ref("io.k8s.api.authorization.v1.FieldSelectorAttributes"),
-            "group": STRING,
-            "labelSelector": Ref("io.k8s.api.authorization.v1.LabelSelectorAttributes"),
-            "name": STRING,
-            "namespace": STRING,
-            "resource": STRING,
-            "subresource": STRING,
-            "verb": STRING,
-            "version": STRING,
-        },
-    ),
-    "io.k8s.api.authorization.v1.ResourceRule": Struct(
-        {
-            "apiGroups": ListOf(STRING),
-            "resourceNames": ListOf(STRING),
-            "resources": ListOf(STRING),
-            "verbs": ListOf(STRING),
-        },
-    ),
-    "io.k8s.api.authorization.v1.SelfSubjectAccessReview": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.authorization.v1.SelfSubjectAccessReviewSpec"),
-            "status": Ref("io.k8s.api.authorization.v1.SubjectAccessReviewStatus"),
-        },
-    ),
-    "io.k8s.api.authorization.v1.SelfSubjectAccessReviewSpec": Struct(
-        {
-            "nonResourceAttributes": Ref("io.k8s.api.authorization.v1.NonResourceAttributes"),
-            "resourceAttributes": Ref("io.k8s.api.authorization.v1.ResourceAttributes"),
-        },
-    ),
-    "io.k8s.api.authorization.v1.SelfSubjectRulesReview": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.authorization.v1.SelfSubjectRulesReviewSpec"),
-            "status": Ref("io.k8s.api.authorization.v1.SubjectRulesReviewStatus"),
-        },
-    ),
-    "io.k8s.api.authorization.v1.SelfSubjectRulesReviewSpec": Struct({"namespace": STRING}),
-    "io.k8s.api.authorization.v1.SubjectAccessReview": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.authorization.v1.SubjectAccessReviewSpec"),
-            "status": Ref("io.k8s.api.authorization.v1.SubjectAccessReviewStatus"),
-        },
-    ),
-    "io.k8s.api.authorization.v1.SubjectAccessReviewSpec": Struct(
-        {
-            "extra": MapOf(ListOf(STRING)),
-            "groups": ListOf(STRING),
-            "nonResourceAttributes": Ref("io.k8s.api.authorization.v1.NonResourceAttributes"),
-            "resourceAttributes": Ref("io.k8s.api.authorization.v1.ResourceAttributes"),
-            "uid": STRING,
-            "user": STRING,
-        },
-    ),
-    "io.k8s.api.authorization.v1.SubjectAccessReviewStatus": Struct(
-        {"allowed": BOOLEAN, "denied": BOOLEAN, "evaluationError": STRING, "reason": STRING},
-    ),
-    "io.k8s.api.authorization.v1.SubjectRulesReviewStatus": Struct(
-        {
-            "evaluationError": STRING,
-            "incomplete": BOOLEAN,
-            "nonResourceRules": ListOf(Ref("io.k8s.api.authorization.v1.NonResourceRule")),
-            "resourceRules": ListOf(Ref("io.k8s.api.authorization.v1.ResourceRule")),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.authorization.v1.FieldSelectorAttributes": {"struct": {
+  "rawSelector": "string",
+  "requirements": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.FieldSelectorRequirement"}}}},
+ "io.k8s.api.authorization.v1.LabelSelectorAttributes": {"struct": {
+  "rawSelector": "string",
+  "requirements": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement"}}}},
+ "io.k8s.api.authorization.v1.LocalSubjectAccessReview": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.authorization.v1.SubjectAccessReviewSpec"},
+  "status": {"ref": "io.k8s.api.authorization.v1.SubjectAccessReviewStatus"}}},
+ "io.k8s.api.authorization.v1.NonResourceAttributes": {"struct": {
+  "path": "string",
+  "verb": "string"}},
+ "io.k8s.api.authorization.v1.NonResourceRule": {"struct": {
+  "nonResourceURLs": {"list": "string"},
+  "verbs": {"list": "string"}}},
+ "io.k8s.api.authorization.v1.ResourceAttributes": {"struct": {
+  "fieldSelector": {"ref": "io.k8s.api.authorization.v1.FieldSelectorAttributes"},
+  "group": "string",
+  "labelSelector": {"ref": "io.k8s.api.authorization.v1.LabelSelectorAttributes"},
+  "name": "string",
+  "namespace": "string",
+  "resource": "string",
+  "subresource": "string",
+  "verb": "string",
+  "version": "string"}},
+ "io.k8s.api.authorization.v1.ResourceRule": {"struct": {
+  "apiGroups": {"list": "string"},
+  "resourceNames": {"list": "string"},
+  "resources": {"list": "string"},
+  "verbs": {"list": "string"}}},
+ "io.k8s.api.authorization.v1.SelfSubjectAccessReview": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.authorization.v1.SelfSubjectAccessReviewSpec"},
+  "status": {"ref": "io.k8s.api.authorization.v1.SubjectAccessReviewStatus"}}},
+ "io.k8s.api.authorization.v1.SelfSubjectAccessReviewSpec": {"struct": {
+  "nonResourceAttributes": {"ref": "io.k8s.api.authorization.v1.NonResourceAttributes"},
+  "resourceAttributes": {"ref": "io.k8s.api.authorization.v1.ResourceAttributes"}}},
+ "io.k8s.api.authorization.v1.SelfSubjectRulesReview": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.authorization.v1.SelfSubjectRulesReviewSpec"},
+  "status": {"ref": "io.k8s.api.authorization.v1.SubjectRulesReviewStatus"}}},
+ "io.k8s.api.authorization.v1.SelfSubjectRulesReviewSpec": {"struct": {
+  "namespace": "string"}},
+ "io.k8s.api.authorization.v1.SubjectAccessReview": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.authorization.v1.SubjectAccessReviewSpec"},
+  "status": {"ref": "io.k8s.api.authorization.v1.SubjectAccessReviewStatus"}}},
+ "io.k8s.api.authorization.v1.SubjectAccessReviewSpec": {"struct": {
+  "extra": {"map": {"list": "string"}},
+  "groups": {"list": "string"},
+  "nonResourceAttributes": {"ref": "io.k8s.api.authorization.v1.NonResourceAttributes"},
+  "resourceAttributes": {"ref": "io.k8s.api.authorization.v1.ResourceAttributes"},
+  "uid": "string",
+  "user": "string"}},
+ "io.k8s.api.authorization.v1.SubjectAccessReviewStatus": {"struct": {
+  "allowed": "boolean",
+  "denied": "boolean",
+  "evaluationError": "string",
+  "reason": "string"}},
+ "io.k8s.api.authorization.v1.SubjectRulesReviewStatus": {"struct": {
+  "evaluationError": "string",
+  "incomplete": "boolean",
+  "nonResourceRules": {"list": {"ref": "io.k8s.api.authorization.v1.NonResourceRule"}},
+  "resourceRules": {"list": {"ref": "io.k8s.api.authorization.v1.ResourceRule"}}}}
 }
+'''
+)

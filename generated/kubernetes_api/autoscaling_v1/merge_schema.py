@@ -2,56 +2,50 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of autoscaling/v1 merge."""
 
-from apimachinery.merge.schema import NUMBER, STRING, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.autoscaling.v1.CrossVersionObjectReference": Struct(
-        {"apiVersion": STRING, "kind": STRING, "name": STRING},
-        atomic=True,
-    ),
-    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec"),
-            "status": Ref("io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerStatus"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec": Struct(
-        {
-            "maxReplicas": NUMBER,
-            "minReplicas": NUMBER,
-            "scaleTargetRef": Ref("io.k8s.api.autoscaling.v1.CrossVersionObjectReference"),
-            "targetCPUUtilizationPercentage": NUMBER,
-        },
-    ),
-    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerStatus": Struct(
-        {
-            "currentCPUUtilizationPercentage": NUMBER,
-            "currentReplicas": NUMBER,
-            "desiredReplicas": NUMBER,
-            "lastScaleTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "observedGeneration": NUMBER,
-        },
-    ),
-    "io.k8s.api.autoscaling.v1.Scale": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.autoscaling.v1.ScaleSpec"),
-            "status": Ref("io.k8s.api.autoscaling.v1.ScaleStatus"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v1.ScaleSpec": Struct({"replicas": NUMBER}),
-    "io.k8s.api.autoscaling.v1.ScaleStatus": Struct({"replicas": NUMBER, "selector": STRING}),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.autoscaling.v1.CrossVersionObjectReference": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "name": "string"}, "atomic": true},
+ "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec"},
+  "status": {"ref": "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerStatus"}}},
+ "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec": {"struct": {
+  "maxReplicas": "number",
+  "minReplicas": "number",
+  "scaleTargetRef": {"ref": "io.k8s.api.autoscaling.v1.CrossVersionObjectReference"},
+  "targetCPUUtilizationPercentage": "number"}},
+ "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerStatus": {"struct": {
+  "currentCPUUtilizationPercentage": "number",
+  "currentReplicas": "number",
+  "desiredReplicas": "number",
+  "lastScaleTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "observedGeneration": "number"}},
+ "io.k8s.api.autoscaling.v1.Scale": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.autoscaling.v1.ScaleSpec"},
+  "status": {"ref": "io.k8s.api.autoscaling.v1.ScaleStatus"}}},
+ "io.k8s.api.autoscaling.v1.ScaleSpec": {"struct": {
+  "replicas": "number"}},
+ "io.k8s.api.autoscaling.v1.ScaleStatus": {"struct": {
+  "replicas": "number",
+  "selector": "string"}}
 }
+'''
+)

@@ -2,165 +2,120 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of autoscaling/v2 merge."""
 
-from apimachinery.merge.schema import MAP, NUMBER, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.autoscaling.v2.ContainerResourceMetricSource": Struct(
-        {"container": STRING, "name": STRING, "target": Ref("io.k8s.api.autoscaling.v2.MetricTarget")},
-    ),
-    "io.k8s.api.autoscaling.v2.ContainerResourceMetricStatus": Struct(
-        {"container": STRING, "current": Ref("io.k8s.api.autoscaling.v2.MetricValueStatus"), "name": STRING},
-    ),
-    "io.k8s.api.autoscaling.v2.CrossVersionObjectReference": Struct(
-        {"apiVersion": STRING, "kind": STRING, "name": STRING},
-    ),
-    "io.k8s.api.autoscaling.v2.ExternalMetricSource": Struct(
-        {
-            "metric": Ref("io.k8s.api.autoscaling.v2.MetricIdentifier"),
-            "target": Ref("io.k8s.api.autoscaling.v2.MetricTarget"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.ExternalMetricStatus": Struct(
-        {
-            "current": Ref("io.k8s.api.autoscaling.v2.MetricValueStatus"),
-            "metric": Ref("io.k8s.api.autoscaling.v2.MetricIdentifier"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.HPAScalingPolicy": Struct(
-        {"periodSeconds": NUMBER, "type": STRING, "value": NUMBER},
-    ),
-    "io.k8s.api.autoscaling.v2.HPAScalingRules": Struct(
-        {
-            "policies": ListOf(Ref("io.k8s.api.autoscaling.v2.HPAScalingPolicy")),
-            "selectPolicy": STRING,
-            "stabilizationWindowSeconds": NUMBER,
-            "tolerance": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec"),
-            "status": Ref("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior": Struct(
-        {
-            "scaleDown": Ref("io.k8s.api.autoscaling.v2.HPAScalingRules"),
-            "scaleUp": Ref("io.k8s.api.autoscaling.v2.HPAScalingRules"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "observedGeneration": NUMBER,
-            "reason": STRING,
-            "status": STRING,
-            "type": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec": Struct(
-        {
-            "behavior": Ref("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior"),
-            "maxReplicas": NUMBER,
-            "metrics": ListOf(Ref("io.k8s.api.autoscaling.v2.MetricSpec")),
-            "minReplicas": NUMBER,
-            "scaleTargetRef": Ref("io.k8s.api.autoscaling.v2.CrossVersionObjectReference"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "currentMetrics": ListOf(Ref("io.k8s.api.autoscaling.v2.MetricStatus")),
-            "currentReplicas": NUMBER,
-            "desiredReplicas": NUMBER,
-            "lastScaleTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "observedGeneration": NUMBER,
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.MetricIdentifier": Struct(
-        {"name": STRING, "selector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector")},
-    ),
-    "io.k8s.api.autoscaling.v2.MetricSpec": Struct(
-        {
-            "containerResource": Ref("io.k8s.api.autoscaling.v2.ContainerResourceMetricSource"),
-            "external": Ref("io.k8s.api.autoscaling.v2.ExternalMetricSource"),
-            "object": Ref("io.k8s.api.autoscaling.v2.ObjectMetricSource"),
-            "pods": Ref("io.k8s.api.autoscaling.v2.PodsMetricSource"),
-            "resource": Ref("io.k8s.api.autoscaling.v2.ResourceMetricSource"),
-            "type": STRING,
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.MetricStatus": Struct(
-        {
-            "containerResource": Ref("io.k8s.api.autoscaling.v2.ContainerResourceMetricStatus"),
-            "external": Ref("io.k8s.api.autoscaling.v2.ExternalMetricStatus"),
-            "object": Ref("io.k8s.api.autoscaling.v2.ObjectMetricStatus"),
-            "pods": Ref("io.k8s.api.autoscaling.v2.PodsMetricStatus"),
-            "resource": Ref("io.k8s.api.autoscaling.v2.ResourceMetricStatus"),
-            "type": STRING,
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.MetricTarget": Struct(
-        {
-            "averageUtilization": NUMBER,
-            "averageValue": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "type": STRING,
-            "value": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.MetricValueStatus": Struct(
-        {
-            "averageUtilization": NUMBER,
-            "averageValue": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "value": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.ObjectMetricSource": Struct(
-        {
-            "describedObject": Ref("io.k8s.api.autoscaling.v2.CrossVersionObjectReference"),
-            "metric": Ref("io.k8s.api.autoscaling.v2.MetricIdentifier"),
-            "target": Ref("io.k8s.api.autoscaling.v2.MetricTarget"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.ObjectMetricStatus": Struct(
-        {
-            "current": Ref("io.k8s.api.autoscaling.v2.MetricValueStatus"),
-            "describedObject": Ref("io.k8s.api.autoscaling.v2.CrossVersionObjectReference"),
-            "metric": Ref("io.k8s.api.autoscaling.v2.MetricIdentifier"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.PodsMetricSource": Struct(
-        {
-            "metric": Ref("io.k8s.api.autoscaling.v2.MetricIdentifier"),
-            "target": Ref("io.k8s.api.autoscaling.v2.MetricTarget"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.PodsMetricStatus": Struct(
-        {
-            "current": Ref("io.k8s.api.autoscaling.v2.MetricValueStatus"),
-            "metric": Ref("io.k8s.api.autoscaling.v2.MetricIdentifier"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v2.ResourceMetricSource": Struct(
-        {"name": STRING, "target": Ref("io.k8s.api.autoscaling.v2.MetricTarget")},
-    ),
-    "io.k8s.api.autoscaling.v2.ResourceMetricStatus": Struct(
-        {"current": Ref("io.k8s.api.autoscaling.v2.MetricValueStatus"), "name": STRING},
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.autoscaling.v2.ContainerResourceMetricSource": {"struct": {
+  "container": "string",
+  "name": "string",
+  "target": {"ref": "io.k8s.api.autoscaling.v2.MetricTarget"}}},
+ "io.k8s.api.autoscaling.v2.ContainerResourceMetricStatus": {"struct": {
+  "container": "string",
+  "current": {"ref": "io.k8s.api.autoscaling.v2.MetricValueStatus"},
+  "name": "string"}},
+ "io.k8s.api.autoscaling.v2.CrossVersionObjectReference": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "name": "string"}},
+ "io.k8s.api.autoscaling.v2.ExternalMetricSource": {"struct": {
+  "metric": {"ref": "io.k8s.api.autoscaling.v2.MetricIdentifier"},
+  "target": {"ref": "io.k8s.api.autoscaling.v2.MetricTarget"}}},
+ "io.k8s.api.autoscaling.v2.ExternalMetricStatus": {"struct": {
+  "current": {"ref": "io.k8s.api.autoscaling.v2.MetricValueStatus"},
+  "metric": {"ref": "io.k8s.api.autoscaling.v2.MetricIdentifier"}}},
+ "io.k8s.api.autoscaling.v2.HPAScalingPolicy": {"struct": {
+  "periodSeconds": "number",
+  "type": "string",
+  "value": "number"}},
+ "io.k8s.api.autoscaling.v2.HPAScalingRules": {"struct": {
+  "policies": {"list": {"ref": "io.k8s.api.autoscaling.v2.HPAScalingPolicy"}},
+  "selectPolicy": "string",
+  "stabilizationWindowSeconds": "number",
+  "tolerance": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
+ "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec"},
+  "status": {"ref": "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus"}}},
+ "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior": {"struct": {
+  "scaleDown": {"ref": "io.k8s.api.autoscaling.v2.HPAScalingRules"},
+  "scaleUp": {"ref": "io.k8s.api.autoscaling.v2.HPAScalingRules"}}},
+ "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "observedGeneration": "number",
+  "reason": "string",
+  "status": "string",
+  "type": {"word": "string", "default": ""}}},
+ "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec": {"struct": {
+  "behavior": {"ref": "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior"},
+  "maxReplicas": "number",
+  "metrics": {"list": {"ref": "io.k8s.api.autoscaling.v2.MetricSpec"}},
+  "minReplicas": "number",
+  "scaleTargetRef": {"ref": "io.k8s.api.autoscaling.v2.CrossVersionObjectReference"}}},
+ "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "currentMetrics": {"list": {"ref": "io.k8s.api.autoscaling.v2.MetricStatus"}},
+  "currentReplicas": "number",
+  "desiredReplicas": "number",
+  "lastScaleTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "observedGeneration": "number"}},
+ "io.k8s.api.autoscaling.v2.MetricIdentifier": {"struct": {
+  "name": "string",
+  "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"}}},
+ "io.k8s.api.autoscaling.v2.MetricSpec": {"struct": {
+  "containerResource": {"ref": "io.k8s.api.autoscaling.v2.ContainerResourceMetricSource"},
+  "external": {"ref": "io.k8s.api.autoscaling.v2.ExternalMetricSource"},
+  "object": {"ref": "io.k8s.api.autoscaling.v2.ObjectMetricSource"},
+  "pods": {"ref": "io.k8s.api.autoscaling.v2.PodsMetricSource"},
+  "resource": {"ref": "io.k8s.api.autoscaling.v2.ResourceMetricSource"},
+  "type": "string"}},
+ "io.k8s.api.autoscaling.v2.MetricStatus": {"struct": {
+  "containerResource": {"ref": "io.k8s.api.autoscaling.v2.ContainerResourceMetricStatus"},
+  "external": {"ref": "io.k8s.api.autoscaling.v2.ExternalMetricStatus"},
+  "object": {"ref": "io.k8s.api.autoscaling.v2.ObjectMetricStatus"},
+  "pods": {"ref": "io.k8s.api.autoscaling.v2.PodsMetricStatus"},
+  "resource": {"ref": "io.k8s.api.autoscaling.v2.ResourceMetricStatus"},
+  "type": "string"}},
+ "io.k8s.api.autoscaling.v2.MetricTarget": {"struct": {
+  "averageUtilization": "number",
+  "averageValue": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "type": "string",
+  "value": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
+ "io.k8s.api.autoscaling.v2.MetricValueStatus": {"struct": {
+  "averageUtilization": "number",
+  "averageValue": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "value": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
+ "io.k8s.api.autoscaling.v2.ObjectMetricSource": {"struct": {
+  "describedObject": {"ref": "io.k8s.api.autoscaling.v2.CrossVersionObjectReference"},
+  "metric": {"ref": "io.k8s.api.autoscaling.v2.MetricIdentifier"},
+  "target": {"ref": "io.k8s.api.autoscaling.v2.MetricTarget"}}},
+ "io.k8s.api.autoscaling.v2.ObjectMetricStatus": {"struct": {
+  "current": {"ref": "io.k8s.api.autoscaling.v2.MetricValueStatus"},
+  "describedObject": {"ref": "io.k8s.api.autoscaling.v2.CrossVersionObjectReference"},
+  "metric": {"ref": "io.k8s.api.autoscaling.v2.MetricIdentifier"}}},
+ "io.k8s.api.autoscaling.v2.PodsMetricSource": {"struct": {
+  "metric": {"ref": "io.k8s.api.autoscaling.v2.MetricIdentifier"},
+  "target": {"ref": "io.k8s.api.autoscaling.v2.MetricTarget"}}},
+ "io.k8s.api.autoscaling.v2.PodsMetricStatus": {"struct": {
+  "current": {"ref": "io.k8s.api.autoscaling.v2.MetricValueStatus"},
+  "metric": {"ref": "io.k8s.api.autoscaling.v2.MetricIdentifier"}}},
+ "io.k8s.api.autoscaling.v2.ResourceMetricSource": {"struct": {
+  "name": "string",
+  "target": {"ref": "io.k8s.api.autoscaling.v2.MetricTarget"}}},
+ "io.k8s.api.autoscaling.v2.ResourceMetricStatus": {"struct": {
+  "current": {"ref": "io.k8s.api.autoscaling.v2.MetricValueStatus"},
+  "name": "string"}}
 }
+'''
+)

@@ -2,151 +2,114 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of batch/v1 merge."""
 
-from apimachinery.merge.schema import BOOLEAN, MAP, NUMBER, SET, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.batch.v1.CronJob": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.batch.v1.CronJobSpec"),
-            "status": Ref("io.k8s.api.batch.v1.CronJobStatus"),
-        },
-    ),
-    "io.k8s.api.batch.v1.CronJobList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.batch.v1.CronJob")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.batch.v1.CronJobSpec": Struct(
-        {
-            "concurrencyPolicy": STRING,
-            "failedJobsHistoryLimit": NUMBER,
-            "jobTemplate": Ref("io.k8s.api.batch.v1.JobTemplateSpec"),
-            "schedule": STRING,
-            "startingDeadlineSeconds": NUMBER,
-            "successfulJobsHistoryLimit": NUMBER,
-            "suspend": BOOLEAN,
-            "timeZone": STRING,
-        },
-    ),
-    "io.k8s.api.batch.v1.CronJobStatus": Struct(
-        {
-            "active": ListOf(Ref("io.k8s.api.core.v1.ObjectReference")),
-            "lastScheduleTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "lastSuccessfulTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-        },
-    ),
-    "io.k8s.api.batch.v1.Job": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.batch.v1.JobSpec"),
-            "status": Ref("io.k8s.api.batch.v1.JobStatus"),
-        },
-    ),
-    "io.k8s.api.batch.v1.JobCondition": Struct(
-        {
-            "lastProbeTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "reason": STRING,
-            "status": STRING,
-            "type": STRING,
-        },
-    ),
-    "io.k8s.api.batch.v1.JobList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.batch.v1.Job")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.batch.v1.JobSchedulingConfiguration": Struct(
-        {
-            "disruptionMode": Ref("io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupDisruptionMode"),
-            "resourceClaims": Field(
-                ListOf(Ref("io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupResourceClaim"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-            "schedulingConstraints": Ref(
-                "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingConstraints",
-            ),
-            "schedulingPolicy": Ref("io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingPolicy"),
-        },
-    ),
-    "io.k8s.api.batch.v1.JobSpec": Struct(
-        {
-            "activeDeadlineSeconds": NUMBER,
-            "backoffLimit": NUMBER,
-            "backoffLimitPerIndex": NUMBER,
-            "completionMode": STRING,
-            "completions": NUMBER,
-            "managedBy": STRING,
-            "manualSelector": BOOLEAN,
-            "maxFailedIndexes": NUMBER,
-            "parallelism": NUMBER,
-            "podFailurePolicy": Ref("io.k8s.api.batch.v1.PodFailurePolicy"),
-            "podReplacementPolicy": STRING,
-            "scheduling": Ref("io.k8s.api.batch.v1.JobSchedulingConfiguration"),
-            "selector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "successPolicy": Ref("io.k8s.api.batch.v1.SuccessPolicy"),
-            "suspend": BOOLEAN,
-            "template": Ref("io.k8s.api.core.v1.PodTemplateSpec"),
-            "ttlSecondsAfterFinished": NUMBER,
-        },
-    ),
-    "io.k8s.api.batch.v1.JobStatus": Struct(
-        {
-            "active": NUMBER,
-            "completedIndexes": STRING,
-            "completionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "conditions": Field(
-                ListOf(Ref("io.k8s.api.batch.v1.JobCondition")),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "failed": NUMBER,
-            "failedIndexes": STRING,
-            "ready": NUMBER,
-            "startTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "succeeded": NUMBER,
-            "terminating": NUMBER,
-            "uncountedTerminatedPods": Ref("io.k8s.api.batch.v1.UncountedTerminatedPods"),
-        },
-    ),
-    "io.k8s.api.batch.v1.JobTemplateSpec": Struct(
-        {
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.batch.v1.JobSpec"),
-        },
-    ),
-    "io.k8s.api.batch.v1.PodFailurePolicy": Struct(
-        {"rules": ListOf(Ref("io.k8s.api.batch.v1.PodFailurePolicyRule"))},
-    ),
-    "io.k8s.api.batch.v1.PodFailurePolicyOnExitCodesRequirement": Struct(
-        {"containerName": STRING, "operator": STRING, "values": ListOf(NUMBER, SET)},
-    ),
-    "io.k8s.api.batch.v1.PodFailurePolicyOnPodConditionsPattern": Struct({"status": STRING, "type": STRING}),
-    "io.k8s.api.batch.v1.PodFailurePolicyRule": Struct(
-        {
-            "action": STRING,
-            "onExitCodes": Ref("io.k8s.api.batch.v1.PodFailurePolicyOnExitCodesRequirement"),
-            "onPodConditions": ListOf(Ref("io.k8s.api.batch.v1.PodFailurePolicyOnPodConditionsPattern")),
-        },
-    ),
-    "io.k8s.api.batch.v1.SuccessPolicy": Struct(
-        {"rules": ListOf(Ref("io.k8s.api.batch.v1.SuccessPolicyRule"))},
-    ),
-    "io.k8s.api.batch.v1.SuccessPolicyRule": Struct({"succeededCount": NUMBER, "succeededIndexes": STRING}),
-    "io.k8s.api.batch.v1.UncountedTerminatedPods": Struct(
-        {"failed": ListOf(STRING, SET), "succeeded": ListOf(STRING, SET)},
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.batch.v1.CronJob": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.batch.v1.CronJobSpec"},
+  "status": {"ref": "io.k8s.api.batch.v1.CronJobStatus"}}},
+ "io.k8s.api.batch.v1.CronJobList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.batch.v1.CronJob"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.batch.v1.CronJobSpec": {"struct": {
+  "concurrencyPolicy": "string",
+  "failedJobsHistoryLimit": "number",
+  "jobTemplate": {"ref": "io.k8s.api.batch.v1.JobTemplateSpec"},
+  "schedule": "string",
+  "startingDeadlineSeconds": "number",
+  "successfulJobsHistoryLimit": "number",
+  "suspend": "boolean",
+  "timeZone": "string"}},
+ "io.k8s.api.batch.v1.CronJobStatus": {"struct": {
+  "active": {"list": {"ref": "io.k8s.api.core.v1.ObjectReference"}},
+  "lastScheduleTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "lastSuccessfulTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}}},
+ "io.k8s.api.batch.v1.Job": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.batch.v1.JobSpec"},
+  "status": {"ref": "io.k8s.api.batch.v1.JobStatus"}}},
+ "io.k8s.api.batch.v1.JobCondition": {"struct": {
+  "lastProbeTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "reason": "string",
+  "status": "string",
+  "type": "string"}},
+ "io.k8s.api.batch.v1.JobList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.batch.v1.Job"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.batch.v1.JobSchedulingConfiguration": {"struct": {
+  "disruptionMode": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupDisruptionMode"},
+  "resourceClaims": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupResourceClaim"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingConstraints"},
+  "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingPolicy"}}},
+ "io.k8s.api.batch.v1.JobSpec": {"struct": {
+  "activeDeadlineSeconds": "number",
+  "backoffLimit": "number",
+  "backoffLimitPerIndex": "number",
+  "completionMode": "string",
+  "completions": "number",
+  "managedBy": "string",
+  "manualSelector": "boolean",
+  "maxFailedIndexes": "number",
+  "parallelism": "number",
+  "podFailurePolicy": {"ref": "io.k8s.api.batch.v1.PodFailurePolicy"},
+  "podReplacementPolicy": "string",
+  "scheduling": {"ref": "io.k8s.api.batch.v1.JobSchedulingConfiguration"},
+  "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "successPolicy": {"ref": "io.k8s.api.batch.v1.SuccessPolicy"},
+  "suspend": "boolean",
+  "template": {"ref": "io.k8s.api.core.v1.PodTemplateSpec"},
+  "ttlSecondsAfterFinished": "number"}},
+ "io.k8s.api.batch.v1.JobStatus": {"struct": {
+  "active": "number",
+  "completedIndexes": "string",
+  "completionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "conditions": {"list": {"ref": "io.k8s.api.batch.v1.JobCondition"}, "patch": ["merge"], "merge_key": "type"},
+  "failed": "number",
+  "failedIndexes": "string",
+  "ready": "number",
+  "startTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "succeeded": "number",
+  "terminating": "number",
+  "uncountedTerminatedPods": {"ref": "io.k8s.api.batch.v1.UncountedTerminatedPods"}}},
+ "io.k8s.api.batch.v1.JobTemplateSpec": {"struct": {
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.batch.v1.JobSpec"}}},
+ "io.k8s.api.batch.v1.PodFailurePolicy": {"struct": {
+  "rules": {"list": {"ref": "io.k8s.api.batch.v1.PodFailurePolicyRule"}}}},
+ "io.k8s.api.batch.v1.PodFailurePolicyOnExitCodesRequirement": {"struct": {
+  "containerName": "string",
+  "operator": "string",
+  "values": {"list": "number", "set": true}}},
+ "io.k8s.api.batch.v1.PodFailurePolicyOnPodConditionsPattern": {"struct": {
+  "status": "string",
+  "type": "string"}},
+ "io.k8s.api.batch.v1.PodFailurePolicyRule": {"struct": {
+  "action": "string",
+  "onExitCodes": {"ref": "io.k8s.api.batch.v1.PodFailurePolicyOnExitCodesRequirement"},
+  "onPodConditions": {"list": {"ref": "io.k8s.api.batch.v1.PodFailurePolicyOnPodConditionsPattern"}}}},
+ "io.k8s.api.batch.v1.SuccessPolicy": {"struct": {
+  "rules": {"list": {"ref": "io.k8s.api.batch.v1.SuccessPolicyRule"}}}},
+ "io.k8s.api.batch.v1.SuccessPolicyRule": {"struct": {
+  "succeededCount": "number",
+  "succeededIndexes": "string"}},
+ "io.k8s.api.batch.v1.UncountedTerminatedPods": {"struct": {
+  "failed": {"list": "string", "set": true},
+  "succeeded": {"list": "string", "set": true}}}
 }
+'''
+)

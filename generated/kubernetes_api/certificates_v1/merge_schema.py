@@ -2,119 +2,84 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of certificates.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import MAP, NUMBER, STRING, Field, ListOf, MapOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.certificates.v1.CertificateSigningRequest": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.certificates.v1.CertificateSigningRequestSpec"),
-            "status": Ref("io.k8s.api.certificates.v1.CertificateSigningRequestStatus"),
-        },
-    ),
-    "io.k8s.api.certificates.v1.CertificateSigningRequestCondition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "lastUpdateTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "reason": STRING,
-            "status": STRING,
-            "type": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.api.certificates.v1.CertificateSigningRequestList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.certificates.v1.CertificateSigningRequest")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.certificates.v1.CertificateSigningRequestSpec": Struct(
-        {
-            "expirationSeconds": NUMBER,
-            "extra": MapOf(ListOf(STRING)),
-            "groups": ListOf(STRING),
-            "request": STRING,
-            "signerName": STRING,
-            "uid": STRING,
-            "usages": ListOf(STRING),
-            "username": STRING,
-        },
-    ),
-    "io.k8s.api.certificates.v1.CertificateSigningRequestStatus": Struct(
-        {
-            "certificate": STRING,
-            "conditions": ListOf(
-                Ref("io.k8s.api.certificates.v1.CertificateSigningRequestCondition"),
-                MAP,
-                ("type",),
-            ),
-        },
-    ),
-    "io.k8s.api.certificates.v1.ClusterTrustBundle": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.certificates.v1.ClusterTrustBundleSpec"),
-        },
-    ),
-    "io.k8s.api.certificates.v1.ClusterTrustBundleList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.certificates.v1.ClusterTrustBundle")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.certificates.v1.ClusterTrustBundleSpec": Struct(
-        {"signerName": STRING, "trustBundle": STRING},
-    ),
-    "io.k8s.api.certificates.v1.PodCertificateRequest": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.certificates.v1.PodCertificateRequestSpec"),
-            "status": Ref("io.k8s.api.certificates.v1.PodCertificateRequestStatus"),
-        },
-    ),
-    "io.k8s.api.certificates.v1.PodCertificateRequestList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.certificates.v1.PodCertificateRequest")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.certificates.v1.PodCertificateRequestSpec": Struct(
-        {
-            "maxExpirationSeconds": NUMBER,
-            "nodeName": STRING,
-            "nodeUID": STRING,
-            "podName": STRING,
-            "podUID": STRING,
-            "serviceAccountName": STRING,
-            "serviceAccountUID": STRING,
-            "signerName": STRING,
-            "stubPKCS10Request": STRING,
-            "unverifiedUserAnnotations": MapOf(STRING),
-        },
-    ),
-    "io.k8s.api.certificates.v1.PodCertificateRequestStatus": Struct(
-        {
-            "beginRefreshAt": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "certificateChain": STRING,
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "notAfter": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "notBefore": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.certificates.v1.CertificateSigningRequest": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.certificates.v1.CertificateSigningRequestSpec"},
+  "status": {"ref": "io.k8s.api.certificates.v1.CertificateSigningRequestStatus"}}},
+ "io.k8s.api.certificates.v1.CertificateSigningRequestCondition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "lastUpdateTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "reason": "string",
+  "status": "string",
+  "type": {"word": "string", "default": ""}}},
+ "io.k8s.api.certificates.v1.CertificateSigningRequestList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.certificates.v1.CertificateSigningRequest"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.certificates.v1.CertificateSigningRequestSpec": {"struct": {
+  "expirationSeconds": "number",
+  "extra": {"map": {"list": "string"}},
+  "groups": {"list": "string"},
+  "request": "string",
+  "signerName": "string",
+  "uid": "string",
+  "usages": {"list": "string"},
+  "username": "string"}},
+ "io.k8s.api.certificates.v1.CertificateSigningRequestStatus": {"struct": {
+  "certificate": "string",
+  "conditions": {"list": {"ref": "io.k8s.api.certificates.v1.CertificateSigningRequestCondition"}, "keys": ["type"]}}},
+ "io.k8s.api.certificates.v1.ClusterTrustBundle": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.certificates.v1.ClusterTrustBundleSpec"}}},
+ "io.k8s.api.certificates.v1.ClusterTrustBundleList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.certificates.v1.ClusterTrustBundle"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.certificates.v1.ClusterTrustBundleSpec": {"struct": {
+  "signerName": "string",
+  "trustBundle": "string"}},
+ "io.k8s.api.certificates.v1.PodCertificateRequest": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.certificates.v1.PodCertificateRequestSpec"},
+  "status": {"ref": "io.k8s.api.certificates.v1.PodCertificateRequestStatus"}}},
+ "io.k8s.api.certificates.v1.PodCertificateRequestList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.certificates.v1.PodCertificateRequest"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.certificates.v1.PodCertificateRequestSpec": {"struct": {
+  "maxExpirationSeconds": "number",
+  "nodeName": "string",
+  "nodeUID": "string",
+  "podName": "string",
+  "podUID": "string",
+  "serviceAccountName": "string",
+  "serviceAccountUID": "string",
+  "signerName": "string",
+  "stubPKCS10Request": "string",
+  "unverifiedUserAnnotations": {"map": "string"}}},
+ "io.k8s.api.certificates.v1.PodCertificateRequestStatus": {"struct": {
+  "beginRefreshAt": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "certificateChain": "string",
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "notAfter": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "notBefore": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}}}
 }
+'''
+)

@@ -2,72 +2,56 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of certificates.k8s.io/v1beta1 merge."""
 
-from apimachinery.merge.schema import MAP, NUMBER, STRING, Field, ListOf, MapOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.certificates.v1beta1.ClusterTrustBundle": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.certificates.v1beta1.ClusterTrustBundleSpec"),
-        },
-    ),
-    "io.k8s.api.certificates.v1beta1.ClusterTrustBundleList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.certificates.v1beta1.ClusterTrustBundle")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.certificates.v1beta1.ClusterTrustBundleSpec": Struct(
-        {"signerName": STRING, "trustBundle": STRING},
-    ),
-    "io.k8s.api.certificates.v1beta1.PodCertificateRequest": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.certificates.v1beta1.PodCertificateRequestSpec"),
-            "status": Ref("io.k8s.api.certificates.v1beta1.PodCertificateRequestStatus"),
-        },
-    ),
-    "io.k8s.api.certificates.v1beta1.PodCertificateRequestList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.certificates.v1beta1.PodCertificateRequest")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.certificates.v1beta1.PodCertificateRequestSpec": Struct(
-        {
-            "maxExpirationSeconds": NUMBER,
-            "nodeName": STRING,
-            "nodeUID": STRING,
-            "pkixPublicKey": STRING,
-            "podName": STRING,
-            "podUID": STRING,
-            "proofOfPossession": STRING,
-            "serviceAccountName": STRING,
-            "serviceAccountUID": STRING,
-            "signerName": STRING,
-            "stubPKCS10Request": STRING,
-            "unverifiedUserAnnotations": MapOf(STRING),
-        },
-    ),
-    "io.k8s.api.certificates.v1beta1.PodCertificateRequestStatus": Struct(
-        {
-            "beginRefreshAt": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "certificateChain": STRING,
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "notAfter": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "notBefore": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.certificates.v1beta1.ClusterTrustBundle": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.certificates.v1beta1.ClusterTrustBundleSpec"}}},
+ "io.k8s.api.certificates.v1beta1.ClusterTrustBundleList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.certificates.v1beta1.ClusterTrustBundle"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.certificates.v1beta1.ClusterTrustBundleSpec": {"struct": {
+  "signerName": "string",
+  "trustBundle": "string"}},
+ "io.k8s.api.certificates.v1beta1.PodCertificateRequest": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.certificates.v1beta1.PodCertificateRequestSpec"},
+  "status": {"ref": "io.k8s.api.certificates.v1beta1.PodCertificateRequestStatus"}}},
+ "io.k8s.api.certificates.v1beta1.PodCertificateRequestList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.certificates.v1beta1.PodCertificateRequest"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.certificates.v1beta1.PodCertificateRequestSpec": {"struct": {
+  "maxExpirationSeconds": "number",
+  "nodeName": "string",
+  "nodeUID": "string",
+  "pkixPublicKey": "string",
+  "podName": "string",
+  "podUID": "string",
+  "proofOfPossession": "string",
+  "serviceAccountName": "string",
+  "serviceAccountUID": "string",
+  "signerName": "string",
+  "stubPKCS10Request": "string",
+  "unverifiedUserAnnotations": {"map": "string"}}},
+ "io.k8s.api.certificates.v1beta1.PodCertificateRequestStatus": {"struct": {
+  "beginRefreshAt": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "certificateChain": "string",
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "notAfter": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "notBefore": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}}}
 }
+'''
+)

@@ -2,34 +2,31 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of coordination.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import NUMBER, STRING, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.coordination.v1.Lease": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.coordination.v1.LeaseSpec"),
-        },
-    ),
-    "io.k8s.api.coordination.v1.LeaseList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.coordination.v1.Lease")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.coordination.v1.LeaseSpec": Struct(
-        {
-            "acquireTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"),
-            "holderIdentity": STRING,
-            "leaseDurationSeconds": NUMBER,
-            "leaseTransitions": NUMBER,
-            "preferredHolder": STRING,
-            "renewTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"),
-            "strategy": STRING,
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.coordination.v1.Lease": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.coordination.v1.LeaseSpec"}}},
+ "io.k8s.api.coordination.v1.LeaseList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.coordination.v1.Lease"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.coordination.v1.LeaseSpec": {"struct": {
+  "acquireTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"},
+  "holderIdentity": "string",
+  "leaseDurationSeconds": "number",
+  "leaseTransitions": "number",
+  "preferredHolder": "string",
+  "renewTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"},
+  "strategy": "string"}}
 }
+'''
+)

@@ -2,33 +2,30 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of coordination.k8s.io/v1alpha2 merge."""
 
-from apimachinery.merge.schema import STRING, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.coordination.v1alpha2.LeaseCandidate": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.coordination.v1alpha2.LeaseCandidateSpec"),
-        },
-    ),
-    "io.k8s.api.coordination.v1alpha2.LeaseCandidateList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.coordination.v1alpha2.LeaseCandidate")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.coordination.v1alpha2.LeaseCandidateSpec": Struct(
-        {
-            "binaryVersion": STRING,
-            "emulationVersion": STRING,
-            "leaseName": STRING,
-            "pingTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"),
-            "renewTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"),
-            "strategy": STRING,
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.coordination.v1alpha2.LeaseCandidate": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.coordination.v1alpha2.LeaseCandidateSpec"}}},
+ "io.k8s.api.coordination.v1alpha2.LeaseCandidateList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.coordination.v1alpha2.LeaseCandidate"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.coordination.v1alpha2.LeaseCandidateSpec": {"struct": {
+  "binaryVersion": "string",
+  "emulationVersion": "string",
+  "leaseName": "string",
+  "pingTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"},
+  "renewTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"},
+  "strategy": "string"}}
 }
+'''
+)

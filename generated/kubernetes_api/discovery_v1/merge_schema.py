@@ -2,52 +2,50 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of discovery.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import BOOLEAN, NUMBER, SET, STRING, ListOf, MapOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.discovery.v1.Endpoint": Struct(
-        {
-            "addresses": ListOf(STRING, SET),
-            "conditions": Ref("io.k8s.api.discovery.v1.EndpointConditions"),
-            "deprecatedTopology": MapOf(STRING),
-            "hints": Ref("io.k8s.api.discovery.v1.EndpointHints"),
-            "hostname": STRING,
-            "nodeName": STRING,
-            "targetRef": Ref("io.k8s.api.core.v1.ObjectReference"),
-            "zone": STRING,
-        },
-    ),
-    "io.k8s.api.discovery.v1.EndpointConditions": Struct(
-        {"ready": BOOLEAN, "serving": BOOLEAN, "terminating": BOOLEAN},
-    ),
-    "io.k8s.api.discovery.v1.EndpointHints": Struct(
-        {
-            "forNodes": ListOf(Ref("io.k8s.api.discovery.v1.ForNode")),
-            "forZones": ListOf(Ref("io.k8s.api.discovery.v1.ForZone")),
-        },
-    ),
-    "io.k8s.api.discovery.v1.EndpointPort": Struct(
-        {"appProtocol": STRING, "name": STRING, "port": NUMBER, "protocol": STRING},
-        atomic=True,
-    ),
-    "io.k8s.api.discovery.v1.EndpointSlice": Struct(
-        {
-            "addressType": STRING,
-            "apiVersion": STRING,
-            "endpoints": ListOf(Ref("io.k8s.api.discovery.v1.Endpoint")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "ports": ListOf(Ref("io.k8s.api.discovery.v1.EndpointPort")),
-        },
-    ),
-    "io.k8s.api.discovery.v1.EndpointSliceList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.discovery.v1.EndpointSlice")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.discovery.v1.ForNode": Struct({"name": STRING}),
-    "io.k8s.api.discovery.v1.ForZone": Struct({"name": STRING}),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.discovery.v1.Endpoint": {"struct": {
+  "addresses": {"list": "string", "set": true},
+  "conditions": {"ref": "io.k8s.api.discovery.v1.EndpointConditions"},
+  "deprecatedTopology": {"map": "string"},
+  "hints": {"ref": "io.k8s.api.discovery.v1.EndpointHints"},
+  "hostname": "string",
+  "nodeName": "string",
+  "targetRef": {"ref": "io.k8s.api.core.v1.ObjectReference"},
+  "zone": "string"}},
+ "io.k8s.api.discovery.v1.EndpointConditions": {"struct": {
+  "ready": "boolean",
+  "serving": "boolean",
+  "terminating": "boolean"}},
+ "io.k8s.api.discovery.v1.EndpointHints": {"struct": {
+  "forNodes": {"list": {"ref": "io.k8s.api.discovery.v1.ForNode"}},
+  "forZones": {"list": {"ref": "io.k8s.api.discovery.v1.ForZone"}}}},
+ "io.k8s.api.discovery.v1.EndpointPort": {"struct": {
+  "appProtocol": "string",
+  "name": "string",
+  "port": "number",
+  "protocol": "string"}, "atomic": true},
+ "io.k8s.api.discovery.v1.EndpointSlice": {"struct": {
+  "addressType": "string",
+  "apiVersion": "string",
+  "endpoints": {"list": {"ref": "io.k8s.api.discovery.v1.Endpoint"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "ports": {"list": {"ref": "io.k8s.api.discovery.v1.EndpointPort"}}}},
+ "io.k8s.api.discovery.v1.EndpointSliceList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.discovery.v1.EndpointSlice"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.discovery.v1.ForNode": {"struct": {
+  "name": "string"}},
+ "io.k8s.api.discovery.v1.ForZone": {"struct": {
+  "name": "string"}}
 }
+'''
+)

@@ -2,39 +2,39 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of events.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import NUMBER, STRING, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.events.v1.Event": Struct(
-        {
-            "action": STRING,
-            "apiVersion": STRING,
-            "deprecatedCount": NUMBER,
-            "deprecatedFirstTimestamp": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "deprecatedLastTimestamp": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "deprecatedSource": Ref("io.k8s.api.core.v1.EventSource"),
-            "eventTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "note": STRING,
-            "reason": STRING,
-            "regarding": Ref("io.k8s.api.core.v1.ObjectReference"),
-            "related": Ref("io.k8s.api.core.v1.ObjectReference"),
-            "reportingController": STRING,
-            "reportingInstance": STRING,
-            "series": Ref("io.k8s.api.events.v1.EventSeries"),
-            "type": STRING,
-        },
-    ),
-    "io.k8s.api.events.v1.EventList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.events.v1.Event")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.events.v1.EventSeries": Struct(
-        {"count": NUMBER, "lastObservedTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime")},
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.events.v1.Event": {"struct": {
+  "action": "string",
+  "apiVersion": "string",
+  "deprecatedCount": "number",
+  "deprecatedFirstTimestamp": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "deprecatedLastTimestamp": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "deprecatedSource": {"ref": "io.k8s.api.core.v1.EventSource"},
+  "eventTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "note": "string",
+  "reason": "string",
+  "regarding": {"ref": "io.k8s.api.core.v1.ObjectReference"},
+  "related": {"ref": "io.k8s.api.core.v1.ObjectReference"},
+  "reportingController": "string",
+  "reportingInstance": "string",
+  "series": {"ref": "io.k8s.api.events.v1.EventSeries"},
+  "type": "string"}},
+ "io.k8s.api.events.v1.EventList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.events.v1.Event"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.events.v1.EventSeries": {"struct": {
+  "count": "number",
+  "lastObservedTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"}}}
 }
+'''
+)

@@ -2,143 +2,104 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of flowcontrol.apiserver.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import BOOLEAN, MAP, NUMBER, SET, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.flowcontrol.v1.ExemptPriorityLevelConfiguration": Struct(
-        {"lendablePercent": NUMBER, "nominalConcurrencyShares": NUMBER},
-    ),
-    "io.k8s.api.flowcontrol.v1.FlowDistinguisherMethod": Struct({"type": STRING}),
-    "io.k8s.api.flowcontrol.v1.FlowSchema": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.flowcontrol.v1.FlowSchemaSpec"),
-            "status": Ref("io.k8s.api.flowcontrol.v1.FlowSchemaStatus"),
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.FlowSchemaCondition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "reason": STRING,
-            "status": STRING,
-            "type": STRING,
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.FlowSchemaList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.flowcontrol.v1.FlowSchema")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.FlowSchemaSpec": Struct(
-        {
-            "distinguisherMethod": Ref("io.k8s.api.flowcontrol.v1.FlowDistinguisherMethod"),
-            "matchingPrecedence": NUMBER,
-            "priorityLevelConfiguration": Ref(
-                "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationReference",
-            ),
-            "rules": ListOf(Ref("io.k8s.api.flowcontrol.v1.PolicyRulesWithSubjects")),
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.FlowSchemaStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.api.flowcontrol.v1.FlowSchemaCondition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.GroupSubject": Struct({"name": STRING}),
-    "io.k8s.api.flowcontrol.v1.LimitResponse": Struct(
-        {"queuing": Ref("io.k8s.api.flowcontrol.v1.QueuingConfiguration"), "type": STRING},
-    ),
-    "io.k8s.api.flowcontrol.v1.LimitedPriorityLevelConfiguration": Struct(
-        {
-            "borrowingLimitPercent": NUMBER,
-            "lendablePercent": NUMBER,
-            "limitResponse": Ref("io.k8s.api.flowcontrol.v1.LimitResponse"),
-            "nominalConcurrencyShares": NUMBER,
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.NonResourcePolicyRule": Struct(
-        {"nonResourceURLs": ListOf(STRING, SET), "verbs": ListOf(STRING, SET)},
-    ),
-    "io.k8s.api.flowcontrol.v1.PolicyRulesWithSubjects": Struct(
-        {
-            "nonResourceRules": ListOf(Ref("io.k8s.api.flowcontrol.v1.NonResourcePolicyRule")),
-            "resourceRules": ListOf(Ref("io.k8s.api.flowcontrol.v1.ResourcePolicyRule")),
-            "subjects": ListOf(Ref("io.k8s.api.flowcontrol.v1.Subject")),
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec"),
-            "status": Ref("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationStatus"),
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationCondition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "reason": STRING,
-            "status": STRING,
-            "type": STRING,
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationReference": Struct({"name": STRING}),
-    "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec": Struct(
-        {
-            "exempt": Ref("io.k8s.api.flowcontrol.v1.ExemptPriorityLevelConfiguration"),
-            "limited": Ref("io.k8s.api.flowcontrol.v1.LimitedPriorityLevelConfiguration"),
-            "type": STRING,
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationCondition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.QueuingConfiguration": Struct(
-        {"handSize": NUMBER, "queueLengthLimit": NUMBER, "queues": NUMBER},
-    ),
-    "io.k8s.api.flowcontrol.v1.ResourcePolicyRule": Struct(
-        {
-            "apiGroups": ListOf(STRING, SET),
-            "clusterScope": BOOLEAN,
-            "namespaces": ListOf(STRING, SET),
-            "resources": ListOf(STRING, SET),
-            "verbs": ListOf(STRING, SET),
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.ServiceAccountSubject": Struct({"name": STRING, "namespace": STRING}),
-    "io.k8s.api.flowcontrol.v1.Subject": Struct(
-        {
-            "group": Ref("io.k8s.api.flowcontrol.v1.GroupSubject"),
-            "kind": STRING,
-            "serviceAccount": Ref("io.k8s.api.flowcontrol.v1.ServiceAccountSubject"),
-            "user": Ref("io.k8s.api.flowcontrol.v1.UserSubject"),
-        },
-    ),
-    "io.k8s.api.flowcontrol.v1.UserSubject": Struct({"name": STRING}),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.flowcontrol.v1.ExemptPriorityLevelConfiguration": {"struct": {
+  "lendablePercent": "number",
+  "nominalConcurrencyShares": "number"}},
+ "io.k8s.api.flowcontrol.v1.FlowDistinguisherMethod": {"struct": {
+  "type": "string"}},
+ "io.k8s.api.flowcontrol.v1.FlowSchema": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.flowcontrol.v1.FlowSchemaSpec"},
+  "status": {"ref": "io.k8s.api.flowcontrol.v1.FlowSchemaStatus"}}},
+ "io.k8s.api.flowcontrol.v1.FlowSchemaCondition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "reason": "string",
+  "status": "string",
+  "type": "string"}},
+ "io.k8s.api.flowcontrol.v1.FlowSchemaList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.flowcontrol.v1.FlowSchema"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.flowcontrol.v1.FlowSchemaSpec": {"struct": {
+  "distinguisherMethod": {"ref": "io.k8s.api.flowcontrol.v1.FlowDistinguisherMethod"},
+  "matchingPrecedence": "number",
+  "priorityLevelConfiguration": {"ref": "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationReference"},
+  "rules": {"list": {"ref": "io.k8s.api.flowcontrol.v1.PolicyRulesWithSubjects"}}}},
+ "io.k8s.api.flowcontrol.v1.FlowSchemaStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.api.flowcontrol.v1.FlowSchemaCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+ "io.k8s.api.flowcontrol.v1.GroupSubject": {"struct": {
+  "name": "string"}},
+ "io.k8s.api.flowcontrol.v1.LimitResponse": {"struct": {
+  "queuing": {"ref": "io.k8s.api.flowcontrol.v1.QueuingConfiguration"},
+  "type": "string"}},
+ "io.k8s.api.flowcontrol.v1.LimitedPriorityLevelConfiguration": {"struct": {
+  "borrowingLimitPercent": "number",
+  "lendablePercent": "number",
+  "limitResponse": {"ref": "io.k8s.api.flowcontrol.v1.LimitResponse"},
+  "nominalConcurrencyShares": "number"}},
+ "io.k8s.api.flowcontrol.v1.NonResourcePolicyRule": {"struct": {
+  "nonResourceURLs": {"list": "string", "set": true},
+  "verbs": {"list": "string", "set": true}}},
+ "io.k8s.api.flowcontrol.v1.PolicyRulesWithSubjects": {"struct": {
+  "nonResourceRules": {"list": {"ref": "io.k8s.api.flowcontrol.v1.NonResourcePolicyRule"}},
+  "resourceRules": {"list": {"ref": "io.k8s.api.flowcontrol.v1.ResourcePolicyRule"}},
+  "subjects": {"list": {"ref": "io.k8s.api.flowcontrol.v1.Subject"}}}},
+ "io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec"},
+  "status": {"ref": "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationStatus"}}},
+ "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationCondition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "reason": "string",
+  "status": "string",
+  "type": "string"}},
+ "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationReference": {"struct": {
+  "name": "string"}},
+ "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec": {"struct": {
+  "exempt": {"ref": "io.k8s.api.flowcontrol.v1.ExemptPriorityLevelConfiguration"},
+  "limited": {"ref": "io.k8s.api.flowcontrol.v1.LimitedPriorityLevelConfiguration"},
+  "type": "string"}},
+ "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+ "io.k8s.api.flowcontrol.v1.QueuingConfiguration": {"struct": {
+  "handSize": "number",
+  "queueLengthLimit": "number",
+  "queues": "number"}},
+ "io.k8s.api.flowcontrol.v1.ResourcePolicyRule": {"struct": {
+  "apiGroups": {"list": "string", "set": true},
+  "clusterScope": "boolean",
+  "namespaces": {"list": "string", "set": true},
+  "resources": {"list": "string", "set": true},
+  "verbs": {"list": "string", "set": true}}},
+ "io.k8s.api.flowcontrol.v1.ServiceAccountSubject": {"struct": {
+  "name": "string",
+  "namespace": "string"}},
+ "io.k8s.api.flowcontrol.v1.Subject": {"struct": {
+  "group": {"ref": "io.k8s.api.flowcontrol.v1.GroupSubject"},
+  "kind": "string",
+  "serviceAccount": {"ref": "io.k8s.api.flowcontrol.v1.ServiceAccountSubject"},
+  "user": {"ref": "io.k8s.api.flowcontrol.v1.UserSubject"}}},
+ "io.k8s.api.flowcontrol.v1.UserSubject": {"struct": {
+  "name": "string"}}
 }
+'''
+)

@@ -2,70 +2,41 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of internal.apiserver.k8s.io/v1alpha1 merge."""
 
-from apimachinery.merge.schema import (
-    DEDUCED,
-    MAP,
-    NUMBER,
-    SET,
-    STRING,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.apiserverinternal.v1alpha1.ServerStorageVersion": Struct(
-        {
-            "apiServerID": STRING,
-            "decodableVersions": ListOf(STRING, SET),
-            "encodingVersion": STRING,
-            "servedVersions": ListOf(STRING, SET),
-        },
-    ),
-    "io.k8s.api.apiserverinternal.v1alpha1.StorageVersion": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.apiserverinternal.v1alpha1.StorageVersionSpec"),
-            "status": Ref("io.k8s.api.apiserverinternal.v1alpha1.StorageVersionStatus"),
-        },
-    ),
-    "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionCondition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "observedGeneration": NUMBER,
-            "reason": STRING,
-            "status": STRING,
-            "type": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.apiserverinternal.v1alpha1.StorageVersion")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionSpec": MapOf(DEDUCED),
-    "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionStatus": Struct(
-        {
-            "commonEncodingVersion": STRING,
-            "conditions": ListOf(
-                Ref("io.k8s.api.apiserverinternal.v1alpha1.StorageVersionCondition"),
-                MAP,
-                ("type",),
-            ),
-            "storageVersions": ListOf(
-                Ref("io.k8s.api.apiserverinternal.v1alpha1.ServerStorageVersion"),
-                MAP,
-                ("apiServerID",),
-            ),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.apiserverinternal.v1alpha1.ServerStorageVersion": {"struct": {
+  "apiServerID": "string",
+  "decodableVersions": {"list": "string", "set": true},
+  "encodingVersion": "string",
+  "servedVersions": {"list": "string", "set": true}}},
+ "io.k8s.api.apiserverinternal.v1alpha1.StorageVersion": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionSpec"},
+  "status": {"ref": "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionStatus"}}},
+ "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionCondition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "observedGeneration": "number",
+  "reason": "string",
+  "status": "string",
+  "type": {"word": "string", "default": ""}}},
+ "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.apiserverinternal.v1alpha1.StorageVersion"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionSpec": {"map": "deduced"},
+ "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionStatus": {"struct": {
+  "commonEncodingVersion": "string",
+  "conditions": {"list": {"ref": "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionCondition"}, "keys": ["type"]},
+  "storageVersions": {"list": {"ref": "io.k8s.api.apiserverinternal.v1alpha1.ServerStorageVersion"}, "keys": ["apiServerID"]}}}
 }
+'''
+)

@@ -2,112 +2,74 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of lifecycle.k8s.io/v1alpha1 merge."""
 
-from apimachinery.merge.schema import MAP, NUMBER, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.lifecycle.v1alpha1.Eviction": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.lifecycle.v1alpha1.EvictionSpec"),
-            "status": Ref("io.k8s.api.lifecycle.v1alpha1.EvictionStatus"),
-        },
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.EvictionList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.lifecycle.v1alpha1.Eviction")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.EvictionPodReference": Struct({"name": STRING, "uid": STRING}),
-    "io.k8s.api.lifecycle.v1alpha1.EvictionRequest": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.lifecycle.v1alpha1.EvictionRequestSpec"),
-            "status": Ref("io.k8s.api.lifecycle.v1alpha1.EvictionRequestStatus"),
-        },
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.EvictionRequestList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.lifecycle.v1alpha1.EvictionRequest")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.EvictionRequestPodReference": Struct({"name": STRING, "uid": STRING}),
-    "io.k8s.api.lifecycle.v1alpha1.EvictionRequestSpec": Struct(
-        {
-            "intent": STRING,
-            "requester": STRING,
-            "target": Ref("io.k8s.api.lifecycle.v1alpha1.EvictionRequestTarget"),
-        },
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.EvictionRequestStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "observedGeneration": NUMBER,
-        },
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.EvictionRequestTarget": Struct(
-        {"pod": Ref("io.k8s.api.lifecycle.v1alpha1.EvictionRequestPodReference")},
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.EvictionSpec": Struct(
-        {"target": Ref("io.k8s.api.lifecycle.v1alpha1.EvictionTarget")},
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.EvictionStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "observedGeneration": NUMBER,
-            "requesters": Field(
-                ListOf(Ref("io.k8s.api.lifecycle.v1alpha1.Requester"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-            "responders": Field(
-                ListOf(Ref("io.k8s.api.lifecycle.v1alpha1.ResponderStatus"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-            "targetResponders": Field(
-                ListOf(Ref("io.k8s.api.lifecycle.v1alpha1.TargetResponder"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-        },
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.EvictionTarget": Struct(
-        {"pod": Ref("io.k8s.api.lifecycle.v1alpha1.EvictionPodReference")},
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.Requester": Struct(
-        {"intent": STRING, "name": Field(STRING, default="")},
-        atomic=True,
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.ResponderStatus": Struct(
-        {
-            "completionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "expectedCompletionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "heartbeatTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "name": Field(STRING, default=""),
-            "startTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-        },
-    ),
-    "io.k8s.api.lifecycle.v1alpha1.TargetResponder": Struct(
-        {"name": Field(STRING, default=""), "priority": NUMBER, "state": STRING},
-        atomic=True,
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.lifecycle.v1alpha1.Eviction": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionSpec"},
+  "status": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionStatus"}}},
+ "io.k8s.api.lifecycle.v1alpha1.EvictionList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.lifecycle.v1alpha1.Eviction"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.lifecycle.v1alpha1.EvictionPodReference": {"struct": {
+  "name": "string",
+  "uid": "string"}},
+ "io.k8s.api.lifecycle.v1alpha1.EvictionRequest": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionRequestSpec"},
+  "status": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionRequestStatus"}}},
+ "io.k8s.api.lifecycle.v1alpha1.EvictionRequestList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionRequest"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.lifecycle.v1alpha1.EvictionRequestPodReference": {"struct": {
+  "name": "string",
+  "uid": "string"}},
+ "io.k8s.api.lifecycle.v1alpha1.EvictionRequestSpec": {"struct": {
+  "intent": "string",
+  "requester": "string",
+  "target": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionRequestTarget"}}},
+ "io.k8s.api.lifecycle.v1alpha1.EvictionRequestStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "observedGeneration": "number"}},
+ "io.k8s.api.lifecycle.v1alpha1.EvictionRequestTarget": {"struct": {
+  "pod": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionRequestPodReference"}}},
+ "io.k8s.api.lifecycle.v1alpha1.EvictionSpec": {"struct": {
+  "target": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionTarget"}}},
+ "io.k8s.api.lifecycle.v1alpha1.EvictionStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "observedGeneration": "number",
+  "requesters": {"list": {"ref": "io.k8s.api.lifecycle.v1alpha1.Requester"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "responders": {"list": {"ref": "io.k8s.api.lifecycle.v1alpha1.ResponderStatus"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "targetResponders": {"list": {"ref": "io.k8s.api.lifecycle.v1alpha1.TargetResponder"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"}}},
+ "io.k8s.api.lifecycle.v1alpha1.EvictionTarget": {"struct": {
+  "pod": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionPodReference"}}},
+ "io.k8s.api.lifecycle.v1alpha1.Requester": {"struct": {
+  "intent": "string",
+  "name": {"word": "string", "default": ""}}, "atomic": true},
+ "io.k8s.api.lifecycle.v1alpha1.ResponderStatus": {"struct": {
+  "completionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "expectedCompletionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "heartbeatTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "name": {"word": "string", "default": ""},
+  "startTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}}},
+ "io.k8s.api.lifecycle.v1alpha1.TargetResponder": {"struct": {
+  "name": {"word": "string", "default": ""},
+  "priority": "number",
+  "state": "string"}, "atomic": true}
 }
+'''
+)

@@ -2,223 +2,167 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of meta.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import (
-    ANY,
-    BOOLEAN,
-    DEDUCED,
-    MAP,
-    NUMBER,
-    SET,
-    STRING,
-    UNTYPED,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": ANY,
-    "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "name": STRING,
-            "preferredVersion": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.GroupVersionForDiscovery"),
-            "serverAddressByClientCIDRs": ListOf(
-                Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ServerAddressByClientCIDR"),
-            ),
-            "versions": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.GroupVersionForDiscovery")),
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroupList": Struct(
-        {
-            "apiVersion": STRING,
-            "groups": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup")),
-            "kind": STRING,
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.APIResource": Struct(
-        {
-            "categories": ListOf(STRING),
-            "group": STRING,
-            "kind": STRING,
-            "name": STRING,
-            "namespaced": BOOLEAN,
-            "shortNames": ListOf(STRING),
-            "singularName": STRING,
-            "storageVersionHash": STRING,
-            "verbs": ListOf(STRING),
-            "version": STRING,
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList": Struct(
-        {
-            "apiVersion": STRING,
-            "groupVersion": STRING,
-            "kind": STRING,
-            "resources": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.APIResource")),
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.APIVersions": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "serverAddressByClientCIDRs": ListOf(
-                Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ServerAddressByClientCIDR"),
-            ),
-            "versions": ListOf(STRING),
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Condition": Struct(
-        {
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "observedGeneration": NUMBER,
-            "reason": STRING,
-            "status": STRING,
-            "type": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions": Struct(
-        {
-            "apiVersion": STRING,
-            "dryRun": ListOf(STRING),
-            "gracePeriodSeconds": NUMBER,
-            "ignoreStoreReadErrorWithClusterBreakingPotential": BOOLEAN,
-            "kind": STRING,
-            "orphanDependents": BOOLEAN,
-            "preconditions": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Preconditions"),
-            "propagationPolicy": STRING,
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldSelectorRequirement": Struct(
-        {"key": STRING, "operator": STRING, "values": ListOf(STRING)},
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": MapOf(DEDUCED),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource": Struct({"group": STRING, "resource": STRING}),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.GroupVersionForDiscovery": Struct(
-        {"groupVersion": STRING, "version": STRING},
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector": Struct(
-        {
-            "matchExpressions": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement")),
-            "matchLabels": MapOf(STRING),
-        },
-        atomic=True,
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement": Struct(
-        {"key": STRING, "operator": STRING, "values": ListOf(STRING)},
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta": Struct(
-        {
-            "continue": STRING,
-            "remainingItemCount": NUMBER,
-            "resourceVersion": STRING,
-            "selfLink": STRING,
-            "shardInfo": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ShardInfo"),
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry": Struct(
-        {
-            "apiVersion": STRING,
-            "fieldsType": STRING,
-            "fieldsV1": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1"),
-            "manager": STRING,
-            "operation": STRING,
-            "subresource": STRING,
-            "time": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": ANY,
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": Struct(
-        {
-            "annotations": MapOf(STRING),
-            "creationTimestamp": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "deletionGracePeriodSeconds": NUMBER,
-            "deletionTimestamp": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "finalizers": Field(ListOf(STRING, SET), patch=("merge",)),
-            "generateName": STRING,
-            "generation": NUMBER,
-            "labels": MapOf(STRING),
-            "managedFields": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry")),
-            "name": STRING,
-            "namespace": STRING,
-            "ownerReferences": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"), MAP, ("uid",)),
-                patch=("merge",),
-                merge_key="uid",
-            ),
-            "resourceVersion": STRING,
-            "selfLink": STRING,
-            "uid": STRING,
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": Struct(
-        {
-            "apiVersion": STRING,
-            "blockOwnerDeletion": BOOLEAN,
-            "controller": BOOLEAN,
-            "kind": STRING,
-            "name": STRING,
-            "uid": Field(STRING, default=""),
-        },
-        atomic=True,
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Patch": MapOf(DEDUCED),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Preconditions": Struct({"resourceVersion": STRING, "uid": STRING}),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ServerAddressByClientCIDR": Struct(
-        {"clientCIDR": STRING, "serverAddress": STRING},
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ShardInfo": Struct({"selector": STRING}),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Status": Struct(
-        {
-            "apiVersion": STRING,
-            "code": NUMBER,
-            "details": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.StatusDetails"),
-            "kind": STRING,
-            "message": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "reason": STRING,
-            "status": STRING,
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.StatusCause": Struct(
-        {"field": STRING, "message": STRING, "reason": STRING},
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.StatusDetails": Struct(
-        {
-            "causes": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.StatusCause")),
-            "group": STRING,
-            "kind": STRING,
-            "name": STRING,
-            "retryAfterSeconds": NUMBER,
-            "uid": STRING,
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": ANY,
-    "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent": Struct(
-        {"object": Ref("io.k8s.apimachinery.pkg.runtime.RawExtension"), "type": STRING},
-    ),
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": UNTYPED,
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ANY,
-    "io.k8s.apimachinery.pkg.version.Info": Struct(
-        {
-            "buildDate": STRING,
-            "compiler": STRING,
-            "emulationMajor": STRING,
-            "emulationMinor": STRING,
-            "gitCommit": STRING,
-            "gitTreeState": STRING,
-            "gitVersion": STRING,
-            "goVersion": STRING,
-            "major": STRING,
-            "minCompatibilityMajor": STRING,
-            "minCompatibilityMinor": STRING,
-            "minor": STRING,
-            "platform": STRING,
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.apimachinery.pkg.api.resource.Quantity": "any",
+ "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "name": "string",
+  "preferredVersion": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.GroupVersionForDiscovery"},
+  "serverAddressByClientCIDRs": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ServerAddressByClientCIDR"}},
+  "versions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.GroupVersionForDiscovery"}}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroupList": {"struct": {
+  "apiVersion": "string",
+  "groups": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup"}},
+  "kind": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.APIResource": {"struct": {
+  "categories": {"list": "string"},
+  "group": "string",
+  "kind": "string",
+  "name": "string",
+  "namespaced": "boolean",
+  "shortNames": {"list": "string"},
+  "singularName": "string",
+  "storageVersionHash": "string",
+  "verbs": {"list": "string"},
+  "version": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList": {"struct": {
+  "apiVersion": "string",
+  "groupVersion": "string",
+  "kind": "string",
+  "resources": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.APIResource"}}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.APIVersions": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "serverAddressByClientCIDRs": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ServerAddressByClientCIDR"}},
+  "versions": {"list": "string"}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.Condition": {"struct": {
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "observedGeneration": "number",
+  "reason": "string",
+  "status": "string",
+  "type": {"word": "string", "default": ""}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions": {"struct": {
+  "apiVersion": "string",
+  "dryRun": {"list": "string"},
+  "gracePeriodSeconds": "number",
+  "ignoreStoreReadErrorWithClusterBreakingPotential": "boolean",
+  "kind": "string",
+  "orphanDependents": "boolean",
+  "preconditions": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Preconditions"},
+  "propagationPolicy": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.FieldSelectorRequirement": {"struct": {
+  "key": "string",
+  "operator": "string",
+  "values": {"list": "string"}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": {"map": "deduced"},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource": {"struct": {
+  "group": "string",
+  "resource": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.GroupVersionForDiscovery": {"struct": {
+  "groupVersion": "string",
+  "version": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector": {"struct": {
+  "matchExpressions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement"}},
+  "matchLabels": {"map": "string"}}, "atomic": true},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement": {"struct": {
+  "key": "string",
+  "operator": "string",
+  "values": {"list": "string"}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta": {"struct": {
+  "continue": "string",
+  "remainingItemCount": "number",
+  "resourceVersion": "string",
+  "selfLink": "string",
+  "shardInfo": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ShardInfo"}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry": {"struct": {
+  "apiVersion": "string",
+  "fieldsType": "string",
+  "fieldsV1": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1"},
+  "manager": "string",
+  "operation": "string",
+  "subresource": "string",
+  "time": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "any",
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {"struct": {
+  "annotations": {"map": "string"},
+  "creationTimestamp": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "deletionGracePeriodSeconds": "number",
+  "deletionTimestamp": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "finalizers": {"list": "string", "set": true, "patch": ["merge"]},
+  "generateName": "string",
+  "generation": "number",
+  "labels": {"map": "string"},
+  "managedFields": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry"}},
+  "name": "string",
+  "namespace": "string",
+  "ownerReferences": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"}, "keys": ["uid"], "patch": ["merge"], "merge_key": "uid"},
+  "resourceVersion": "string",
+  "selfLink": "string",
+  "uid": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": {"struct": {
+  "apiVersion": "string",
+  "blockOwnerDeletion": "boolean",
+  "controller": "boolean",
+  "kind": "string",
+  "name": "string",
+  "uid": {"word": "string", "default": ""}}, "atomic": true},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.Patch": {"map": "deduced"},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.Preconditions": {"struct": {
+  "resourceVersion": "string",
+  "uid": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ServerAddressByClientCIDR": {"struct": {
+  "clientCIDR": "string",
+  "serverAddress": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ShardInfo": {"struct": {
+  "selector": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.Status": {"struct": {
+  "apiVersion": "string",
+  "code": "number",
+  "details": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.StatusDetails"},
+  "kind": "string",
+  "message": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "reason": "string",
+  "status": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.StatusCause": {"struct": {
+  "field": "string",
+  "message": "string",
+  "reason": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.StatusDetails": {"struct": {
+  "causes": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.StatusCause"}},
+  "group": "string",
+  "kind": "string",
+  "name": "string",
+  "retryAfterSeconds": "number",
+  "uid": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "any",
+ "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent": {"struct": {
+  "object": {"ref": "io.k8s.apimachinery.pkg.runtime.RawExtension"},
+  "type": "string"}},
+ "io.k8s.apimachinery.pkg.runtime.RawExtension": "untyped",
+ "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "any",
+ "io.k8s.apimachinery.pkg.version.Info": {"struct": {
+  "buildDate": "string",
+  "compiler": "string",
+  "emulationMajor": "string",
+  "emulationMinor": "string",
+  "gitCommit": "string",
+  "gitTreeState": "string",
+  "gitVersion": "string",
+  "goVersion": "string",
+  "major": "string",
+  "minCompatibilityMajor": "string",
+  "minCompatibilityMinor": "string",
+  "minor": "string",
+  "platform": "string"}}
 }
+'''
+)

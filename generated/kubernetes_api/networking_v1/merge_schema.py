@@ -2,190 +2,145 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of networking.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import MAP, NUMBER, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.networking.v1.HTTPIngressPath": Struct(
-        {"backend": Ref("io.k8s.api.networking.v1.IngressBackend"), "path": STRING, "pathType": STRING},
-    ),
-    "io.k8s.api.networking.v1.HTTPIngressRuleValue": Struct(
-        {"paths": ListOf(Ref("io.k8s.api.networking.v1.HTTPIngressPath"))},
-    ),
-    "io.k8s.api.networking.v1.IPAddress": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.networking.v1.IPAddressSpec"),
-        },
-    ),
-    "io.k8s.api.networking.v1.IPAddressList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.networking.v1.IPAddress")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.networking.v1.IPAddressSpec": Struct(
-        {"parentRef": Ref("io.k8s.api.networking.v1.ParentReference")},
-    ),
-    "io.k8s.api.networking.v1.IPBlock": Struct({"cidr": STRING, "except": ListOf(STRING)}),
-    "io.k8s.api.networking.v1.Ingress": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.networking.v1.IngressSpec"),
-            "status": Ref("io.k8s.api.networking.v1.IngressStatus"),
-        },
-    ),
-    "io.k8s.api.networking.v1.IngressBackend": Struct(
-        {
-            "resource": Ref("io.k8s.api.core.v1.TypedLocalObjectReference"),
-            "service": Ref("io.k8s.api.networking.v1.IngressServiceBackend"),
-        },
-    ),
-    "io.k8s.api.networking.v1.IngressClass": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.networking.v1.IngressClassSpec"),
-        },
-    ),
-    "io.k8s.api.networking.v1.IngressClassList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.networking.v1.IngressClass")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.networking.v1.IngressClassParametersReference": Struct(
-        {"apiGroup": STRING, "kind": STRING, "name": STRING, "namespace": STRING, "scope": STRING},
-    ),
-    "io.k8s.api.networking.v1.IngressClassSpec": Struct(
-        {"controller": STRING, "parameters": Ref("io.k8s.api.networking.v1.IngressClassParametersReference")},
-    ),
-    "io.k8s.api.networking.v1.IngressList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.networking.v1.Ingress")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.networking.v1.IngressLoadBalancerIngress": Struct(
-        {
-            "hostname": STRING,
-            "ip": STRING,
-            "ports": ListOf(Ref("io.k8s.api.networking.v1.IngressPortStatus")),
-        },
-    ),
-    "io.k8s.api.networking.v1.IngressLoadBalancerStatus": Struct(
-        {"ingress": ListOf(Ref("io.k8s.api.networking.v1.IngressLoadBalancerIngress"))},
-    ),
-    "io.k8s.api.networking.v1.IngressPortStatus": Struct(
-        {"error": STRING, "port": NUMBER, "protocol": STRING},
-    ),
-    "io.k8s.api.networking.v1.IngressRule": Struct(
-        {"host": STRING, "http": Ref("io.k8s.api.networking.v1.HTTPIngressRuleValue")},
-    ),
-    "io.k8s.api.networking.v1.IngressServiceBackend": Struct(
-        {"name": STRING, "port": Ref("io.k8s.api.networking.v1.ServiceBackendPort")},
-    ),
-    "io.k8s.api.networking.v1.IngressSpec": Struct(
-        {
-            "defaultBackend": Ref("io.k8s.api.networking.v1.IngressBackend"),
-            "ingressClassName": STRING,
-            "rules": ListOf(Ref("io.k8s.api.networking.v1.IngressRule")),
-            "tls": ListOf(Ref("io.k8s.api.networking.v1.IngressTLS")),
-        },
-    ),
-    "io.k8s.api.networking.v1.IngressStatus": Struct(
-        {"loadBalancer": Ref("io.k8s.api.networking.v1.IngressLoadBalancerStatus")},
-    ),
-    "io.k8s.api.networking.v1.IngressTLS": Struct({"hosts": ListOf(STRING), "secretName": STRING}),
-    "io.k8s.api.networking.v1.NetworkPolicy": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.networking.v1.NetworkPolicySpec"),
-        },
-    ),
-    "io.k8s.api.networking.v1.NetworkPolicyEgressRule": Struct(
-        {
-            "ports": ListOf(Ref("io.k8s.api.networking.v1.NetworkPolicyPort")),
-            "to": ListOf(Ref("io.k8s.api.networking.v1.NetworkPolicyPeer")),
-        },
-    ),
-    "io.k8s.api.networking.v1.NetworkPolicyIngressRule": Struct(
-        {
-            "from": ListOf(Ref("io.k8s.api.networking.v1.NetworkPolicyPeer")),
-            "ports": ListOf(Ref("io.k8s.api.networking.v1.NetworkPolicyPort")),
-        },
-    ),
-    "io.k8s.api.networking.v1.NetworkPolicyList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.networking.v1.NetworkPolicy")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.networking.v1.NetworkPolicyPeer": Struct(
-        {
-            "ipBlock": Ref("io.k8s.api.networking.v1.IPBlock"),
-            "namespaceSelector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "podSelector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-        },
-    ),
-    "io.k8s.api.networking.v1.NetworkPolicyPort": Struct(
-        {
-            "endPort": NUMBER,
-            "port": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-            "protocol": STRING,
-        },
-    ),
-    "io.k8s.api.networking.v1.NetworkPolicySpec": Struct(
-        {
-            "egress": ListOf(Ref("io.k8s.api.networking.v1.NetworkPolicyEgressRule")),
-            "ingress": ListOf(Ref("io.k8s.api.networking.v1.NetworkPolicyIngressRule")),
-            "podSelector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "policyTypes": ListOf(STRING),
-        },
-    ),
-    "io.k8s.api.networking.v1.ParentReference": Struct(
-        {"group": STRING, "name": STRING, "namespace": STRING, "resource": STRING},
-    ),
-    "io.k8s.api.networking.v1.ServiceBackendPort": Struct({"name": STRING, "number": NUMBER}, atomic=True),
-    "io.k8s.api.networking.v1.ServiceCIDR": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.networking.v1.ServiceCIDRSpec"),
-            "status": Ref("io.k8s.api.networking.v1.ServiceCIDRStatus"),
-        },
-    ),
-    "io.k8s.api.networking.v1.ServiceCIDRList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.networking.v1.ServiceCIDR")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.networking.v1.ServiceCIDRSpec": Struct({"cidrs": ListOf(STRING)}),
-    "io.k8s.api.networking.v1.ServiceCIDRStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.networking.v1.HTTPIngressPath": {"struct": {
+  "backend": {"ref": "io.k8s.api.networking.v1.IngressBackend"},
+  "path": "string",
+  "pathType": "string"}},
+ "io.k8s.api.networking.v1.HTTPIngressRuleValue": {"struct": {
+  "paths": {"list": {"ref": "io.k8s.api.networking.v1.HTTPIngressPath"}}}},
+ "io.k8s.api.networking.v1.IPAddress": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.networking.v1.IPAddressSpec"}}},
+ "io.k8s.api.networking.v1.IPAddressList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.networking.v1.IPAddress"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.networking.v1.IPAddressSpec": {"struct": {
+  "parentRef": {"ref": "io.k8s.api.networking.v1.ParentReference"}}},
+ "io.k8s.api.networking.v1.IPBlock": {"struct": {
+  "cidr": "string",
+  "except": {"list": "string"}}},
+ "io.k8s.api.networking.v1.Ingress": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.networking.v1.IngressSpec"},
+  "status": {"ref": "io.k8s.api.networking.v1.IngressStatus"}}},
+ "io.k8s.api.networking.v1.IngressBackend": {"struct": {
+  "resource": {"ref": "io.k8s.api.core.v1.TypedLocalObjectReference"},
+  "service": {"ref": "io.k8s.api.networking.v1.IngressServiceBackend"}}},
+ "io.k8s.api.networking.v1.IngressClass": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.networking.v1.IngressClassSpec"}}},
+ "io.k8s.api.networking.v1.IngressClassList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.networking.v1.IngressClass"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.networking.v1.IngressClassParametersReference": {"struct": {
+  "apiGroup": "string",
+  "kind": "string",
+  "name": "string",
+  "namespace": "string",
+  "scope": "string"}},
+ "io.k8s.api.networking.v1.IngressClassSpec": {"struct": {
+  "controller": "string",
+  "parameters": {"ref": "io.k8s.api.networking.v1.IngressClassParametersReference"}}},
+ "io.k8s.api.networking.v1.IngressList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.networking.v1.Ingress"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.networking.v1.IngressLoadBalancerIngress": {"struct": {
+  "hostname": "string",
+  "ip": "string",
+  "ports": {"list": {"ref": "io.k8s.api.networking.v1.IngressPortStatus"}}}},
+ "io.k8s.api.networking.v1.IngressLoadBalancerStatus": {"struct": {
+  "ingress": {"list": {"ref": "io.k8s.api.networking.v1.IngressLoadBalancerIngress"}}}},
+ "io.k8s.api.networking.v1.IngressPortStatus": {"struct": {
+  "error": "string",
+  "port": "number",
+  "protocol": "string"}},
+ "io.k8s.api.networking.v1.IngressRule": {"struct": {
+  "host": "string",
+  "http": {"ref": "io.k8s.api.networking.v1.HTTPIngressRuleValue"}}},
+ "io.k8s.api.networking.v1.IngressServiceBackend": {"struct": {
+  "name": "string",
+  "port": {"ref": "io.k8s.api.networking.v1.ServiceBackendPort"}}},
+ "io.k8s.api.networking.v1.IngressSpec": {"struct": {
+  "defaultBackend": {"ref": "io.k8s.api.networking.v1.IngressBackend"},
+  "ingressClassName": "string",
+  "rules": {"list": {"ref": "io.k8s.api.networking.v1.IngressRule"}},
+  "tls": {"list": {"ref": "io.k8s.api.networking.v1.IngressTLS"}}}},
+ "io.k8s.api.networking.v1.IngressStatus": {"struct": {
+  "loadBalancer": {"ref": "io.k8s.api.networking.v1.IngressLoadBalancerStatus"}}},
+ "io.k8s.api.networking.v1.IngressTLS": {"struct": {
+  "hosts": {"list": "string"},
+  "secretName": "string"}},
+ "io.k8s.api.networking.v1.NetworkPolicy": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.networking.v1.NetworkPolicySpec"}}},
+ "io.k8s.api.networking.v1.NetworkPolicyEgressRule": {"struct": {
+  "ports": {"list": {"ref": "io.k8s.api.networking.v1.NetworkPolicyPort"}},
+  "to": {"list": {"ref": "io.k8s.api.networking.v1.NetworkPolicyPeer"}}}},
+ "io.k8s.api.networking.v1.NetworkPolicyIngressRule": {"struct": {
+  "from": {"list": {"ref": "io.k8s.api.networking.v1.NetworkPolicyPeer"}},
+  "ports": {"list": {"ref": "io.k8s.api.networking.v1.NetworkPolicyPort"}}}},
+ "io.k8s.api.networking.v1.NetworkPolicyList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.networking.v1.NetworkPolicy"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.networking.v1.NetworkPolicyPeer": {"struct": {
+  "ipBlock": {"ref": "io.k8s.api.networking.v1.IPBlock"},
+  "namespaceSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "podSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"}}},
+ "io.k8s.api.networking.v1.NetworkPolicyPort": {"struct": {
+  "endPort": "number",
+  "port": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"},
+  "protocol": "string"}},
+ "io.k8s.api.networking.v1.NetworkPolicySpec": {"struct": {
+  "egress": {"list": {"ref": "io.k8s.api.networking.v1.NetworkPolicyEgressRule"}},
+  "ingress": {"list": {"ref": "io.k8s.api.networking.v1.NetworkPolicyIngressRule"}},
+  "podSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "policyTypes": {"list": "string"}}},
+ "io.k8s.api.networking.v1.ParentReference": {"struct": {
+  "group": "string",
+  "name": "string",
+  "namespace": "string",
+  "resource": "string"}},
+ "io.k8s.api.networking.v1.ServiceBackendPort": {"struct": {
+  "name": "string",
+  "number": "number"}, "atomic": true},
+ "io.k8s.api.networking.v1.ServiceCIDR": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.networking.v1.ServiceCIDRSpec"},
+  "status": {"ref": "io.k8s.api.networking.v1.ServiceCIDRStatus"}}},
+ "io.k8s.api.networking.v1.ServiceCIDRList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.networking.v1.ServiceCIDR"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.networking.v1.ServiceCIDRSpec": {"struct": {
+  "cidrs": {"list": "string"}}},
+ "io.k8s.api.networking.v1.ServiceCIDRStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}}
 }
+'''
+)

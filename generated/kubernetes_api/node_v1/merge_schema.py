@@ -2,34 +2,30 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of node.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import STRING, ListOf, MapOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.node.v1.Overhead": Struct(
-        {"podFixed": MapOf(Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"))},
-    ),
-    "io.k8s.api.node.v1.RuntimeClass": Struct(
-        {
-            "apiVersion": STRING,
-            "handler": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "overhead": Ref("io.k8s.api.node.v1.Overhead"),
-            "scheduling": Ref("io.k8s.api.node.v1.Scheduling"),
-        },
-    ),
-    "io.k8s.api.node.v1.RuntimeClassList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.node.v1.RuntimeClass")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.node.v1.Scheduling": Struct(
-        {
-            "nodeSelector": MapOf(STRING, atomic=True),
-            "tolerations": ListOf(Ref("io.k8s.api.core.v1.Toleration")),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.node.v1.Overhead": {"struct": {
+  "podFixed": {"map": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}}},
+ "io.k8s.api.node.v1.RuntimeClass": {"struct": {
+  "apiVersion": "string",
+  "handler": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "overhead": {"ref": "io.k8s.api.node.v1.Overhead"},
+  "scheduling": {"ref": "io.k8s.api.node.v1.Scheduling"}}},
+ "io.k8s.api.node.v1.RuntimeClassList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.node.v1.RuntimeClass"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.node.v1.Scheduling": {"struct": {
+  "nodeSelector": {"map": "string", "atomic": true},
+  "tolerations": {"list": {"ref": "io.k8s.api.core.v1.Toleration"}}}}
 }
+'''
+)

@@ -2,55 +2,42 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of policy/v1 merge."""
 
-from apimachinery.merge.schema import MAP, NUMBER, STRING, Field, ListOf, MapOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.policy.v1.Eviction": Struct(
-        {
-            "apiVersion": STRING,
-            "deleteOptions": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-        },
-    ),
-    "io.k8s.api.policy.v1.PodDisruptionBudget": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.policy.v1.PodDisruptionBudgetSpec"),
-            "status": Ref("io.k8s.api.policy.v1.PodDisruptionBudgetStatus"),
-        },
-    ),
-    "io.k8s.api.policy.v1.PodDisruptionBudgetList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.policy.v1.PodDisruptionBudget")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.policy.v1.PodDisruptionBudgetSpec": Struct(
-        {
-            "maxUnavailable": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-            "minAvailable": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-            "selector": Field(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"), patch=("replace",)),
-            "unhealthyPodEvictionPolicy": STRING,
-        },
-    ),
-    "io.k8s.api.policy.v1.PodDisruptionBudgetStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "currentHealthy": NUMBER,
-            "desiredHealthy": NUMBER,
-            "disruptedPods": MapOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time")),
-            "disruptionsAllowed": NUMBER,
-            "expectedPods": NUMBER,
-            "observedGeneration": NUMBER,
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.policy.v1.Eviction": {"struct": {
+  "apiVersion": "string",
+  "deleteOptions": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}}},
+ "io.k8s.api.policy.v1.PodDisruptionBudget": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.policy.v1.PodDisruptionBudgetSpec"},
+  "status": {"ref": "io.k8s.api.policy.v1.PodDisruptionBudgetStatus"}}},
+ "io.k8s.api.policy.v1.PodDisruptionBudgetList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.policy.v1.PodDisruptionBudget"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.policy.v1.PodDisruptionBudgetSpec": {"struct": {
+  "maxUnavailable": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"},
+  "minAvailable": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"},
+  "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", "patch": ["replace"]},
+  "unhealthyPodEvictionPolicy": "string"}},
+ "io.k8s.api.policy.v1.PodDisruptionBudgetStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "currentHealthy": "number",
+  "desiredHealthy": "number",
+  "disruptedPods": {"map": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}},
+  "disruptionsAllowed": "number",
+  "expectedPods": "number",
+  "observedGeneration": "number"}}
 }
+'''
+)

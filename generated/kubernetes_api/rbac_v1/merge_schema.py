@@ -2,91 +2,73 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of rbac.authorization.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import STRING, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.rbac.v1.AggregationRule": Struct(
-        {"clusterRoleSelectors": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"))},
-    ),
-    "io.k8s.api.rbac.v1.ClusterRole": Struct(
-        {
-            "aggregationRule": Ref("io.k8s.api.rbac.v1.AggregationRule"),
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "rules": ListOf(Ref("io.k8s.api.rbac.v1.PolicyRule")),
-        },
-    ),
-    "io.k8s.api.rbac.v1.ClusterRoleBinding": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "roleRef": Ref("io.k8s.api.rbac.v1.RoleRef"),
-            "subjects": ListOf(Ref("io.k8s.api.rbac.v1.Subject")),
-        },
-    ),
-    "io.k8s.api.rbac.v1.ClusterRoleBindingList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.rbac.v1.ClusterRoleBinding")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.rbac.v1.ClusterRoleList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.rbac.v1.ClusterRole")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.rbac.v1.PolicyRule": Struct(
-        {
-            "apiGroups": ListOf(STRING),
-            "nonResourceURLs": ListOf(STRING),
-            "resourceNames": ListOf(STRING),
-            "resources": ListOf(STRING),
-            "verbs": ListOf(STRING),
-        },
-    ),
-    "io.k8s.api.rbac.v1.Role": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "rules": ListOf(Ref("io.k8s.api.rbac.v1.PolicyRule")),
-        },
-    ),
-    "io.k8s.api.rbac.v1.RoleBinding": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "roleRef": Ref("io.k8s.api.rbac.v1.RoleRef"),
-            "subjects": ListOf(Ref("io.k8s.api.rbac.v1.Subject")),
-        },
-    ),
-    "io.k8s.api.rbac.v1.RoleBindingList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.rbac.v1.RoleBinding")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.rbac.v1.RoleList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.rbac.v1.Role")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.rbac.v1.RoleRef": Struct({"apiGroup": STRING, "kind": STRING, "name": STRING}, atomic=True),
-    "io.k8s.api.rbac.v1.Subject": Struct(
-        {"apiGroup": STRING, "kind": STRING, "name": STRING, "namespace": STRING},
-        atomic=True,
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.rbac.v1.AggregationRule": {"struct": {
+  "clusterRoleSelectors": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"}}}},
+ "io.k8s.api.rbac.v1.ClusterRole": {"struct": {
+  "aggregationRule": {"ref": "io.k8s.api.rbac.v1.AggregationRule"},
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "rules": {"list": {"ref": "io.k8s.api.rbac.v1.PolicyRule"}}}},
+ "io.k8s.api.rbac.v1.ClusterRoleBinding": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "roleRef": {"ref": "io.k8s.api.rbac.v1.RoleRef"},
+  "subjects": {"list": {"ref": "io.k8s.api.rbac.v1.Subject"}}}},
+ "io.k8s.api.rbac.v1.ClusterRoleBindingList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.rbac.v1.ClusterRoleBinding"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.rbac.v1.ClusterRoleList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.rbac.v1.ClusterRole"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.rbac.v1.PolicyRule": {"struct": {
+  "apiGroups": {"list": "string"},
+  "nonResourceURLs": {"list": "string"},
+  "resourceNames": {"list": "string"},
+  "resources": {"list": "string"},
+  "verbs": {"list": "string"}}},
+ "io.k8s.api.rbac.v1.Role": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "rules": {"list": {"ref": "io.k8s.api.rbac.v1.PolicyRule"}}}},
+ "io.k8s.api.rbac.v1.RoleBinding": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "roleRef": {"ref": "io.k8s.api.rbac.v1.RoleRef"},
+  "subjects": {"list": {"ref": "io.k8s.api.rbac.v1.Subject"}}}},
+ "io.k8s.api.rbac.v1.RoleBindingList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.rbac.v1.RoleBinding"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.rbac.v1.RoleList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.rbac.v1.Role"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.rbac.v1.RoleRef": {"struct": {
+  "apiGroup": "string",
+  "kind": "string",
+  "name": "string"}, "atomic": true},
+ "io.k8s.api.rbac.v1.Subject": {"struct": {
+  "apiGroup": "string",
+  "kind": "string",
+  "name": "string",
+  "namespace": "string"}, "atomic": true}
 }
+'''
+)

@@ -2,365 +2,253 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of resource.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import (
-    BOOLEAN,
-    MAP,
-    NUMBER,
-    SET,
-    STRING,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.resource.v1.AllocatedDeviceStatus": Struct(
-        {
-            "conditions": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-            "data": Ref("io.k8s.apimachinery.pkg.runtime.RawExtension"),
-            "device": Field(STRING, default=""),
-            "driver": Field(STRING, default=""),
-            "networkData": Ref("io.k8s.api.resource.v1.NetworkDeviceData"),
-            "pool": Field(STRING, default=""),
-            "shareID": STRING,
-        },
-    ),
-    "io.k8s.api.resource.v1.AllocationResult": Struct(
-        {
-            "allocationTimestamp": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "devices": Ref("io.k8s.api.resource.v1.DeviceAllocationResult"),
-            "nodeSelector": Ref("io.k8s.api.core.v1.NodeSelector"),
-        },
-    ),
-    "io.k8s.api.resource.v1.CELDeviceSelector": Struct({"expression": STRING}),
-    "io.k8s.api.resource.v1.CapacityRequestPolicy": Struct(
-        {
-            "default": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "validRange": Ref("io.k8s.api.resource.v1.CapacityRequestPolicyRange"),
-            "validValues": ListOf(Ref("io.k8s.apimachinery.pkg.api.resource.Quantity")),
-        },
-    ),
-    "io.k8s.api.resource.v1.CapacityRequestPolicyRange": Struct(
-        {
-            "max": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "min": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "step": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-        },
-    ),
-    "io.k8s.api.resource.v1.CapacityRequirements": Struct(
-        {"requests": MapOf(Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"))},
-    ),
-    "io.k8s.api.resource.v1.Counter": Struct({"value": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity")}),
-    "io.k8s.api.resource.v1.CounterSet": Struct(
-        {"counters": MapOf(Ref("io.k8s.api.resource.v1.Counter")), "name": STRING},
-    ),
-    "io.k8s.api.resource.v1.Device": Struct(
-        {
-            "allNodes": BOOLEAN,
-            "allowMultipleAllocations": BOOLEAN,
-            "attributes": MapOf(Ref("io.k8s.api.resource.v1.DeviceAttribute")),
-            "bindingConditions": ListOf(STRING),
-            "bindingFailureConditions": ListOf(STRING),
-            "bindsToNode": BOOLEAN,
-            "capacity": MapOf(Ref("io.k8s.api.resource.v1.DeviceCapacity")),
-            "consumesCounters": ListOf(Ref("io.k8s.api.resource.v1.DeviceCounterConsumption")),
-            "name": STRING,
-            "nodeAllocatableResources": MapOf(Ref("io.k8s.api.resource.v1.NodeAllocatableResource")),
-            "nodeName": STRING,
-            "nodeSelector": Ref("io.k8s.api.core.v1.NodeSelector"),
-            "taints": ListOf(Ref("io.k8s.api.resource.v1.DeviceTaint")),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceAllocationConfiguration": Struct(
-        {
-            "opaque": Ref("io.k8s.api.resource.v1.OpaqueDeviceConfiguration"),
-            "requests": ListOf(STRING),
-            "source": STRING,
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceAllocationResult": Struct(
-        {
-            "config": ListOf(Ref("io.k8s.api.resource.v1.DeviceAllocationConfiguration")),
-            "results": ListOf(Ref("io.k8s.api.resource.v1.DeviceRequestAllocationResult")),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceAttribute": Struct(
-        {
-            "bool": BOOLEAN,
-            "bools": ListOf(BOOLEAN),
-            "int": NUMBER,
-            "ints": ListOf(NUMBER),
-            "string": STRING,
-            "strings": ListOf(STRING),
-            "version": STRING,
-            "versions": ListOf(STRING),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceCapacity": Struct(
-        {
-            "requestPolicy": Ref("io.k8s.api.resource.v1.CapacityRequestPolicy"),
-            "value": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceClaim": Struct(
-        {
-            "config": ListOf(Ref("io.k8s.api.resource.v1.DeviceClaimConfiguration")),
-            "constraints": ListOf(Ref("io.k8s.api.resource.v1.DeviceConstraint")),
-            "requests": ListOf(Ref("io.k8s.api.resource.v1.DeviceRequest")),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceClaimConfiguration": Struct(
-        {"opaque": Ref("io.k8s.api.resource.v1.OpaqueDeviceConfiguration"), "requests": ListOf(STRING)},
-    ),
-    "io.k8s.api.resource.v1.DeviceClass": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.resource.v1.DeviceClassSpec"),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceClassConfiguration": Struct(
-        {"opaque": Ref("io.k8s.api.resource.v1.OpaqueDeviceConfiguration")},
-    ),
-    "io.k8s.api.resource.v1.DeviceClassList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.resource.v1.DeviceClass")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceClassSpec": Struct(
-        {
-            "config": ListOf(Ref("io.k8s.api.resource.v1.DeviceClassConfiguration")),
-            "extendedResourceName": STRING,
-            "selectors": ListOf(Ref("io.k8s.api.resource.v1.DeviceSelector")),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceConstraint": Struct(
-        {"distinctAttribute": STRING, "matchAttribute": STRING, "requests": ListOf(STRING)},
-    ),
-    "io.k8s.api.resource.v1.DeviceCounterConsumption": Struct(
-        {
-            "compatibilityGroups": ListOf(STRING),
-            "counterSet": STRING,
-            "counters": MapOf(Ref("io.k8s.api.resource.v1.Counter")),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceDerivedAttribute": Struct({"expression": STRING, "name": STRING}),
-    "io.k8s.api.resource.v1.DeviceRequest": Struct(
-        {
-            "exactly": Ref("io.k8s.api.resource.v1.ExactDeviceRequest"),
-            "firstAvailable": ListOf(Ref("io.k8s.api.resource.v1.DeviceSubRequest")),
-            "name": STRING,
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceRequestAllocationResult": Struct(
-        {
-            "adminAccess": BOOLEAN,
-            "bindingConditions": ListOf(STRING),
-            "bindingFailureConditions": ListOf(STRING),
-            "consumedCapacity": MapOf(Ref("io.k8s.apimachinery.pkg.api.resource.Quantity")),
-            "device": STRING,
-            "driver": STRING,
-            "pool": STRING,
-            "request": STRING,
-            "shareID": STRING,
-            "skipNodeOperations": ListOf(STRING, SET),
-            "tolerations": ListOf(Ref("io.k8s.api.resource.v1.DeviceToleration")),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceSelector": Struct({"cel": Ref("io.k8s.api.resource.v1.CELDeviceSelector")}),
-    "io.k8s.api.resource.v1.DeviceSubRequest": Struct(
-        {
-            "allocationMode": STRING,
-            "capacity": Ref("io.k8s.api.resource.v1.CapacityRequirements"),
-            "count": NUMBER,
-            "derivedAttributes": ListOf(Ref("io.k8s.api.resource.v1.DeviceDerivedAttribute")),
-            "deviceClassName": STRING,
-            "name": STRING,
-            "selectors": ListOf(Ref("io.k8s.api.resource.v1.DeviceSelector")),
-            "tolerations": ListOf(Ref("io.k8s.api.resource.v1.DeviceToleration")),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceTaint": Struct(
-        {
-            "effect": STRING,
-            "key": STRING,
-            "timeAdded": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "value": STRING,
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceTaintRule": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.resource.v1.DeviceTaintRuleSpec"),
-            "status": Ref("io.k8s.api.resource.v1.DeviceTaintRuleStatus"),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceTaintRuleList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.resource.v1.DeviceTaintRule")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceTaintRuleSpec": Struct(
-        {
-            "deviceSelector": Ref("io.k8s.api.resource.v1.DeviceTaintSelector"),
-            "taint": Ref("io.k8s.api.resource.v1.DeviceTaint"),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceTaintRuleStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-        },
-    ),
-    "io.k8s.api.resource.v1.DeviceTaintSelector": Struct(
-        {"device": STRING, "driver": STRING, "pool": STRING},
-    ),
-    "io.k8s.api.resource.v1.DeviceToleration": Struct(
-        {"effect": STRING, "key": STRING, "operator": STRING, "tolerationSeconds": NUMBER, "value": STRING},
-    ),
-    "io.k8s.api.resource.v1.ExactDeviceRequest": Struct(
-        {
-            "adminAccess": BOOLEAN,
-            "allocationMode": STRING,
-            "capacity": Ref("io.k8s.api.resource.v1.CapacityRequirements"),
-            "count": NUMBER,
-            "derivedAttributes": ListOf(Ref("io.k8s.api.resource.v1.DeviceDerivedAttribute")),
-            "deviceClassName": STRING,
-            "selectors": ListOf(Ref("io.k8s.api.resource.v1.DeviceSelector")),
-            "tolerations": ListOf(Ref("io.k8s.api.resource.v1.DeviceToleration")),
-        },
-    ),
-    "io.k8s.api.resource.v1.NetworkDeviceData": Struct(
-        {"hardwareAddress": STRING, "interfaceName": STRING, "ips": ListOf(STRING)},
-    ),
-    "io.k8s.api.resource.v1.NodeAllocatableMapping": Struct(
-        {
-            "capacityKey": STRING,
-            "capacityMultiplier": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "deviceMultiplier": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-        },
-    ),
-    "io.k8s.api.resource.v1.NodeAllocatableOverhead": Struct(
-        {
-            "perContainer": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "perPod": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-        },
-    ),
-    "io.k8s.api.resource.v1.NodeAllocatableResource": Struct(
-        {
-            "mapping": Ref("io.k8s.api.resource.v1.NodeAllocatableMapping"),
-            "overhead": Ref("io.k8s.api.resource.v1.NodeAllocatableOverhead"),
-        },
-    ),
-    "io.k8s.api.resource.v1.OpaqueDeviceConfiguration": Struct(
-        {"driver": STRING, "parameters": Ref("io.k8s.apimachinery.pkg.runtime.RawExtension")},
-    ),
-    "io.k8s.api.resource.v1.ResourceClaim": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.resource.v1.ResourceClaimSpec"),
-            "status": Ref("io.k8s.api.resource.v1.ResourceClaimStatus"),
-        },
-    ),
-    "io.k8s.api.resource.v1.ResourceClaimConsumerReference": Struct(
-        {"apiGroup": STRING, "name": STRING, "resource": STRING, "uid": Field(STRING, default="")},
-    ),
-    "io.k8s.api.resource.v1.ResourceClaimList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.resource.v1.ResourceClaim")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.resource.v1.ResourceClaimSpec": Struct(
-        {"devices": Ref("io.k8s.api.resource.v1.DeviceClaim")},
-    ),
-    "io.k8s.api.resource.v1.ResourceClaimStatus": Struct(
-        {
-            "allocation": Ref("io.k8s.api.resource.v1.AllocationResult"),
-            "devices": ListOf(
-                Ref("io.k8s.api.resource.v1.AllocatedDeviceStatus"),
-                MAP,
-                ("driver", "device", "pool", "shareID"),
-            ),
-            "reservedFor": Field(
-                ListOf(Ref("io.k8s.api.resource.v1.ResourceClaimConsumerReference"), MAP, ("uid",)),
-                patch=("merge",),
-                merge_key="uid",
-            ),
-        },
-    ),
-    "io.k8s.api.resource.v1.ResourceClaimTemplate": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.resource.v1.ResourceClaimTemplateSpec"),
-        },
-    ),
-    "io.k8s.api.resource.v1.ResourceClaimTemplateList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.resource.v1.ResourceClaimTemplate")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.resource.v1.ResourceClaimTemplateSpec": Struct(
-        {
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.resource.v1.ResourceClaimSpec"),
-        },
-    ),
-    "io.k8s.api.resource.v1.ResourcePool": Struct(
-        {"generation": NUMBER, "name": STRING, "resourceSliceCount": NUMBER},
-    ),
-    "io.k8s.api.resource.v1.ResourceSlice": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.resource.v1.ResourceSliceSpec"),
-        },
-    ),
-    "io.k8s.api.resource.v1.ResourceSliceList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.resource.v1.ResourceSlice")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.resource.v1.ResourceSliceSpec": Struct(
-        {
-            "allNodes": BOOLEAN,
-            "devices": ListOf(Ref("io.k8s.api.resource.v1.Device")),
-            "driver": STRING,
-            "nodeName": STRING,
-            "nodeSelector": Ref("io.k8s.api.core.v1.NodeSelector"),
-            "partitionTypeAttribute": STRING,
-            "perDeviceNodeSelection": BOOLEAN,
-            "pool": Ref("io.k8s.api.resource.v1.ResourcePool"),
-            "sharedCounters": ListOf(Ref("io.k8s.api.resource.v1.CounterSet")),
-            "skipNodeOperations": ListOf(STRING, SET),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.resource.v1.AllocatedDeviceStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"]},
+  "data": {"ref": "io.k8s.apimachinery.pkg.runtime.RawExtension"},
+  "device": {"word": "string", "default": ""},
+  "driver": {"word": "string", "default": ""},
+  "networkData": {"ref": "io.k8s.api.resource.v1.NetworkDeviceData"},
+  "pool": {"word": "string", "default": ""},
+  "shareID": "string"}},
+ "io.k8s.api.resource.v1.AllocationResult": {"struct": {
+  "allocationTimestamp": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "devices": {"ref": "io.k8s.api.resource.v1.DeviceAllocationResult"},
+  "nodeSelector": {"ref": "io.k8s.api.core.v1.NodeSelector"}}},
+ "io.k8s.api.resource.v1.CELDeviceSelector": {"struct": {
+  "expression": "string"}},
+ "io.k8s.api.resource.v1.CapacityRequestPolicy": {"struct": {
+  "default": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "validRange": {"ref": "io.k8s.api.resource.v1.CapacityRequestPolicyRange"},
+  "validValues": {"list": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}}},
+ "io.k8s.api.resource.v1.CapacityRequestPolicyRange": {"struct": {
+  "max": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "min": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "step": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
+ "io.k8s.api.resource.v1.CapacityRequirements": {"struct": {
+  "requests": {"map": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}}},
+ "io.k8s.api.resource.v1.Counter": {"struct": {
+  "value": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
+ "io.k8s.api.resource.v1.CounterSet": {"struct": {
+  "counters": {"map": {"ref": "io.k8s.api.resource.v1.Counter"}},
+  "name": "string"}},
+ "io.k8s.api.resource.v1.Device": {"struct": {
+  "allNodes": "boolean",
+  "allowMultipleAllocations": "boolean",
+  "attributes": {"map": {"ref": "io.k8s.api.resource.v1.DeviceAttribute"}},
+  "bindingConditions": {"list": "string"},
+  "bindingFailureConditions": {"list": "string"},
+  "bindsToNode": "boolean",
+  "capacity": {"map": {"ref": "io.k8s.api.resource.v1.DeviceCapacity"}},
+  "consumesCounters": {"list": {"ref": "io.k8s.api.resource.v1.DeviceCounterConsumption"}},
+  "name": "string",
+  "nodeAllocatableResources": {"map": {"ref": "io.k8s.api.resource.v1.NodeAllocatableResource"}},
+  "nodeName": "string",
+  "nodeSelector": {"ref": "io.k8s.api.core.v1.NodeSelector"},
+  "taints": {"list": {"ref": "io.k8s.api.resource.v1.DeviceTaint"}}}},
+ "io.k8s.api.resource.v1.DeviceAllocationConfiguration": {"struct": {
+  "opaque": {"ref": "io.k8s.api.resource.v1.OpaqueDeviceConfiguration"},
+  "requests": {"list": "string"},
+  "source": "string"}},
+ "io.k8s.api.resource.v1.DeviceAllocationResult": {"struct": {
+  "config": {"list": {"ref": "io.k8s.api.resource.v1.DeviceAllocationConfiguration"}},
+  "results": {"list": {"ref": "io.k8s.api.resource.v1.DeviceRequestAllocationResult"}}}},
+ "io.k8s.api.resource.v1.DeviceAttribute": {"struct": {
+  "bool": "boolean",
+  "bools": {"list": "boolean"},
+  "int": "number",
+  "ints": {"list": "number"},
+  "string": "string",
+  "strings": {"list": "string"},
+  "version": "string",
+  "versions": {"list": "string"}}},
+ "io.k8s.api.resource.v1.DeviceCapacity": {"struct": {
+  "requestPolicy": {"ref": "io.k8s.api.resource.v1.CapacityRequestPolicy"},
+  "value": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
+ "io.k8s.api.resource.v1.DeviceClaim": {"struct": {
+  "config": {"list": {"ref": "io.k8s.api.resource.v1.DeviceClaimConfiguration"}},
+  "constraints": {"list": {"ref": "io.k8s.api.resource.v1.DeviceConstraint"}},
+  "requests": {"list": {"ref": "io.k8s.api.resource.v1.DeviceRequest"}}}},
+ "io.k8s.api.resource.v1.DeviceClaimConfiguration": {"struct": {
+  "opaque": {"ref": "io.k8s.api.resource.v1.OpaqueDeviceConfiguration"},
+  "requests": {"list": "string"}}},
+ "io.k8s.api.resource.v1.DeviceClass": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.resource.v1.DeviceClassSpec"}}},
+ "io.k8s.api.resource.v1.DeviceClassConfiguration": {"struct": {
+  "opaque": {"ref": "io.k8s.api.resource.v1.OpaqueDeviceConfiguration"}}},
+ "io.k8s.api.resource.v1.DeviceClassList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.resource.v1.DeviceClass"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.resource.v1.DeviceClassSpec": {"struct": {
+  "config": {"list": {"ref": "io.k8s.api.resource.v1.DeviceClassConfiguration"}},
+  "extendedResourceName": "string",
+  "selectors": {"list": {"ref": "io.k8s.api.resource.v1.DeviceSelector"}}}},
+ "io.k8s.api.resource.v1.DeviceConstraint": {"struct": {
+  "distinctAttribute": "string",
+  "matchAttribute": "string",
+  "requests": {"list": "string"}}},
+ "io.k8s.api.resource.v1.DeviceCounterConsumption": {"struct": {
+  "compatibilityGroups": {"list": "string"},
+  "counterSet": "string",
+  "counters": {"map": {"ref": "io.k8s.api.resource.v1.Counter"}}}},
+ "io.k8s.api.resource.v1.DeviceDerivedAttribute": {"struct": {
+  "expression": "string",
+  "name": "string"}},
+ "io.k8s.api.resource.v1.DeviceRequest": {"struct": {
+  "exactly": {"ref": "io.k8s.api.resource.v1.ExactDeviceRequest"},
+  "firstAvailable": {"list": {"ref": "io.k8s.api.resource.v1.DeviceSubRequest"}},
+  "name": "string"}},
+ "io.k8s.api.resource.v1.DeviceRequestAllocationResult": {"struct": {
+  "adminAccess": "boolean",
+  "bindingConditions": {"list": "string"},
+  "bindingFailureConditions": {"list": "string"},
+  "consumedCapacity": {"map": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}},
+  "device": "string",
+  "driver": "string",
+  "pool": "string",
+  "request": "string",
+  "shareID": "string",
+  "skipNodeOperations": {"list": "string", "set": true},
+  "tolerations": {"list": {"ref": "io.k8s.api.resource.v1.DeviceToleration"}}}},
+ "io.k8s.api.resource.v1.DeviceSelector": {"struct": {
+  "cel": {"ref": "io.k8s.api.resource.v1.CELDeviceSelector"}}},
+ "io.k8s.api.resource.v1.DeviceSubRequest": {"struct": {
+  "allocationMode": "string",
+  "capacity": {"ref": "io.k8s.api.resource.v1.CapacityRequirements"},
+  "count": "number",
+  "derivedAttributes": {"list": {"ref": "io.k8s.api.resource.v1.DeviceDerivedAttribute"}},
+  "deviceClassName": "string",
+  "name": "string",
+  "selectors": {"list": {"ref": "io.k8s.api.resource.v1.DeviceSelector"}},
+  "tolerations": {"list": {"ref": "io.k8s.api.resource.v1.DeviceToleration"}}}},
+ "io.k8s.api.resource.v1.DeviceTaint": {"struct": {
+  "effect": "string",
+  "key": "string",
+  "timeAdded": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "value": "string"}},
+ "io.k8s.api.resource.v1.DeviceTaintRule": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.resource.v1.DeviceTaintRuleSpec"},
+  "status": {"ref": "io.k8s.api.resource.v1.DeviceTaintRuleStatus"}}},
+ "io.k8s.api.resource.v1.DeviceTaintRuleList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.resource.v1.DeviceTaintRule"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.resource.v1.DeviceTaintRuleSpec": {"struct": {
+  "deviceSelector": {"ref": "io.k8s.api.resource.v1.DeviceTaintSelector"},
+  "taint": {"ref": "io.k8s.api.resource.v1.DeviceTaint"}}},
+ "io.k8s.api.resource.v1.DeviceTaintRuleStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+ "io.k8s.api.resource.v1.DeviceTaintSelector": {"struct": {
+  "device": "string",
+  "driver": "string",
+  "pool": "string"}},
+ "io.k8s.api.resource.v1.DeviceToleration": {"struct": {
+  "effect": "string",
+  "key": "string",
+  "operator": "string",
+  "tolerationSeconds": "number",
+  "value": "string"}},
+ "io.k8s.api.resource.v1.ExactDeviceRequest": {"struct": {
+  "adminAccess": "boolean",
+  "allocationMode": "string",
+  "capacity": {"ref": "io.k8s.api.resource.v1.CapacityRequirements"},
+  "count": "number",
+  "derivedAttributes": {"list": {"ref": "io.k8s.api.resource.v1.DeviceDerivedAttribute"}},
+  "deviceClassName": "string",
+  "selectors": {"list": {"ref": "io.k8s.api.resource.v1.DeviceSelector"}},
+  "tolerations": {"list": {"ref": "io.k8s.api.resource.v1.DeviceToleration"}}}},
+ "io.k8s.api.resource.v1.NetworkDeviceData": {"struct": {
+  "hardwareAddress": "string",
+  "interfaceName": "string",
+  "ips": {"list": "string"}}},
+ "io.k8s.api.resource.v1.NodeAllocatableMapping": {"struct": {
+  "capacityKey": "string",
+  "capacityMultiplier": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "deviceMultiplier": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
+ "io.k8s.api.resource.v1.NodeAllocatableOverhead": {"struct": {
+  "perContainer": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "perPod": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
+ "io.k8s.api.resource.v1.NodeAllocatableResource": {"struct": {
+  "mapping": {"ref": "io.k8s.api.resource.v1.NodeAllocatableMapping"},
+  "overhead": {"ref": "io.k8s.api.resource.v1.NodeAllocatableOverhead"}}},
+ "io.k8s.api.resource.v1.OpaqueDeviceConfiguration": {"struct": {
+  "driver": "string",
+  "parameters": {"ref": "io.k8s.apimachinery.pkg.runtime.RawExtension"}}},
+ "io.k8s.api.resource.v1.ResourceClaim": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.resource.v1.ResourceClaimSpec"},
+  "status": {"ref": "io.k8s.api.resource.v1.ResourceClaimStatus"}}},
+ "io.k8s.api.resource.v1.ResourceClaimConsumerReference": {"struct": {
+  "apiGroup": "string",
+  "name": "string",
+  "resource": "string",
+  "uid": {"word": "string", "default": ""}}},
+ "io.k8s.api.resource.v1.ResourceClaimList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.resource.v1.ResourceClaim"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.resource.v1.ResourceClaimSpec": {"struct": {
+  "devices": {"ref": "io.k8s.api.resource.v1.DeviceClaim"}}},
+ "io.k8s.api.resource.v1.ResourceClaimStatus": {"struct": {
+  "allocation": {"ref": "io.k8s.api.resource.v1.AllocationResult"},
+  "devices": {"list": {"ref": "io.k8s.api.resource.v1.AllocatedDeviceStatus"}, "keys": ["driver", "device", "pool", "shareID"]},
+  "reservedFor": {"list": {"ref": "io.k8s.api.resource.v1.ResourceClaimConsumerReference"}, "keys": ["uid"], "patch": ["merge"], "merge_key": "uid"}}},
+ "io.k8s.api.resource.v1.ResourceClaimTemplate": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.resource.v1.ResourceClaimTemplateSpec"}}},
+ "io.k8s.api.resource.v1.ResourceClaimTemplateList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.resource.v1.ResourceClaimTemplate"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.resource.v1.ResourceClaimTemplateSpec": {"struct": {
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.resource.v1.ResourceClaimSpec"}}},
+ "io.k8s.api.resource.v1.ResourcePool": {"struct": {
+  "generation": "number",
+  "name": "string",
+  "resourceSliceCount": "number"}},
+ "io.k8s.api.resource.v1.ResourceSlice": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.resource.v1.ResourceSliceSpec"}}},
+ "io.k8s.api.resource.v1.ResourceSliceList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.resource.v1.ResourceSlice"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.resource.v1.ResourceSliceSpec": {"struct": {
+  "allNodes": "boolean",
+  "devices": {"list": {"ref": "io.k8s.api.resource.v1.Device"}},
+  "driver": "string",
+  "nodeName": "string",
+  "nodeSelector": {"ref": "io.k8s.api.core.v1.NodeSelector"},
+  "partitionTypeAttribute": "string",
+  "perDeviceNodeSelection": "boolean",
+  "pool": {"ref": "io.k8s.api.resource.v1.ResourcePool"},
+  "sharedCounters": {"list": {"ref": "io.k8s.api.resource.v1.CounterSet"}},
+  "skipNodeOperations": {"list": "string", "set": true}}}
 }
+'''
+)

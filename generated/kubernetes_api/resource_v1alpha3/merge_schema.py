@@ -2,115 +2,85 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of resource.k8s.io/v1alpha3 merge."""
 
-from apimachinery.merge.schema import MAP, NUMBER, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.resource.v1alpha3.DeviceTaint": Struct(
-        {
-            "effect": STRING,
-            "key": STRING,
-            "timeAdded": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "value": STRING,
-        },
-    ),
-    "io.k8s.api.resource.v1alpha3.DeviceTaintRule": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.resource.v1alpha3.DeviceTaintRuleSpec"),
-            "status": Ref("io.k8s.api.resource.v1alpha3.DeviceTaintRuleStatus"),
-        },
-    ),
-    "io.k8s.api.resource.v1alpha3.DeviceTaintRuleList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.resource.v1alpha3.DeviceTaintRule")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.resource.v1alpha3.DeviceTaintRuleSpec": Struct(
-        {
-            "deviceSelector": Ref("io.k8s.api.resource.v1alpha3.DeviceTaintSelector"),
-            "taint": Ref("io.k8s.api.resource.v1alpha3.DeviceTaint"),
-        },
-    ),
-    "io.k8s.api.resource.v1alpha3.DeviceTaintRuleStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-        },
-    ),
-    "io.k8s.api.resource.v1alpha3.DeviceTaintSelector": Struct(
-        {"device": STRING, "driver": STRING, "pool": STRING},
-    ),
-    "io.k8s.api.resource.v1alpha3.PartitionTypeStatus": Struct(
-        {"allocatable": NUMBER, "attribute": STRING, "total": NUMBER, "type": STRING},
-    ),
-    "io.k8s.api.resource.v1alpha3.PoolStatus": Struct(
-        {
-            "allocatedDevices": NUMBER,
-            "availableDevices": NUMBER,
-            "driver": STRING,
-            "generation": NUMBER,
-            "nodeName": STRING,
-            "partitionSummary": ListOf(Ref("io.k8s.api.resource.v1alpha3.PartitionTypeStatus")),
-            "poolName": STRING,
-            "resourceSliceCount": NUMBER,
-            "shareableSummary": Ref("io.k8s.api.resource.v1alpha3.ShareableSummaryStatus"),
-            "totalDevices": NUMBER,
-            "unavailableDevices": NUMBER,
-            "validationError": STRING,
-        },
-    ),
-    "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequest": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequestSpec"),
-            "status": Ref("io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequestStatus"),
-        },
-    ),
-    "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequestList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequest")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequestSpec": Struct(
-        {"defaultPartitionTypeAttribute": STRING, "driver": STRING, "limit": NUMBER, "poolName": STRING},
-    ),
-    "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequestStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "poolCount": NUMBER,
-            "pools": ListOf(Ref("io.k8s.api.resource.v1alpha3.PoolStatus")),
-        },
-    ),
-    "io.k8s.api.resource.v1alpha3.ShareableCapacityStatus": Struct(
-        {
-            "available": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "consumed": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "name": STRING,
-            "total": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-        },
-    ),
-    "io.k8s.api.resource.v1alpha3.ShareableSummaryStatus": Struct(
-        {
-            "capacity": ListOf(Ref("io.k8s.api.resource.v1alpha3.ShareableCapacityStatus")),
-            "fullyAvailableDevices": NUMBER,
-            "partiallyAvailableDevices": NUMBER,
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.resource.v1alpha3.DeviceTaint": {"struct": {
+  "effect": "string",
+  "key": "string",
+  "timeAdded": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "value": "string"}},
+ "io.k8s.api.resource.v1alpha3.DeviceTaintRule": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.resource.v1alpha3.DeviceTaintRuleSpec"},
+  "status": {"ref": "io.k8s.api.resource.v1alpha3.DeviceTaintRuleStatus"}}},
+ "io.k8s.api.resource.v1alpha3.DeviceTaintRuleList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.resource.v1alpha3.DeviceTaintRule"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.resource.v1alpha3.DeviceTaintRuleSpec": {"struct": {
+  "deviceSelector": {"ref": "io.k8s.api.resource.v1alpha3.DeviceTaintSelector"},
+  "taint": {"ref": "io.k8s.api.resource.v1alpha3.DeviceTaint"}}},
+ "io.k8s.api.resource.v1alpha3.DeviceTaintRuleStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+ "io.k8s.api.resource.v1alpha3.DeviceTaintSelector": {"struct": {
+  "device": "string",
+  "driver": "string",
+  "pool": "string"}},
+ "io.k8s.api.resource.v1alpha3.PartitionTypeStatus": {"struct": {
+  "allocatable": "number",
+  "attribute": "string",
+  "total": "number",
+  "type": "string"}},
+ "io.k8s.api.resource.v1alpha3.PoolStatus": {"struct": {
+  "allocatedDevices": "number",
+  "availableDevices": "number",
+  "driver": "string",
+  "generation": "number",
+  "nodeName": "string",
+  "partitionSummary": {"list": {"ref": "io.k8s.api.resource.v1alpha3.PartitionTypeStatus"}},
+  "poolName": "string",
+  "resourceSliceCount": "number",
+  "shareableSummary": {"ref": "io.k8s.api.resource.v1alpha3.ShareableSummaryStatus"},
+  "totalDevices": "number",
+  "unavailableDevices": "number",
+  "validationError": "string"}},
+ "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequest": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequestSpec"},
+  "status": {"ref": "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequestStatus"}}},
+ "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequestList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequest"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequestSpec": {"struct": {
+  "defaultPartitionTypeAttribute": "string",
+  "driver": "string",
+  "limit": "number",
+  "poolName": "string"}},
+ "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequestStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "poolCount": "number",
+  "pools": {"list": {"ref": "io.k8s.api.resource.v1alpha3.PoolStatus"}}}},
+ "io.k8s.api.resource.v1alpha3.ShareableCapacityStatus": {"struct": {
+  "available": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "consumed": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "name": "string",
+  "total": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
+ "io.k8s.api.resource.v1alpha3.ShareableSummaryStatus": {"struct": {
+  "capacity": {"list": {"ref": "io.k8s.api.resource.v1alpha3.ShareableCapacityStatus"}},
+  "fullyAvailableDevices": "number",
+  "partiallyAvailableDevices": "number"}}
 }
+'''
+)

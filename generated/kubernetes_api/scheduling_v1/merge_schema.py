@@ -2,26 +2,26 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of scheduling.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import BOOLEAN, NUMBER, STRING, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.scheduling.v1.PriorityClass": Struct(
-        {
-            "apiVersion": STRING,
-            "description": STRING,
-            "globalDefault": BOOLEAN,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "preemptionPolicy": STRING,
-            "value": NUMBER,
-        },
-    ),
-    "io.k8s.api.scheduling.v1.PriorityClassList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.scheduling.v1.PriorityClass")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.scheduling.v1.PriorityClass": {"struct": {
+  "apiVersion": "string",
+  "description": "string",
+  "globalDefault": "boolean",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "preemptionPolicy": "string",
+  "value": "number"}},
+ "io.k8s.api.scheduling.v1.PriorityClassList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.scheduling.v1.PriorityClass"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}}
 }
+'''
+)

@@ -2,238 +2,151 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of scheduling.k8s.io/v1alpha3 merge."""
 
-from apimachinery.merge.schema import DEDUCED, MAP, NUMBER, STRING, Field, ListOf, MapOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.scheduling.v1alpha3.AllCompositeDisruptionMode": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1alpha3.AllDisruptionMode": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1alpha3.BasicSchedulingPolicy": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1alpha3.CompositeBasicSchedulingPolicy": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1alpha3.CompositeDisruptionMode": Struct(
-        {
-            "all": Ref("io.k8s.api.scheduling.v1alpha3.AllCompositeDisruptionMode"),
-            "single": Ref("io.k8s.api.scheduling.v1alpha3.SingleCompositeDisruptionMode"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.CompositeGangSchedulingPolicy": Struct({"minGroupCount": NUMBER}),
-    "io.k8s.api.scheduling.v1alpha3.CompositePodGroup": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.scheduling.v1alpha3.CompositePodGroupSpec"),
-            "status": Ref("io.k8s.api.scheduling.v1alpha3.CompositePodGroupStatus"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.CompositePodGroupList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.scheduling.v1alpha3.CompositePodGroup")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingConstraints": Struct(
-        {"topology": ListOf(Ref("io.k8s.api.scheduling.v1alpha3.TopologyConstraint"))},
-    ),
-    "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingPolicy": Struct(
-        {
-            "basic": Ref("io.k8s.api.scheduling.v1alpha3.CompositeBasicSchedulingPolicy"),
-            "gang": Ref("io.k8s.api.scheduling.v1alpha3.CompositeGangSchedulingPolicy"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSpec": Struct(
-        {
-            "disruptionMode": Ref("io.k8s.api.scheduling.v1alpha3.CompositeDisruptionMode"),
-            "parentCompositePodGroupName": STRING,
-            "preemptionPolicy": STRING,
-            "priority": NUMBER,
-            "priorityClassName": STRING,
-            "schedulingConstraints": Ref(
-                "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingConstraints",
-            ),
-            "schedulingPolicy": Ref("io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingPolicy"),
-            "workloadRef": Ref("io.k8s.api.scheduling.v1alpha3.WorkloadReference"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.CompositePodGroupStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.CompositePodGroupTemplate": Struct(
-        {
-            "compositePodGroupTemplates": ListOf(
-                Ref("io.k8s.api.scheduling.v1alpha3.CompositePodGroupTemplate"),
-                MAP,
-                ("name",),
-            ),
-            "disruptionMode": Ref("io.k8s.api.scheduling.v1alpha3.CompositeDisruptionMode"),
-            "name": Field(STRING, default=""),
-            "podGroupTemplates": ListOf(
-                Ref("io.k8s.api.scheduling.v1alpha3.PodGroupTemplate"),
-                MAP,
-                ("name",),
-            ),
-            "preemptionPolicy": STRING,
-            "priority": NUMBER,
-            "priorityClassName": STRING,
-            "schedulingConstraints": Ref(
-                "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingConstraints",
-            ),
-            "schedulingPolicy": Ref("io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingPolicy"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.DisruptionMode": Struct(
-        {
-            "all": Ref("io.k8s.api.scheduling.v1alpha3.AllDisruptionMode"),
-            "single": Ref("io.k8s.api.scheduling.v1alpha3.SingleDisruptionMode"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.GangSchedulingPolicy": Struct({"minCount": NUMBER}),
-    "io.k8s.api.scheduling.v1alpha3.PodGroup": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.scheduling.v1alpha3.PodGroupSpec"),
-            "status": Ref("io.k8s.api.scheduling.v1alpha3.PodGroupStatus"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.PodGroupList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.scheduling.v1alpha3.PodGroup")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaim": Struct(
-        {"name": Field(STRING, default=""), "resourceClaimName": STRING, "resourceClaimTemplateName": STRING},
-    ),
-    "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaimStatus": Struct(
-        {"name": Field(STRING, default=""), "resourceClaimName": STRING},
-    ),
-    "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingConstraints": Struct(
-        {"topology": ListOf(Ref("io.k8s.api.scheduling.v1alpha3.TopologyConstraint"))},
-    ),
-    "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingPolicy": Struct(
-        {
-            "basic": Ref("io.k8s.api.scheduling.v1alpha3.BasicSchedulingPolicy"),
-            "gang": Ref("io.k8s.api.scheduling.v1alpha3.GangSchedulingPolicy"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.PodGroupSpec": Struct(
-        {
-            "disruptionMode": Ref("io.k8s.api.scheduling.v1alpha3.DisruptionMode"),
-            "parentCompositePodGroupName": STRING,
-            "preemptionPolicy": STRING,
-            "priority": NUMBER,
-            "priorityClassName": STRING,
-            "resourceClaims": Field(
-                ListOf(Ref("io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaim"), MAP, ("name",)),
-                patch=("merge", "retainKeys"),
-                merge_key="name",
-            ),
-            "schedulingConstraints": Ref("io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingConstraints"),
-            "schedulingPolicy": Ref("io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingPolicy"),
-            "workloadRef": Ref("io.k8s.api.scheduling.v1alpha3.WorkloadReference"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.PodGroupStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "resourceClaimStatuses": Field(
-                ListOf(Ref("io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaimStatus"), MAP, ("name",)),
-                patch=("merge", "retainKeys"),
-                merge_key="name",
-            ),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.PodGroupTemplate": Struct(
-        {
-            "disruptionMode": Ref("io.k8s.api.scheduling.v1alpha3.DisruptionMode"),
-            "name": Field(STRING, default=""),
-            "preemptionPolicy": STRING,
-            "priority": NUMBER,
-            "priorityClassName": STRING,
-            "resourceClaims": Field(
-                ListOf(Ref("io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaim"), MAP, ("name",)),
-                patch=("merge", "retainKeys"),
-                merge_key="name",
-            ),
-            "schedulingConstraints": Ref("io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingConstraints"),
-            "schedulingPolicy": Ref("io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingPolicy"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.SingleCompositeDisruptionMode": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1alpha3.SingleDisruptionMode": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1alpha3.TopologyConstraint": Struct({"key": STRING}),
-    "io.k8s.api.scheduling.v1alpha3.TypedLocalObjectReference": Struct(
-        {"apiGroup": STRING, "kind": STRING, "name": STRING},
-    ),
-    "io.k8s.api.scheduling.v1alpha3.Workload": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.scheduling.v1alpha3.WorkloadSpec"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.WorkloadList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.scheduling.v1alpha3.Workload")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupAllDisruptionMode": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupBasicSchedulingPolicy": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupDisruptionMode": Struct(
-        {
-            "all": Ref("io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupAllDisruptionMode"),
-            "single": Ref("io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSingleDisruptionMode"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupGangSchedulingPolicy": Struct({"minCount": NUMBER}),
-    "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupResourceClaim": Struct(
-        {"name": Field(STRING, default=""), "resourceClaimName": STRING, "resourceClaimTemplateName": STRING},
-    ),
-    "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingConstraints": Struct(
-        {"topology": ListOf(Ref("io.k8s.api.scheduling.v1alpha3.TopologyConstraint"))},
-    ),
-    "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingPolicy": Struct(
-        {
-            "basic": Ref("io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupBasicSchedulingPolicy"),
-            "gang": Ref("io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupGangSchedulingPolicy"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSingleDisruptionMode": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1alpha3.WorkloadReference": Struct(
-        {"templateName": STRING, "workloadName": STRING},
-    ),
-    "io.k8s.api.scheduling.v1alpha3.WorkloadSpec": Struct(
-        {
-            "compositePodGroupTemplates": ListOf(
-                Ref("io.k8s.api.scheduling.v1alpha3.CompositePodGroupTemplate"),
-                MAP,
-                ("name",),
-            ),
-            "controllerRef": Ref("io.k8s.api.scheduling.v1alpha3.TypedLocalObjectReference"),
-            "podGroupTemplates": ListOf(
-                Ref("io.k8s.api.scheduling.v1alpha3.PodGroupTemplate"),
-                MAP,
-                ("name",),
-            ),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.scheduling.v1alpha3.AllCompositeDisruptionMode": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1alpha3.AllDisruptionMode": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1alpha3.BasicSchedulingPolicy": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1alpha3.CompositeBasicSchedulingPolicy": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1alpha3.CompositeDisruptionMode": {"struct": {
+  "all": {"ref": "io.k8s.api.scheduling.v1alpha3.AllCompositeDisruptionMode"},
+  "single": {"ref": "io.k8s.api.scheduling.v1alpha3.SingleCompositeDisruptionMode"}}},
+ "io.k8s.api.scheduling.v1alpha3.CompositeGangSchedulingPolicy": {"struct": {
+  "minGroupCount": "number"}},
+ "io.k8s.api.scheduling.v1alpha3.CompositePodGroup": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSpec"},
+  "status": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositePodGroupStatus"}}},
+ "io.k8s.api.scheduling.v1alpha3.CompositePodGroupList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositePodGroup"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingConstraints": {"struct": {
+  "topology": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.TopologyConstraint"}}}},
+ "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingPolicy": {"struct": {
+  "basic": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositeBasicSchedulingPolicy"},
+  "gang": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositeGangSchedulingPolicy"}}},
+ "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSpec": {"struct": {
+  "disruptionMode": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositeDisruptionMode"},
+  "parentCompositePodGroupName": "string",
+  "preemptionPolicy": "string",
+  "priority": "number",
+  "priorityClassName": "string",
+  "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingConstraints"},
+  "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingPolicy"},
+  "workloadRef": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadReference"}}},
+ "io.k8s.api.scheduling.v1alpha3.CompositePodGroupStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+ "io.k8s.api.scheduling.v1alpha3.CompositePodGroupTemplate": {"struct": {
+  "compositePodGroupTemplates": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositePodGroupTemplate"}, "keys": ["name"]},
+  "disruptionMode": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositeDisruptionMode"},
+  "name": {"word": "string", "default": ""},
+  "podGroupTemplates": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupTemplate"}, "keys": ["name"]},
+  "preemptionPolicy": "string",
+  "priority": "number",
+  "priorityClassName": "string",
+  "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingConstraints"},
+  "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingPolicy"}}},
+ "io.k8s.api.scheduling.v1alpha3.DisruptionMode": {"struct": {
+  "all": {"ref": "io.k8s.api.scheduling.v1alpha3.AllDisruptionMode"},
+  "single": {"ref": "io.k8s.api.scheduling.v1alpha3.SingleDisruptionMode"}}},
+ "io.k8s.api.scheduling.v1alpha3.GangSchedulingPolicy": {"struct": {
+  "minCount": "number"}},
+ "io.k8s.api.scheduling.v1alpha3.PodGroup": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupSpec"},
+  "status": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupStatus"}}},
+ "io.k8s.api.scheduling.v1alpha3.PodGroupList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroup"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaim": {"struct": {
+  "name": {"word": "string", "default": ""},
+  "resourceClaimName": "string",
+  "resourceClaimTemplateName": "string"}},
+ "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaimStatus": {"struct": {
+  "name": {"word": "string", "default": ""},
+  "resourceClaimName": "string"}},
+ "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingConstraints": {"struct": {
+  "topology": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.TopologyConstraint"}}}},
+ "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingPolicy": {"struct": {
+  "basic": {"ref": "io.k8s.api.scheduling.v1alpha3.BasicSchedulingPolicy"},
+  "gang": {"ref": "io.k8s.api.scheduling.v1alpha3.GangSchedulingPolicy"}}},
+ "io.k8s.api.scheduling.v1alpha3.PodGroupSpec": {"struct": {
+  "disruptionMode": {"ref": "io.k8s.api.scheduling.v1alpha3.DisruptionMode"},
+  "parentCompositePodGroupName": "string",
+  "preemptionPolicy": "string",
+  "priority": "number",
+  "priorityClassName": "string",
+  "resourceClaims": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaim"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingConstraints"},
+  "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingPolicy"},
+  "workloadRef": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadReference"}}},
+ "io.k8s.api.scheduling.v1alpha3.PodGroupStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "resourceClaimStatuses": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaimStatus"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"}}},
+ "io.k8s.api.scheduling.v1alpha3.PodGroupTemplate": {"struct": {
+  "disruptionMode": {"ref": "io.k8s.api.scheduling.v1alpha3.DisruptionMode"},
+  "name": {"word": "string", "default": ""},
+  "preemptionPolicy": "string",
+  "priority": "number",
+  "priorityClassName": "string",
+  "resourceClaims": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaim"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingConstraints"},
+  "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingPolicy"}}},
+ "io.k8s.api.scheduling.v1alpha3.SingleCompositeDisruptionMode": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1alpha3.SingleDisruptionMode": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1alpha3.TopologyConstraint": {"struct": {
+  "key": "string"}},
+ "io.k8s.api.scheduling.v1alpha3.TypedLocalObjectReference": {"struct": {
+  "apiGroup": "string",
+  "kind": "string",
+  "name": "string"}},
+ "io.k8s.api.scheduling.v1alpha3.Workload": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadSpec"}}},
+ "io.k8s.api.scheduling.v1alpha3.WorkloadList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.Workload"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupAllDisruptionMode": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupBasicSchedulingPolicy": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupDisruptionMode": {"struct": {
+  "all": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupAllDisruptionMode"},
+  "single": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSingleDisruptionMode"}}},
+ "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupGangSchedulingPolicy": {"struct": {
+  "minCount": "number"}},
+ "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupResourceClaim": {"struct": {
+  "name": {"word": "string", "default": ""},
+  "resourceClaimName": "string",
+  "resourceClaimTemplateName": "string"}},
+ "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingConstraints": {"struct": {
+  "topology": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.TopologyConstraint"}}}},
+ "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingPolicy": {"struct": {
+  "basic": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupBasicSchedulingPolicy"},
+  "gang": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupGangSchedulingPolicy"}}},
+ "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSingleDisruptionMode": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1alpha3.WorkloadReference": {"struct": {
+  "templateName": "string",
+  "workloadName": "string"}},
+ "io.k8s.api.scheduling.v1alpha3.WorkloadSpec": {"struct": {
+  "compositePodGroupTemplates": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositePodGroupTemplate"}, "keys": ["name"]},
+  "controllerRef": {"ref": "io.k8s.api.scheduling.v1alpha3.TypedLocalObjectReference"},
+  "podGroupTemplates": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupTemplate"}, "keys": ["name"]}}}
 }
+'''
+)

@@ -2,176 +2,112 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of scheduling.k8s.io/v1beta1 merge."""
 
-from apimachinery.merge.schema import DEDUCED, MAP, NUMBER, STRING, Field, ListOf, MapOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.scheduling.v1beta1.AllCompositeDisruptionMode": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1beta1.AllDisruptionMode": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1beta1.BasicSchedulingPolicy": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1beta1.CompositeBasicSchedulingPolicy": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1beta1.CompositeDisruptionMode": Struct(
-        {
-            "all": Ref("io.k8s.api.scheduling.v1beta1.AllCompositeDisruptionMode"),
-            "single": Ref("io.k8s.api.scheduling.v1beta1.SingleCompositeDisruptionMode"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.CompositeGangSchedulingPolicy": Struct({"minGroupCount": NUMBER}),
-    "io.k8s.api.scheduling.v1beta1.CompositePodGroupSchedulingConstraints": Struct(
-        {"topology": ListOf(Ref("io.k8s.api.scheduling.v1beta1.TopologyConstraint"))},
-    ),
-    "io.k8s.api.scheduling.v1beta1.CompositePodGroupSchedulingPolicy": Struct(
-        {
-            "basic": Ref("io.k8s.api.scheduling.v1beta1.CompositeBasicSchedulingPolicy"),
-            "gang": Ref("io.k8s.api.scheduling.v1beta1.CompositeGangSchedulingPolicy"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.CompositePodGroupTemplate": Struct(
-        {
-            "compositePodGroupTemplates": ListOf(
-                Ref("io.k8s.api.scheduling.v1beta1.CompositePodGroupTemplate"),
-                MAP,
-                ("name",),
-            ),
-            "disruptionMode": Ref("io.k8s.api.scheduling.v1beta1.CompositeDisruptionMode"),
-            "name": Field(STRING, default=""),
-            "podGroupTemplates": ListOf(
-                Ref("io.k8s.api.scheduling.v1beta1.PodGroupTemplate"),
-                MAP,
-                ("name",),
-            ),
-            "preemptionPolicy": STRING,
-            "priority": NUMBER,
-            "priorityClassName": STRING,
-            "schedulingConstraints": Ref(
-                "io.k8s.api.scheduling.v1beta1.CompositePodGroupSchedulingConstraints",
-            ),
-            "schedulingPolicy": Ref("io.k8s.api.scheduling.v1beta1.CompositePodGroupSchedulingPolicy"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.DisruptionMode": Struct(
-        {
-            "all": Ref("io.k8s.api.scheduling.v1beta1.AllDisruptionMode"),
-            "single": Ref("io.k8s.api.scheduling.v1beta1.SingleDisruptionMode"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.GangSchedulingPolicy": Struct({"minCount": NUMBER}),
-    "io.k8s.api.scheduling.v1beta1.PodGroup": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.scheduling.v1beta1.PodGroupSpec"),
-            "status": Ref("io.k8s.api.scheduling.v1beta1.PodGroupStatus"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.PodGroupList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.scheduling.v1beta1.PodGroup")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaim": Struct(
-        {"name": Field(STRING, default=""), "resourceClaimName": STRING, "resourceClaimTemplateName": STRING},
-    ),
-    "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaimStatus": Struct(
-        {"name": Field(STRING, default=""), "resourceClaimName": STRING},
-    ),
-    "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingConstraints": Struct(
-        {"topology": ListOf(Ref("io.k8s.api.scheduling.v1beta1.TopologyConstraint"))},
-    ),
-    "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingPolicy": Struct(
-        {
-            "basic": Ref("io.k8s.api.scheduling.v1beta1.BasicSchedulingPolicy"),
-            "gang": Ref("io.k8s.api.scheduling.v1beta1.GangSchedulingPolicy"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.PodGroupSpec": Struct(
-        {
-            "disruptionMode": Ref("io.k8s.api.scheduling.v1beta1.DisruptionMode"),
-            "parentCompositePodGroupName": STRING,
-            "preemptionPolicy": STRING,
-            "priority": NUMBER,
-            "priorityClassName": STRING,
-            "resourceClaims": Field(
-                ListOf(Ref("io.k8s.api.scheduling.v1beta1.PodGroupResourceClaim"), MAP, ("name",)),
-                patch=("merge", "retainKeys"),
-                merge_key="name",
-            ),
-            "schedulingConstraints": Ref("io.k8s.api.scheduling.v1beta1.PodGroupSchedulingConstraints"),
-            "schedulingPolicy": Ref("io.k8s.api.scheduling.v1beta1.PodGroupSchedulingPolicy"),
-            "workloadRef": Ref("io.k8s.api.scheduling.v1beta1.WorkloadReference"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.PodGroupStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "resourceClaimStatuses": Field(
-                ListOf(Ref("io.k8s.api.scheduling.v1beta1.PodGroupResourceClaimStatus"), MAP, ("name",)),
-                patch=("merge", "retainKeys"),
-                merge_key="name",
-            ),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.PodGroupTemplate": Struct(
-        {
-            "disruptionMode": Ref("io.k8s.api.scheduling.v1beta1.DisruptionMode"),
-            "name": Field(STRING, default=""),
-            "preemptionPolicy": STRING,
-            "priority": NUMBER,
-            "priorityClassName": STRING,
-            "resourceClaims": Field(
-                ListOf(Ref("io.k8s.api.scheduling.v1beta1.PodGroupResourceClaim"), MAP, ("name",)),
-                patch=("merge", "retainKeys"),
-                merge_key="name",
-            ),
-            "schedulingConstraints": Ref("io.k8s.api.scheduling.v1beta1.PodGroupSchedulingConstraints"),
-            "schedulingPolicy": Ref("io.k8s.api.scheduling.v1beta1.PodGroupSchedulingPolicy"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.SingleCompositeDisruptionMode": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1beta1.SingleDisruptionMode": MapOf(DEDUCED),
-    "io.k8s.api.scheduling.v1beta1.TopologyConstraint": Struct({"key": STRING}),
-    "io.k8s.api.scheduling.v1beta1.TypedLocalObjectReference": Struct(
-        {"apiGroup": STRING, "kind": STRING, "name": STRING},
-    ),
-    "io.k8s.api.scheduling.v1beta1.Workload": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.scheduling.v1beta1.WorkloadSpec"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.WorkloadList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.scheduling.v1beta1.Workload")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.scheduling.v1beta1.WorkloadReference": Struct(
-        {"templateName": STRING, "workloadName": STRING},
-    ),
-    "io.k8s.api.scheduling.v1beta1.WorkloadSpec": Struct(
-        {
-            "compositePodGroupTemplates": ListOf(
-                Ref("io.k8s.api.scheduling.v1beta1.CompositePodGroupTemplate"),
-                MAP,
-                ("name",),
-            ),
-            "controllerRef": Ref("io.k8s.api.scheduling.v1beta1.TypedLocalObjectReference"),
-            "podGroupTemplates": ListOf(
-                Ref("io.k8s.api.scheduling.v1beta1.PodGroupTemplate"),
-                MAP,
-                ("name",),
-            ),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.scheduling.v1beta1.AllCompositeDisruptionMode": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1beta1.AllDisruptionMode": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1beta1.BasicSchedulingPolicy": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1beta1.CompositeBasicSchedulingPolicy": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1beta1.CompositeDisruptionMode": {"struct": {
+  "all": {"ref": "io.k8s.api.scheduling.v1beta1.AllCompositeDisruptionMode"},
+  "single": {"ref": "io.k8s.api.scheduling.v1beta1.SingleCompositeDisruptionMode"}}},
+ "io.k8s.api.scheduling.v1beta1.CompositeGangSchedulingPolicy": {"struct": {
+  "minGroupCount": "number"}},
+ "io.k8s.api.scheduling.v1beta1.CompositePodGroupSchedulingConstraints": {"struct": {
+  "topology": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.TopologyConstraint"}}}},
+ "io.k8s.api.scheduling.v1beta1.CompositePodGroupSchedulingPolicy": {"struct": {
+  "basic": {"ref": "io.k8s.api.scheduling.v1beta1.CompositeBasicSchedulingPolicy"},
+  "gang": {"ref": "io.k8s.api.scheduling.v1beta1.CompositeGangSchedulingPolicy"}}},
+ "io.k8s.api.scheduling.v1beta1.CompositePodGroupTemplate": {"struct": {
+  "compositePodGroupTemplates": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.CompositePodGroupTemplate"}, "keys": ["name"]},
+  "disruptionMode": {"ref": "io.k8s.api.scheduling.v1beta1.CompositeDisruptionMode"},
+  "name": {"word": "string", "default": ""},
+  "podGroupTemplates": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupTemplate"}, "keys": ["name"]},
+  "preemptionPolicy": "string",
+  "priority": "number",
+  "priorityClassName": "string",
+  "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1beta1.CompositePodGroupSchedulingConstraints"},
+  "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1beta1.CompositePodGroupSchedulingPolicy"}}},
+ "io.k8s.api.scheduling.v1beta1.DisruptionMode": {"struct": {
+  "all": {"ref": "io.k8s.api.scheduling.v1beta1.AllDisruptionMode"},
+  "single": {"ref": "io.k8s.api.scheduling.v1beta1.SingleDisruptionMode"}}},
+ "io.k8s.api.scheduling.v1beta1.GangSchedulingPolicy": {"struct": {
+  "minCount": "number"}},
+ "io.k8s.api.scheduling.v1beta1.PodGroup": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupSpec"},
+  "status": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupStatus"}}},
+ "io.k8s.api.scheduling.v1beta1.PodGroupList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroup"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaim": {"struct": {
+  "name": {"word": "string", "default": ""},
+  "resourceClaimName": "string",
+  "resourceClaimTemplateName": "string"}},
+ "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaimStatus": {"struct": {
+  "name": {"word": "string", "default": ""},
+  "resourceClaimName": "string"}},
+ "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingConstraints": {"struct": {
+  "topology": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.TopologyConstraint"}}}},
+ "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingPolicy": {"struct": {
+  "basic": {"ref": "io.k8s.api.scheduling.v1beta1.BasicSchedulingPolicy"},
+  "gang": {"ref": "io.k8s.api.scheduling.v1beta1.GangSchedulingPolicy"}}},
+ "io.k8s.api.scheduling.v1beta1.PodGroupSpec": {"struct": {
+  "disruptionMode": {"ref": "io.k8s.api.scheduling.v1beta1.DisruptionMode"},
+  "parentCompositePodGroupName": "string",
+  "preemptionPolicy": "string",
+  "priority": "number",
+  "priorityClassName": "string",
+  "resourceClaims": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaim"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingConstraints"},
+  "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingPolicy"},
+  "workloadRef": {"ref": "io.k8s.api.scheduling.v1beta1.WorkloadReference"}}},
+ "io.k8s.api.scheduling.v1beta1.PodGroupStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "resourceClaimStatuses": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaimStatus"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"}}},
+ "io.k8s.api.scheduling.v1beta1.PodGroupTemplate": {"struct": {
+  "disruptionMode": {"ref": "io.k8s.api.scheduling.v1beta1.DisruptionMode"},
+  "name": {"word": "string", "default": ""},
+  "preemptionPolicy": "string",
+  "priority": "number",
+  "priorityClassName": "string",
+  "resourceClaims": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaim"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingConstraints"},
+  "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingPolicy"}}},
+ "io.k8s.api.scheduling.v1beta1.SingleCompositeDisruptionMode": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1beta1.SingleDisruptionMode": {"map": "deduced"},
+ "io.k8s.api.scheduling.v1beta1.TopologyConstraint": {"struct": {
+  "key": "string"}},
+ "io.k8s.api.scheduling.v1beta1.TypedLocalObjectReference": {"struct": {
+  "apiGroup": "string",
+  "kind": "string",
+  "name": "string"}},
+ "io.k8s.api.scheduling.v1beta1.Workload": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.scheduling.v1beta1.WorkloadSpec"}}},
+ "io.k8s.api.scheduling.v1beta1.WorkloadList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.Workload"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.scheduling.v1beta1.WorkloadReference": {"struct": {
+  "templateName": "string",
+  "workloadName": "string"}},
+ "io.k8s.api.scheduling.v1beta1.WorkloadSpec": {"struct": {
+  "compositePodGroupTemplates": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.CompositePodGroupTemplate"}, "keys": ["name"]},
+  "controllerRef": {"ref": "io.k8s.api.scheduling.v1beta1.TypedLocalObjectReference"},
+  "podGroupTemplates": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupTemplate"}, "keys": ["name"]}}}
 }
+'''
+)

@@ -2,207 +2,137 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of storage.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import (
-    BOOLEAN,
-    MAP,
-    NUMBER,
-    SET,
-    STRING,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.storage.v1.CSIDriver": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.storage.v1.CSIDriverSpec"),
-        },
-    ),
-    "io.k8s.api.storage.v1.CSIDriverList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.storage.v1.CSIDriver")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.storage.v1.CSIDriverSpec": Struct(
-        {
-            "attachRequired": BOOLEAN,
-            "fsGroupPolicy": STRING,
-            "nodeAllocatableUpdatePeriodSeconds": NUMBER,
-            "podInfoOnMount": BOOLEAN,
-            "preventPodSchedulingIfMissing": BOOLEAN,
-            "requiresRepublish": BOOLEAN,
-            "seLinuxMount": BOOLEAN,
-            "serviceAccountTokenInSecrets": BOOLEAN,
-            "storageCapacity": BOOLEAN,
-            "tokenRequests": ListOf(Ref("io.k8s.api.storage.v1.TokenRequest")),
-            "volumeLifecycleModes": ListOf(STRING, SET),
-        },
-    ),
-    "io.k8s.api.storage.v1.CSINode": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.storage.v1.CSINodeSpec"),
-            "status": Ref("io.k8s.api.storage.v1.CSINodeStatus"),
-        },
-    ),
-    "io.k8s.api.storage.v1.CSINodeDriver": Struct(
-        {
-            "allocatable": Ref("io.k8s.api.storage.v1.VolumeNodeResources"),
-            "name": Field(STRING, default=""),
-            "nodeID": STRING,
-            "topologyKeys": ListOf(STRING),
-        },
-    ),
-    "io.k8s.api.storage.v1.CSINodeList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.storage.v1.CSINode")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.storage.v1.CSINodeSpec": Struct(
-        {
-            "drivers": Field(
-                ListOf(Ref("io.k8s.api.storage.v1.CSINodeDriver"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-        },
-    ),
-    "io.k8s.api.storage.v1.CSINodeStatus": Struct(
-        {
-            "storageHealth": Field(
-                ListOf(Ref("io.k8s.api.storage.v1.StorageHealth"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-        },
-    ),
-    "io.k8s.api.storage.v1.CSIStorageCapacity": Struct(
-        {
-            "apiVersion": STRING,
-            "capacity": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "kind": STRING,
-            "maximumVolumeSize": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "nodeTopology": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "storageClassName": STRING,
-        },
-    ),
-    "io.k8s.api.storage.v1.CSIStorageCapacityList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.storage.v1.CSIStorageCapacity")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.storage.v1.StorageClass": Struct(
-        {
-            "allowVolumeExpansion": BOOLEAN,
-            "allowedTopologies": ListOf(Ref("io.k8s.api.core.v1.TopologySelectorTerm")),
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "mountOptions": ListOf(STRING),
-            "parameters": MapOf(STRING),
-            "provisioner": STRING,
-            "reclaimPolicy": STRING,
-            "volumeBindingMode": STRING,
-        },
-    ),
-    "io.k8s.api.storage.v1.StorageClassList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.storage.v1.StorageClass")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.storage.v1.StorageHealth": Struct(
-        {
-            "healthConditions": ListOf(Ref("io.k8s.api.storage.v1.StorageHealthCondition")),
-            "name": Field(STRING, default=""),
-        },
-    ),
-    "io.k8s.api.storage.v1.StorageHealthCondition": Struct(
-        {
-            "accessMode": STRING,
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "message": STRING,
-            "reason": STRING,
-            "status": STRING,
-            "volumeMode": STRING,
-        },
-    ),
-    "io.k8s.api.storage.v1.TokenRequest": Struct({"audience": STRING, "expirationSeconds": NUMBER}),
-    "io.k8s.api.storage.v1.VolumeAttachment": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.storage.v1.VolumeAttachmentSpec"),
-            "status": Ref("io.k8s.api.storage.v1.VolumeAttachmentStatus"),
-        },
-    ),
-    "io.k8s.api.storage.v1.VolumeAttachmentList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.storage.v1.VolumeAttachment")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.storage.v1.VolumeAttachmentSource": Struct(
-        {"inlineVolumeSpec": Ref("io.k8s.api.core.v1.PersistentVolumeSpec"), "persistentVolumeName": STRING},
-    ),
-    "io.k8s.api.storage.v1.VolumeAttachmentSpec": Struct(
-        {
-            "attacher": STRING,
-            "nodeName": STRING,
-            "source": Ref("io.k8s.api.storage.v1.VolumeAttachmentSource"),
-        },
-    ),
-    "io.k8s.api.storage.v1.VolumeAttachmentStatus": Struct(
-        {
-            "attachError": Ref("io.k8s.api.storage.v1.VolumeError"),
-            "attached": BOOLEAN,
-            "attachmentMetadata": MapOf(STRING),
-            "detachError": Ref("io.k8s.api.storage.v1.VolumeError"),
-        },
-    ),
-    "io.k8s.api.storage.v1.VolumeAttributesClass": Struct(
-        {
-            "apiVersion": STRING,
-            "driverName": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "parameters": MapOf(STRING),
-        },
-    ),
-    "io.k8s.api.storage.v1.VolumeAttributesClassList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.storage.v1.VolumeAttributesClass")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.storage.v1.VolumeError": Struct(
-        {"errorCode": NUMBER, "message": STRING, "time": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time")},
-    ),
-    "io.k8s.api.storage.v1.VolumeNodeResources": Struct({"count": NUMBER}),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.storage.v1.CSIDriver": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.storage.v1.CSIDriverSpec"}}},
+ "io.k8s.api.storage.v1.CSIDriverList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.storage.v1.CSIDriver"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.storage.v1.CSIDriverSpec": {"struct": {
+  "attachRequired": "boolean",
+  "fsGroupPolicy": "string",
+  "nodeAllocatableUpdatePeriodSeconds": "number",
+  "podInfoOnMount": "boolean",
+  "preventPodSchedulingIfMissing": "boolean",
+  "requiresRepublish": "boolean",
+  "seLinuxMount": "boolean",
+  "serviceAccountTokenInSecrets": "boolean",
+  "storageCapacity": "boolean",
+  "tokenRequests": {"list": {"ref": "io.k8s.api.storage.v1.TokenRequest"}},
+  "volumeLifecycleModes": {"list": "string", "set": true}}},
+ "io.k8s.api.storage.v1.CSINode": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.storage.v1.CSINodeSpec"},
+  "status": {"ref": "io.k8s.api.storage.v1.CSINodeStatus"}}},
+ "io.k8s.api.storage.v1.CSINodeDriver": {"struct": {
+  "allocatable": {"ref": "io.k8s.api.storage.v1.VolumeNodeResources"},
+  "name": {"word": "string", "default": ""},
+  "nodeID": "string",
+  "topologyKeys": {"list": "string"}}},
+ "io.k8s.api.storage.v1.CSINodeList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.storage.v1.CSINode"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.storage.v1.CSINodeSpec": {"struct": {
+  "drivers": {"list": {"ref": "io.k8s.api.storage.v1.CSINodeDriver"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"}}},
+ "io.k8s.api.storage.v1.CSINodeStatus": {"struct": {
+  "storageHealth": {"list": {"ref": "io.k8s.api.storage.v1.StorageHealth"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"}}},
+ "io.k8s.api.storage.v1.CSIStorageCapacity": {"struct": {
+  "apiVersion": "string",
+  "capacity": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "kind": "string",
+  "maximumVolumeSize": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "nodeTopology": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "storageClassName": "string"}},
+ "io.k8s.api.storage.v1.CSIStorageCapacityList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.storage.v1.CSIStorageCapacity"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.storage.v1.StorageClass": {"struct": {
+  "allowVolumeExpansion": "boolean",
+  "allowedTopologies": {"list": {"ref": "io.k8s.api.core.v1.TopologySelectorTerm"}},
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "mountOptions": {"list": "string"},
+  "parameters": {"map": "string"},
+  "provisioner": "string",
+  "reclaimPolicy": "string",
+  "volumeBindingMode": "string"}},
+ "io.k8s.api.storage.v1.StorageClassList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.storage.v1.StorageClass"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.storage.v1.StorageHealth": {"struct": {
+  "healthConditions": {"list": {"ref": "io.k8s.api.storage.v1.StorageHealthCondition"}},
+  "name": {"word": "string", "default": ""}}},
+ "io.k8s.api.storage.v1.StorageHealthCondition": {"struct": {
+  "accessMode": "string",
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "message": "string",
+  "reason": "string",
+  "status": "string",
+  "volumeMode": "string"}},
+ "io.k8s.api.storage.v1.TokenRequest": {"struct": {
+  "audience": "string",
+  "expirationSeconds": "number"}},
+ "io.k8s.api.storage.v1.VolumeAttachment": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.storage.v1.VolumeAttachmentSpec"},
+  "status": {"ref": "io.k8s.api.storage.v1.VolumeAttachmentStatus"}}},
+ "io.k8s.api.storage.v1.VolumeAttachmentList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.storage.v1.VolumeAttachment"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.storage.v1.VolumeAttachmentSource": {"struct": {
+  "inlineVolumeSpec": {"ref": "io.k8s.api.core.v1.PersistentVolumeSpec"},
+  "persistentVolumeName": "string"}},
+ "io.k8s.api.storage.v1.VolumeAttachmentSpec": {"struct": {
+  "attacher": "string",
+  "nodeName": "string",
+  "source": {"ref": "io.k8s.api.storage.v1.VolumeAttachmentSource"}}},
+ "io.k8s.api.storage.v1.VolumeAttachmentStatus": {"struct": {
+  "attachError": {"ref": "io.k8s.api.storage.v1.VolumeError"},
+  "attached": "boolean",
+  "attachmentMetadata": {"map": "string"},
+  "detachError": {"ref": "io.k8s.api.storage.v1.VolumeError"}}},
+ "io.k8s.api.storage.v1.VolumeAttributesClass": {"struct": {
+  "apiVersion": "string",
+  "driverName": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "parameters": {"map": "string"}}},
+ "io.k8s.api.storage.v1.VolumeAttributesClassList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.storage.v1.VolumeAttributesClass"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.storage.v1.VolumeError": {"struct": {
+  "errorCode": "number",
+  "message": "string",
+  "time": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}}},
+ "io.k8s.api.storage.v1.VolumeNodeResources": {"struct": {
+  "count": "number"}}
 }
+'''
+)

@@ -2,37 +2,29 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of storagemigration.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import MAP, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.storagemigration.v1.StorageVersionMigration": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.storagemigration.v1.StorageVersionMigrationSpec"),
-            "status": Ref("io.k8s.api.storagemigration.v1.StorageVersionMigrationStatus"),
-        },
-    ),
-    "io.k8s.api.storagemigration.v1.StorageVersionMigrationList": Struct(
-        {
-            "apiVersion": STRING,
-            "items": ListOf(Ref("io.k8s.api.storagemigration.v1.StorageVersionMigration")),
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-        },
-    ),
-    "io.k8s.api.storagemigration.v1.StorageVersionMigrationSpec": Struct(
-        {"resource": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource")},
-    ),
-    "io.k8s.api.storagemigration.v1.StorageVersionMigrationStatus": Struct(
-        {
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-            "resourceVersion": STRING,
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.storagemigration.v1.StorageVersionMigration": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.storagemigration.v1.StorageVersionMigrationSpec"},
+  "status": {"ref": "io.k8s.api.storagemigration.v1.StorageVersionMigrationStatus"}}},
+ "io.k8s.api.storagemigration.v1.StorageVersionMigrationList": {"struct": {
+  "apiVersion": "string",
+  "items": {"list": {"ref": "io.k8s.api.storagemigration.v1.StorageVersionMigration"}},
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
+ "io.k8s.api.storagemigration.v1.StorageVersionMigrationSpec": {"struct": {
+  "resource": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource"}}},
+ "io.k8s.api.storagemigration.v1.StorageVersionMigrationStatus": {"struct": {
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "resourceVersion": "string"}}
 }
+'''
+)

@@ -2,18 +2,24 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of autoscaling/v1 merge."""
 
-from apimachinery.merge.schema import NUMBER, STRING, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.api.autoscaling.v1.Scale": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("io.k8s.api.autoscaling.v1.ScaleSpec"),
-            "status": Ref("io.k8s.api.autoscaling.v1.ScaleStatus"),
-        },
-    ),
-    "io.k8s.api.autoscaling.v1.ScaleSpec": Struct({"replicas": NUMBER}),
-    "io.k8s.api.autoscaling.v1.ScaleStatus": Struct({"replicas": NUMBER, "selector": STRING}),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.api.autoscaling.v1.Scale": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "io.k8s.api.autoscaling.v1.ScaleSpec"},
+  "status": {"ref": "io.k8s.api.autoscaling.v1.ScaleStatus"}}},
+ "io.k8s.api.autoscaling.v1.ScaleSpec": {"struct": {
+  "replicas": "number"}},
+ "io.k8s.api.autoscaling.v1.ScaleStatus": {"struct": {
+  "replicas": "number",
+  "selector": "string"}}
 }
+'''
+)

@@ -2,237 +2,157 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of messaging.kubewright.dev/v1 merge."""
 
-from apimachinery.merge.schema import (
-    ANY,
-    BOOLEAN,
-    DEDUCED,
-    MAP,
-    NUMBER,
-    SET,
-    STRING,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "dev.kubewright.messaging.v1.Broker": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("dev.kubewright.messaging.v1.BrokerSpec"),
-        },
-    ),
-    "dev.kubewright.messaging.v1.BrokerList": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "items": ListOf(Ref("dev.kubewright.messaging.v1.Broker")),
-        },
-    ),
-    "dev.kubewright.messaging.v1.BrokerSpec": Struct(
-        {
-            "address": STRING,
-            "zone": STRING,
-            "taints": ListOf(Ref("dev.kubewright.messaging.v1.BrokerTaint")),
-            "unschedulable": BOOLEAN,
-        },
-    ),
-    "dev.kubewright.messaging.v1.BrokerTaint": Struct({"key": STRING, "value": STRING, "effect": STRING}),
-    "dev.kubewright.messaging.v1.DeadLetter": Struct({"queueName": STRING, "afterAttempts": NUMBER}),
-    "dev.kubewright.messaging.v1.Delivery": Struct(
-        {"push": Ref("dev.kubewright.messaging.v1.Push"), "pull": Ref("dev.kubewright.messaging.v1.Pull")},
-    ),
-    "dev.kubewright.messaging.v1.DiskSource": Struct(
-        {"class": STRING, "size": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity")},
-    ),
-    "dev.kubewright.messaging.v1.Filter": Struct(
-        {
-            "field": STRING,
-            "equals": STRING,
-            "pattern": ANY,
-            "not": Ref("dev.kubewright.messaging.v1.Filter"),
-            "all": ListOf(Ref("dev.kubewright.messaging.v1.Filter")),
-            "any": ListOf(Ref("dev.kubewright.messaging.v1.Filter")),
-            "byHeader": MapOf(Ref("dev.kubewright.messaging.v1.Filter")),
-        },
-    ),
-    "dev.kubewright.messaging.v1.Header": Struct(
-        {"name": STRING, "value": STRING, "valueFrom": Ref("dev.kubewright.messaging.v1.SecretKey")},
-    ),
-    "dev.kubewright.messaging.v1.MemorySource": Struct(
-        {"sizeLimit": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity")},
-    ),
-    "dev.kubewright.messaging.v1.Pull": Struct({"leaseSeconds": NUMBER, "batch": NUMBER}),
-    "dev.kubewright.messaging.v1.Push": Struct(
-        {
-            "url": ANY,
-            "timeout": ANY,
-            "headers": Field(
-                ListOf(Ref("dev.kubewright.messaging.v1.Header"), MAP, ("name",)),
-                patch=("merge",),
-                merge_key="name",
-            ),
-            "concurrency": NUMBER,
-            "tls": Ref("dev.kubewright.messaging.v1.Tls"),
-        },
-    ),
-    "dev.kubewright.messaging.v1.Queue": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("dev.kubewright.messaging.v1.QueueSpec"),
-            "status": Ref("dev.kubewright.messaging.v1.QueueStatus"),
-        },
-    ),
-    "dev.kubewright.messaging.v1.QueueList": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "items": ListOf(Ref("dev.kubewright.messaging.v1.Queue")),
-        },
-    ),
-    "dev.kubewright.messaging.v1.QueuePort": Struct(
-        {
-            "name": STRING,
-            "port": NUMBER,
-            "protocol": Field(STRING, default="AMQP"),
-            "targetPort": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-        },
-    ),
-    "dev.kubewright.messaging.v1.QueueSpec": Struct(
-        {
-            "replicas": NUMBER,
-            "selector": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
-            "ports": Field(
-                ListOf(Ref("dev.kubewright.messaging.v1.QueuePort"), MAP, ("port", "protocol")),
-                patch=("merge",),
-                merge_key="port",
-            ),
-            "capacity": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "limits": MapOf(Ref("io.k8s.apimachinery.pkg.api.resource.Quantity")),
-            "retention": Ref("dev.kubewright.messaging.v1.RetentionPolicy"),
-            "deadLetter": Ref("dev.kubewright.messaging.v1.DeadLetter"),
-            "strategy": Field(Ref("dev.kubewright.messaging.v1.RolloutStrategy"), patch=("retainKeys",)),
-            "volumes": Field(
-                ListOf(Ref("dev.kubewright.messaging.v1.Volume"), MAP, ("name",)),
-                patch=("merge", "retainKeys"),
-                merge_key="name",
-            ),
-            "brokers": ListOf(STRING, SET),
-            "arguments": ListOf(STRING),
-            "nodeSelector": MapOf(STRING, atomic=True),
-            "ordering": STRING,
-            "secret": STRING,
-            "settings": Ref("io.k8s.apimachinery.pkg.runtime.RawExtension"),
-        },
-    ),
-    "dev.kubewright.messaging.v1.QueueStatus": Struct(
-        {
-            "observedGeneration": NUMBER,
-            "replicas": NUMBER,
-            "readyReplicas": NUMBER,
-            "selector": STRING,
-            "depth": NUMBER,
-            "rate": NUMBER,
-            "oldest": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-        },
-    ),
-    "dev.kubewright.messaging.v1.RecreateRollout": Struct({"drainSeconds": NUMBER}),
-    "dev.kubewright.messaging.v1.RetentionPolicy": Struct(
-        {
-            "maxAgeSeconds": NUMBER,
-            "maxBytes": Ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            "compact": BOOLEAN,
-        },
-    ),
-    "dev.kubewright.messaging.v1.RollingRollout": Struct(
-        {
-            "maxUnavailable": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-            "maxSurge": Ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-        },
-    ),
-    "dev.kubewright.messaging.v1.RolloutStrategy": Struct(
-        {
-            "type": STRING,
-            "rolling": Ref("dev.kubewright.messaging.v1.RollingRollout"),
-            "recreate": Ref("dev.kubewright.messaging.v1.RecreateRollout"),
-        },
-    ),
-    "dev.kubewright.messaging.v1.SecretKey": Struct(
-        {"name": STRING, "key": STRING, "optional": BOOLEAN},
-        atomic=True,
-    ),
-    "dev.kubewright.messaging.v1.Subscription": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Ref("dev.kubewright.messaging.v1.SubscriptionSpec"),
-            "status": Ref("dev.kubewright.messaging.v1.SubscriptionStatus"),
-        },
-    ),
-    "dev.kubewright.messaging.v1.SubscriptionList": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "items": ListOf(Ref("dev.kubewright.messaging.v1.Subscription")),
-        },
-    ),
-    "dev.kubewright.messaging.v1.SubscriptionSpec": Struct(
-        {
-            "from": STRING,
-            "filter": Ref("dev.kubewright.messaging.v1.Filter"),
-            "delivery": Ref("dev.kubewright.messaging.v1.Delivery"),
-            "continue": BOOLEAN,
-            "class": STRING,
-            "properties": MapOf(STRING),
-            "items": ListOf(STRING, SET),
-            "$ref": STRING,
-            "template": Struct(
-                {
-                    "apiVersion": STRING,
-                    "kind": STRING,
-                    "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-                },
-                rest=DEDUCED,
-            ),
-            "metadata": MapOf(DEDUCED),
-        },
-    ),
-    "dev.kubewright.messaging.v1.SubscriptionStatus": Struct(
-        {
-            "observedGeneration": NUMBER,
-            "lag": NUMBER,
-            "lastDelivery": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "conditions": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"), MAP, ("type",)),
-                patch=("merge",),
-                merge_key="type",
-            ),
-        },
-    ),
-    "dev.kubewright.messaging.v1.Tls": Struct(
-        {"caBundle": STRING, "serverName": STRING, "insecure": BOOLEAN},
-    ),
-    "dev.kubewright.messaging.v1.Volume": Struct(
-        {
-            "name": STRING,
-            "disk": Ref("dev.kubewright.messaging.v1.DiskSource"),
-            "memory": Ref("dev.kubewright.messaging.v1.MemorySource"),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "dev.kubewright.messaging.v1.Broker": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "dev.kubewright.messaging.v1.BrokerSpec"}}},
+ "dev.kubewright.messaging.v1.BrokerList": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "items": {"list": {"ref": "dev.kubewright.messaging.v1.Broker"}}}},
+ "dev.kubewright.messaging.v1.BrokerSpec": {"struct": {
+  "address": "string",
+  "zone": "string",
+  "taints": {"list": {"ref": "dev.kubewright.messaging.v1.BrokerTaint"}},
+  "unschedulable": "boolean"}},
+ "dev.kubewright.messaging.v1.BrokerTaint": {"struct": {
+  "key": "string",
+  "value": "string",
+  "effect": "string"}},
+ "dev.kubewright.messaging.v1.DeadLetter": {"struct": {
+  "queueName": "string",
+  "afterAttempts": "number"}},
+ "dev.kubewright.messaging.v1.Delivery": {"struct": {
+  "push": {"ref": "dev.kubewright.messaging.v1.Push"},
+  "pull": {"ref": "dev.kubewright.messaging.v1.Pull"}}},
+ "dev.kubewright.messaging.v1.DiskSource": {"struct": {
+  "class": "string",
+  "size": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
+ "dev.kubewright.messaging.v1.Filter": {"struct": {
+  "field": "string",
+  "equals": "string",
+  "pattern": "any",
+  "not": {"ref": "dev.kubewright.messaging.v1.Filter"},
+  "all": {"list": {"ref": "dev.kubewright.messaging.v1.Filter"}},
+  "any": {"list": {"ref": "dev.kubewright.messaging.v1.Filter"}},
+  "byHeader": {"map": {"ref": "dev.kubewright.messaging.v1.Filter"}}}},
+ "dev.kubewright.messaging.v1.Header": {"struct": {
+  "name": "string",
+  "value": "string",
+  "valueFrom": {"ref": "dev.kubewright.messaging.v1.SecretKey"}}},
+ "dev.kubewright.messaging.v1.MemorySource": {"struct": {
+  "sizeLimit": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
+ "dev.kubewright.messaging.v1.Pull": {"struct": {
+  "leaseSeconds": "number",
+  "batch": "number"}},
+ "dev.kubewright.messaging.v1.Push": {"struct": {
+  "url": "any",
+  "timeout": "any",
+  "headers": {"list": {"ref": "dev.kubewright.messaging.v1.Header"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "concurrency": "number",
+  "tls": {"ref": "dev.kubewright.messaging.v1.Tls"}}},
+ "dev.kubewright.messaging.v1.Queue": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "dev.kubewright.messaging.v1.QueueSpec"},
+  "status": {"ref": "dev.kubewright.messaging.v1.QueueStatus"}}},
+ "dev.kubewright.messaging.v1.QueueList": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "items": {"list": {"ref": "dev.kubewright.messaging.v1.Queue"}}}},
+ "dev.kubewright.messaging.v1.QueuePort": {"struct": {
+  "name": "string",
+  "port": "number",
+  "protocol": {"word": "string", "default": "AMQP"},
+  "targetPort": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"}}},
+ "dev.kubewright.messaging.v1.QueueSpec": {"struct": {
+  "replicas": "number",
+  "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+  "ports": {"list": {"ref": "dev.kubewright.messaging.v1.QueuePort"}, "keys": ["port", "protocol"], "patch": ["merge"], "merge_key": "port"},
+  "capacity": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "limits": {"map": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}},
+  "retention": {"ref": "dev.kubewright.messaging.v1.RetentionPolicy"},
+  "deadLetter": {"ref": "dev.kubewright.messaging.v1.DeadLetter"},
+  "strategy": {"ref": "dev.kubewright.messaging.v1.RolloutStrategy", "patch": ["retainKeys"]},
+  "volumes": {"list": {"ref": "dev.kubewright.messaging.v1.Volume"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "brokers": {"list": "string", "set": true},
+  "arguments": {"list": "string"},
+  "nodeSelector": {"map": "string", "atomic": true},
+  "ordering": "string",
+  "secret": "string",
+  "settings": {"ref": "io.k8s.apimachinery.pkg.runtime.RawExtension"}}},
+ "dev.kubewright.messaging.v1.QueueStatus": {"struct": {
+  "observedGeneration": "number",
+  "replicas": "number",
+  "readyReplicas": "number",
+  "selector": "string",
+  "depth": "number",
+  "rate": "number",
+  "oldest": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+ "dev.kubewright.messaging.v1.RecreateRollout": {"struct": {
+  "drainSeconds": "number"}},
+ "dev.kubewright.messaging.v1.RetentionPolicy": {"struct": {
+  "maxAgeSeconds": "number",
+  "maxBytes": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+  "compact": "boolean"}},
+ "dev.kubewright.messaging.v1.RollingRollout": {"struct": {
+  "maxUnavailable": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"},
+  "maxSurge": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"}}},
+ "dev.kubewright.messaging.v1.RolloutStrategy": {"struct": {
+  "type": "string",
+  "rolling": {"ref": "dev.kubewright.messaging.v1.RollingRollout"},
+  "recreate": {"ref": "dev.kubewright.messaging.v1.RecreateRollout"}}},
+ "dev.kubewright.messaging.v1.SecretKey": {"struct": {
+  "name": "string",
+  "key": "string",
+  "optional": "boolean"}, "atomic": true},
+ "dev.kubewright.messaging.v1.Subscription": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"ref": "dev.kubewright.messaging.v1.SubscriptionSpec"},
+  "status": {"ref": "dev.kubewright.messaging.v1.SubscriptionStatus"}}},
+ "dev.kubewright.messaging.v1.SubscriptionList": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "items": {"list": {"ref": "dev.kubewright.messaging.v1.Subscription"}}}},
+ "dev.kubewright.messaging.v1.SubscriptionSpec": {"struct": {
+  "from": "string",
+  "filter": {"ref": "dev.kubewright.messaging.v1.Filter"},
+  "delivery": {"ref": "dev.kubewright.messaging.v1.Delivery"},
+  "continue": "boolean",
+  "class": "string",
+  "properties": {"map": "string"},
+  "items": {"list": "string", "set": true},
+  "$ref": "string",
+  "template": {"struct": {"apiVersion": "string", "kind": "string", "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}}, "rest": "deduced"},
+  "metadata": {"map": "deduced"}}},
+ "dev.kubewright.messaging.v1.SubscriptionStatus": {"struct": {
+  "observedGeneration": "number",
+  "lag": "number",
+  "lastDelivery": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+ "dev.kubewright.messaging.v1.Tls": {"struct": {
+  "caBundle": "string",
+  "serverName": "string",
+  "insecure": "boolean"}},
+ "dev.kubewright.messaging.v1.Volume": {"struct": {
+  "name": "string",
+  "disk": {"ref": "dev.kubewright.messaging.v1.DiskSource"},
+  "memory": {"ref": "dev.kubewright.messaging.v1.MemorySource"}}}
 }
+'''
+)

@@ -2,108 +2,78 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of meta.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import (
-    ANY,
-    BOOLEAN,
-    DEDUCED,
-    MAP,
-    NUMBER,
-    SET,
-    STRING,
-    UNTYPED,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": ANY,
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Condition": Struct(
-        {
-            "type": STRING,
-            "status": STRING,
-            "reason": STRING,
-            "message": STRING,
-            "observedGeneration": NUMBER,
-            "lastTransitionTime": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": MapOf(DEDUCED),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector": Struct(
-        {
-            "matchLabels": MapOf(STRING),
-            "matchExpressions": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement")),
-        },
-        atomic=True,
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement": Struct(
-        {"key": STRING, "operator": STRING, "values": ListOf(STRING)},
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta": Struct(
-        {"resourceVersion": STRING, "continue": STRING, "remainingItemCount": NUMBER, "selfLink": STRING},
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry": Struct(
-        {
-            "manager": STRING,
-            "operation": STRING,
-            "apiVersion": STRING,
-            "time": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "fieldsType": STRING,
-            "fieldsV1": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1"),
-            "subresource": STRING,
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": Struct(
-        {
-            "name": STRING,
-            "generateName": STRING,
-            "namespace": STRING,
-            "uid": STRING,
-            "resourceVersion": STRING,
-            "generation": NUMBER,
-            "creationTimestamp": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "deletionTimestamp": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "deletionGracePeriodSeconds": NUMBER,
-            "labels": MapOf(STRING),
-            "annotations": MapOf(STRING),
-            "finalizers": Field(ListOf(STRING, SET), patch=("merge",)),
-            "ownerReferences": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"), MAP, ("uid",)),
-                patch=("merge",),
-                merge_key="uid",
-            ),
-            "managedFields": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry")),
-            "selfLink": STRING,
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "name": STRING,
-            "uid": STRING,
-            "controller": BOOLEAN,
-            "blockOwnerDeletion": BOOLEAN,
-        },
-        atomic=True,
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Patch": MapOf(DEDUCED),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Status": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "status": STRING,
-            "message": STRING,
-            "reason": STRING,
-            "code": NUMBER,
-            "details": MapOf(DEDUCED),
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": ANY,
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": UNTYPED,
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ANY,
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.apimachinery.pkg.api.resource.Quantity": "any",
+ "io.k8s.apimachinery.pkg.apis.meta.v1.Condition": {"struct": {
+  "type": "string",
+  "status": "string",
+  "reason": "string",
+  "message": "string",
+  "observedGeneration": "number",
+  "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": {"map": "deduced"},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector": {"struct": {
+  "matchLabels": {"map": "string"},
+  "matchExpressions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement"}}}, "atomic": true},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement": {"struct": {
+  "key": "string",
+  "operator": "string",
+  "values": {"list": "string"}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta": {"struct": {
+  "resourceVersion": "string",
+  "continue": "string",
+  "remainingItemCount": "number",
+  "selfLink": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry": {"struct": {
+  "manager": "string",
+  "operation": "string",
+  "apiVersion": "string",
+  "time": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "fieldsType": "string",
+  "fieldsV1": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1"},
+  "subresource": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {"struct": {
+  "name": "string",
+  "generateName": "string",
+  "namespace": "string",
+  "uid": "string",
+  "resourceVersion": "string",
+  "generation": "number",
+  "creationTimestamp": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "deletionTimestamp": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "deletionGracePeriodSeconds": "number",
+  "labels": {"map": "string"},
+  "annotations": {"map": "string"},
+  "finalizers": {"list": "string", "set": true, "patch": ["merge"]},
+  "ownerReferences": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"}, "keys": ["uid"], "patch": ["merge"], "merge_key": "uid"},
+  "managedFields": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry"}},
+  "selfLink": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "name": "string",
+  "uid": "string",
+  "controller": "boolean",
+  "blockOwnerDeletion": "boolean"}, "atomic": true},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.Patch": {"map": "deduced"},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.Status": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "status": "string",
+  "message": "string",
+  "reason": "string",
+  "code": "number",
+  "details": {"map": "deduced"}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "any",
+ "io.k8s.apimachinery.pkg.runtime.RawExtension": "untyped",
+ "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "any"
 }
+'''
+)

@@ -2,9 +2,9 @@
 
 Rules. A field stays where the schema has a property of its name or ``additionalProperties``; under
 ``x-kubernetes-preserve-unknown-fields`` any field stays, but within a declared one the rule is on again; on an
-array the marker is about its items. A schema that says nothing of an object's fields lets none of them stay. The apiVersion, kind and metadata of
-a resource, embedded ones included, always stay; metadata is pruned to what object metadata has
-(``meta.object_meta``). Paths are sorted, as the API server's warnings are. Source: apiextensions'
+array the marker is about its items. A schema that says nothing of an object's fields lets none of them stay. The
+apiVersion, kind and metadata of a resource, embedded ones included, always stay; metadata is pruned to what object
+metadata has (``meta.object_meta``). Paths are sorted, as the API server's warnings are. Source: apiextensions'
 schema/pruning.
 """
 

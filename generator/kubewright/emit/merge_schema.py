@@ -1,6 +1,7 @@
-"""How the values of each group-version merge, as a literal table: ``<group_version>/merge_schema.py``.
+"""How the values of each group-version merge, as a table: ``<group_version>/merge_schema.py``.
 
-The table is what ``apimachinery.merge.schema`` describes; a reviewer can hold it against the markers of the spec.
+The table is text that ``apimachinery.merge.table`` reads, one field a line; a reviewer can hold it against the markers
+of the spec, and type checkers pass over it.
 The rules are those of kube-apiserver's type converter (``apimachinery.merge.from_openapi`` has them in words).
 Beyond the markers one thing is said here: the default of a list key that an item may omit. It is what defaulting
 sets there without condition, else the zero of the typed struct, else the schema's own default.
@@ -8,12 +9,13 @@ sets there without condition, else the zero of the typed struct, else the schema
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kubewright.emit.code import names
-from kubewright.emit.code.render import Call, Raw, docstring, expression, header, module, render
+from kubewright.emit.code.render import docstring, header, render
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.merge import ListType, MapType
@@ -37,9 +39,9 @@ from kubewright.ir.types import (
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 _SCALARS = {
-    Primitive.INTEGER: "NUMBER",
-    Primitive.NUMBER: "NUMBER",
-    Primitive.BOOLEAN: "BOOLEAN",
+    Primitive.INTEGER: "number",
+    Primitive.NUMBER: "number",
+    Primitive.BOOLEAN: "boolean",
 }
 
 
@@ -68,14 +70,11 @@ class MergeSchema:
             api_version = f"{group}/{version}" if group else version
             yield File(
                 f"{modules[group, version]}/merge_schema.py",
-                module(
-                    render(
-                        "merge_schema",
-                        header=header(self.options.origins),
-                        docstring=docstring(f"How values of {api_version} merge."),
-                        imports=sorted(_used(table) | {"Type"}, key=names.import_order),
-                        table=expression(table, 0, 26),
-                    )
+                render(
+                    "merge_schema",
+                    header=header(self.options.origins),
+                    docstring=docstring(f"How values of {api_version} merge."),
+                    table=_text(table),
                 ),
             )
 
@@ -157,16 +156,13 @@ class _Writer:
 
     def definition(self, definition: Definition) -> Any:
         if definition.name == RAW_EXTENSION:
-            return Raw("UNTYPED")
+            return "untyped"
         value = definition.value
         if isinstance(value.type, Struct):
             fields = {f.wire_name: self._field(f, False, self.defaults) for f in value.type.fields}
-            if (
-                definition.kinds
-                and isinstance(fields.get("metadata"), Call)
-                and fields["metadata"].name != "Ref"
-            ):
-                fields["metadata"] = _ref(OBJECT_META)
+            metadata = fields.get("metadata")
+            if definition.kinds and metadata is not None and "ref" not in metadata:
+                fields["metadata"] = {"ref": OBJECT_META}
             return self._struct_of(fields, value.type, value, value.type.preserve_unknown)
         return self._type(value, False)
 
@@ -174,85 +170,88 @@ class _Writer:
         node: Type = value.type
         if isinstance(node, Ref):
             if value.merge.map_type_declared:
-                return _ref(node.name, value.merge.map_type is MapType.ATOMIC)
-            return _ref(node.name)
+                return {"ref": node.name, "atomic": value.merge.map_type is MapType.ATOMIC}
+            return {"ref": node.name}
         if isinstance(node, Scalar):
             if node.primitive is Primitive.STRING:
-                return Raw("STRING" if node.format in ("", "byte") else "ANY")
-            return Raw(_SCALARS[node.primitive])
+                return "string" if node.format in ("", "byte") else "any"
+            return _SCALARS[node.primitive]
         if isinstance(node, Duration):
-            return Raw("STRING")
+            return "string"
         if isinstance(node, ListOf):
             return self._list(node, value, preserve)
         if isinstance(node, MapOf):
             return _map(self._type(node.values, preserve), value)
         if isinstance(node, RawJson):
-            return _map(Raw("DEDUCED"), value) if node.object_only else Raw("DEDUCED")
+            return _map("deduced", value) if node.object_only else "deduced"
         if isinstance(node, EmbeddedObject):
             body = node.body
             inner = preserve or body.preserve_unknown
             fields = {f.wire_name: self._field(f, inner) for f in body.fields}
-            fields |= {"apiVersion": Raw("STRING"), "kind": Raw("STRING"), "metadata": _ref(OBJECT_META)}
+            fields |= {"apiVersion": "string", "kind": "string", "metadata": {"ref": OBJECT_META}}
             return self._struct_of(dict(sorted(fields.items())), body, value, inner)
         if isinstance(node, Struct):
             inner = preserve or node.preserve_unknown
             fields = {f.wire_name: self._field(f, inner) for f in node.fields}
             return self._struct_of(fields, node, value, inner)
-        return Raw("ANY")
+        return "any"
 
     def _struct_of(self, fields: dict[str, Any], node: Struct, value: Value, preserve: bool) -> Any:
         rest: Any = None
         if node.extra is not None:
             rest = self._type(node.extra, preserve)
         elif preserve or not fields:
-            rest = Raw("DEDUCED")
+            rest = "deduced"
         if not fields and rest is not None:
             return _map(rest, value)
-        arguments: list[tuple[str, Any]] = [("", fields)]
+        written: dict[str, Any] = {"struct": fields}
         if value.merge.map_type is MapType.ATOMIC:
-            arguments.append(("atomic", True))
+            written["atomic"] = True
         if rest is not None:
-            arguments.append(("rest", rest))
-        return Call("Struct", tuple(arguments))
+            written["rest"] = rest
+        return written
 
     def _field(self, field: Field, preserve: bool, defaults: Mapping[str, Any] | None = None) -> Any:
         written = self._type(field.value, preserve)
         merge = field.value.merge
-        extra: list[tuple[str, Any]] = []
+        extra: dict[str, Any] = {}
         if defaults and field.wire_name in defaults:
-            extra.append(("default", defaults[field.wire_name]))
+            extra["default"] = defaults[field.wire_name]
         elif defaults is None and isinstance(field.value.default, str | int | float):
-            extra.append(("default", field.value.default))
+            extra["default"] = field.value.default
         if merge.patch_strategy:
-            extra.append(("patch", tuple(word.value for word in merge.patch_strategy)))
+            extra["patch"] = [word.value for word in merge.patch_strategy]
         if merge.patch_merge_key:
-            extra.append(("merge_key", merge.patch_merge_key))
-        return Call("Field", (("", written), *extra)) if extra else written
+            extra["merge_key"] = merge.patch_merge_key
+        if not extra:
+            return written
+        return {**({"word": written} if isinstance(written, str) else written), **extra}
 
     def _list(self, node: ListOf, value: Value, preserve: bool) -> Any:
-        arguments: list[tuple[str, Any]] = [("", self._type(node.items, preserve))]
+        written: dict[str, Any] = {"list": self._type(node.items, preserve)}
         if value.merge.list_type is ListType.SET:
-            arguments.append(("", Raw("SET")))
+            written["set"] = True
         elif value.merge.list_type is ListType.MAP:
-            arguments += [("", Raw("MAP")), ("", value.merge.list_map_keys)]
-        return Call("ListOf", tuple(arguments))
+            written["keys"] = list(value.merge.list_map_keys)
+        return written
 
 
-def _ref(name: str, atomic: bool | None = None) -> Call:
-    return Call("Ref", (("", name),) if atomic is None else (("", name), ("atomic", atomic)))
-
-
-def _map(values: Any, value: Value) -> Call:
+def _map(values: Any, value: Value) -> Any:
     atomic = value.merge.map_type is MapType.ATOMIC
-    return Call("MapOf", (("", values), ("atomic", True)) if atomic else (("", values),))
+    return {"map": values, "atomic": True} if atomic else {"map": values}
 
 
-def _used(value: Any) -> set[str]:
-    """The names of ``apimachinery.merge.schema`` that a table uses."""
-    if isinstance(value, Raw):
-        return {value.text}
-    if isinstance(value, Call):
-        return {value.name}.union(*(_used(item) for _, item in value.arguments))
-    if isinstance(value, dict):
-        return set().union(*map(_used, value.values()))
-    return set()
+def _text(table: Mapping[str, Any]) -> str:
+    """The table as JSON, a definition and then a field a line. It is the inside of a raw string in single quotes: it
+    is ASCII and has no such quote in it."""
+    entries = []
+    for name, given in table.items():
+        fields = given.get("struct") if isinstance(given, dict) else None
+        if fields and next(iter(given)) == "struct":
+            lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(inner)}" for key, inner in fields.items())
+            rest = {key: inner for key, inner in given.items() if key != "struct"}
+            closing = f"}}, {json.dumps(rest)[1:]}" if rest else "}}"
+            entries.append(f' {json.dumps(name)}: {{"struct": {{\n{lines}{closing}')
+        else:
+            entries.append(f" {json.dumps(name)}: {json.dumps(given)}")
+    return ("{\n" + ",\n".join(entries) + "\n}\n").replace("'", "\\u0027")
