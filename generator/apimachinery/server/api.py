@@ -19,7 +19,7 @@ from apimachinery.server.controllers.garbage import GarbageCollector
 from apimachinery.server.controllers.namespaces import NamespaceController
 from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
-from apimachinery.server.handlers import Handlers
+from apimachinery.server.handlers import Descriptions, Handlers, Reads, Writes
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.process import Backend
 from apimachinery.server.request.bodies import finish_form
@@ -47,13 +47,9 @@ class Api:
         self.deleter = Deleter(self.writer, admission)
         self.handlers = Handlers(
             self.catalog,
-            backend.cache,
-            self.writer,
-            self.deleter,
-            backend.watches,
-            backend.bodies,
-            Discovery(self.catalog, "127.0.0.1"),
-            OpenApi(self.catalog, packages, options),
+            Reads(backend.cache, backend.watches, backend.bodies),
+            Writes(self.writer, self.deleter),
+            Descriptions(Discovery(self.catalog, "127.0.0.1"), OpenApi(self.catalog, packages, options)),
             Codecs([package.messages for package in packages]),
             self._is_kind,
         )

@@ -9,6 +9,7 @@ form the client asked for.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 
 from apimachinery.meta.errors import (
     ApiError,
@@ -20,7 +21,9 @@ from apimachinery.meta.errors import (
 from apimachinery.server.answer.view import View
 from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.refusals import not_registered
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
@@ -28,7 +31,7 @@ from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.read.listing import JoinedBodies, list_page, list_records, read_record, show_page
 from apimachinery.server.read.selection import selection_of
 from apimachinery.server.read.watch import Watches
-from apimachinery.server.request.bodies import IsKind, bring_into_form, codec_of, not_registered, read_body
+from apimachinery.server.request.bodies import bring_into_form, codec_of, read_body
 from apimachinery.server.request.codecs import JSON, Codecs, whole
 from apimachinery.server.request.list_options import read_list_options
 from apimachinery.server.request.negotiation import check_routed, for_error, negotiate
@@ -49,34 +52,51 @@ _OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/regi
 Answer = Response | StreamResponse
 
 
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What gets, lists and watches are made of."""
+
+    cache: WatchCache
+    watches: Watches
+    bodies: JoinedBodies
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """What changes objects."""
+
+    writer: Writer
+    deleter: Deleter
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptions:
+    """What the server says of itself."""
+
+    discovery: Discovery
+    openapi: OpenApi
+
+
 class Handlers:
     """Answers requests for resources, discovery and descriptions."""
 
     def __init__(
         self,
         catalog: Catalog,
-        cache: WatchCache,
-        writer: Writer,
-        deleter: Deleter,
-        watches: Watches,
-        bodies: JoinedBodies,
-        discovery: Discovery,
-        openapi: OpenApi,
+        reads: Reads,
+        writes: Writes,
+        descriptions: Descriptions,
         codecs: Codecs,
         is_kind: IsKind,
     ) -> None:
         self._catalog = catalog
-        self._cache = cache
-        self._writer = writer
-        self._deleter = deleter
-        self._watches = watches
-        self._bodies = bodies
-        self._discovery = discovery
-        self._openapi = openapi
+        self._cache, self._watches, self._bodies = reads.cache, reads.watches, reads.bodies
+        self._writer, self._deleter = writes.writer, writes.deleter
+        self._discovery, self._openapi = descriptions.discovery, descriptions.openapi
         self._codecs = codecs
         self._is_kind = is_kind
-        self._scales = Scales(writer, codecs)
-        self._virtual = VirtualResources(writer, codecs, is_kind)
+        self._scales = Scales(writes.writer, codecs)
+        self._virtual = VirtualResources(writes.writer, codecs, is_kind)
 
     async def handle(self, request: Request) -> Answer:
         """Answers a request; a failure is an answer too."""
@@ -118,13 +138,13 @@ class Handlers:
             if group is not None and group.builtin:
                 raise no_such_resource()
             return NOT_FOUND
-        if served.typed:
+        if served.builtin:
             verb = builtin_verb(request, route, served)
         else:
             if misplaced(route, served):
                 return NOT_FOUND
             verb = custom_verb(request, route, served)
-        if served.typed and (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
+        if served.builtin and (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
             check_routed(accept, watch=verb in ("list", "watch"))
         request.warnings.extend(served.warnings)
         return await self._verb(verb, request, route, served)
@@ -132,7 +152,7 @@ class Handlers:
     async def _verb(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource == "scale":
             return await self._scale(verb, request, route, served)
-        if served.typed and not served.group and route.subresource in FORWARDED:
+        if served.builtin and not served.group and route.subresource in FORWARDED:
             return self._virtual.forward(request, route, served)
         match verb:
             case "get":

@@ -57,7 +57,7 @@ class Columns:
 
 def columns_of(served: Served) -> Columns:
     """The columns of a resource."""
-    if served.typed:
+    if served.builtin:
         columns: Sequence[PrinterColumn] = served.resource.printer_columns
         made = [_computed(served, column) for column in columns]
     else:

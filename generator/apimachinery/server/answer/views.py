@@ -15,7 +15,6 @@ from apimachinery.server.answer.table import Columns, columns_of
 from apimachinery.server.answer.view import JsonView, ListMeta, View, encode_list_meta
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
-from apimachinery.server.request.bodies import internal_package
 from apimachinery.server.request.codecs import JSON, Codec, Codecs
 from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, PLAIN, TABLE, Form, negotiate
 from apimachinery.storage.interface import Record
@@ -29,7 +28,7 @@ class ServedView(JsonView):
 
     def __init__(self, served: Served) -> None:
         super().__init__(
-            served.api_version, served.kind, served.list_kind, typed=served.typed, blank=served.blank()
+            served.api_version, served.kind, served.list_kind, typed=served.builtin, blank=served.blank()
         )
         self.key = ("json", served)
         self._served = served
@@ -229,7 +228,7 @@ def asked_view(request: Request, served: Served, codecs: Codecs, *, of_list: boo
         if found is None:
             found = served.views[JSON.media_type] = view_of(served, PLAIN, "", of_list=of_list)
         return found
-    form = negotiate(accept, codecs, typed=served.typed)
+    form = negotiate(accept, codecs, typed=served.builtin)
     include = request.first("includeObject") if form.shown_as else ""
     return view_of(served, form, include, of_list=of_list)
 
@@ -264,10 +263,6 @@ def _made(served: Served, form: Form, include: str) -> View:
 
 
 def _wrong_number(served: Served, shown_as: str, of_list: bool) -> Exception:
-    go_type = "*unstructured.Unstructured"
-    if served.typed:
-        go_type = f"*{internal_package(served.group)}.{served.list_kind if of_list else served.kind}"
-    elif of_list:
-        go_type += "List"
+    go_type = served.family.go_type(served, served.list_kind if of_list else served.kind, of_list=of_list)
     what = "a list" if of_list else "not a list"
     return not_acceptable(f"you requested {shown_as}, but the requested object is {what} ({go_type})")

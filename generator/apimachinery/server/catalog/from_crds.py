@@ -12,9 +12,10 @@ from apimachinery.merge.typed import MergeType
 from apimachinery.meta.resources import PrinterColumn, Resource, Subresource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.custom import CustomSchema, compile_custom
+from apimachinery.server.catalog import family
 from apimachinery.server.catalog.catalog import version_order
 from apimachinery.server.catalog.hooks import CUSTOM, Json
-from apimachinery.server.catalog.served import CUSTOM_VERBS, Change, Compiled, Served
+from apimachinery.server.catalog.served import CUSTOM_VERBS, Behaviour, Change, Compiled, Served, StoredAs
 
 STRATEGY = Strategy(generation=(), unconditional_update=False)
 
@@ -85,21 +86,21 @@ def served_versions(crd: Json, revision: int, terminating: bool) -> list[Served]
         found.append(
             Served(
                 resource,
-                typed=False,
-                prefix=f"/{group}/{plural}/",
-                strategy=STRATEGY,
-                hooks=CUSTOM,
-                compile=_compiler(
+                Behaviour(family.CUSTOM, STRATEGY, CUSTOM),
+                StoredAs(
+                    f"/{group}/{plural}/",
+                    stored_at,
+                    to_storage=shared.into(stored_at) if api_version != stored_at else None,
+                    from_storage=shared.into(api_version),
+                    fresh_since=revision,
+                ),
+                _compiler(
                     schemas[api_version] or {},
                     shared,
                     resource,
                     list(schemas),
                     (version.get("subresources") or {}).get("scale"),
                 ),
-                storage_version=stored_at,
-                to_storage=shared.into(stored_at) if api_version != stored_at else None,
-                from_storage=shared.into(api_version),
-                fresh_since=revision,
                 warnings=_warnings(crd, version),
                 terminating=terminating,
                 described=schemas[api_version],

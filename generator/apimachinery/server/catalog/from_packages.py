@@ -31,9 +31,10 @@ from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.schema.unfolding import unfold
 from apimachinery.server.catalog.builtin_hooks import HOOKS
 from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.family import BUILT_IN
 from apimachinery.server.catalog.hooks import BUILTIN, Hooks, Json
 from apimachinery.server.catalog.options import ApiOptions, OptionError
-from apimachinery.server.catalog.served import Change, Compiled, Served
+from apimachinery.server.catalog.served import Behaviour, Change, Compiled, Served, StoredAs
 from apimachinery.wire.json import decode, encode
 
 if TYPE_CHECKING:
@@ -235,14 +236,14 @@ def _serve(
     stored = "get" in resource.verbs and "list" in resource.verbs and "create" in resource.verbs
     return Served(
         resource,
-        typed=True,
-        prefix=f"/{group or 'core'}/{resource.plural}/" if stored or "list" in resource.verbs else "",
-        strategy=strategy,
-        hooks=hooks,
-        compile=lambda: _compile(package, resource),
-        storage_version=stored_at,
-        to_storage=_conversion(package, resource.kind, resource.api_version, stored_at),
-        from_storage=_conversion(package, resource.kind, stored_at, resource.api_version),
+        Behaviour(BUILT_IN, strategy, hooks),
+        StoredAs(
+            f"/{group or 'core'}/{resource.plural}/" if stored or "list" in resource.verbs else "",
+            stored_at,
+            to_storage=_conversion(package, resource.kind, resource.api_version, stored_at),
+            from_storage=_conversion(package, resource.kind, stored_at, resource.api_version),
+        ),
+        lambda: _compile(package, resource),
         warnings=_warnings(resource),
     )
 

@@ -28,6 +28,7 @@ from apimachinery.meta.resources import Resource, Subresource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.custom import CustomSchema
 from apimachinery.schema.interface import CompiledSchema
+from apimachinery.server.catalog.family import Family
 from apimachinery.server.catalog.hooks import Hooks, Json
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode
@@ -63,28 +64,43 @@ class Compiled:
     main_ignored: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """How objects of a kind are treated: as built in or custom, by which declared strategy, with which hooks."""
+
+    family: Family
+    strategy: Strategy
+    hooks: Hooks
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAs:
+    """Where objects are kept and at which version.
+
+    ``prefix`` begins their keys; empty for what is not stored. ``fresh_since`` is the revision from which on stored
+    objects were written through this very schema; older ones are brought into form when read.
+    """
+
+    prefix: str
+    version: str
+    to_storage: Change | None = None
+    from_storage: Change | None = None
+    fresh_since: int = 0
+
+
 class Served:
     """One resource at one version.
 
-    ``typed`` says whether it is built in: decoded as typed structs are. ``prefix`` is where its objects are stored,
-    ``registry`` what messages call that place. ``fresh_since`` is the revision from which on stored objects were
-    written through this very schema; older ones are brought into form when read. ``described`` is a custom
-    resource's schema.
+    ``registry`` is what messages call the place where its objects are kept, ``described`` a custom resource's schema.
     """
 
     def __init__(
         self,
         resource: Resource,
-        *,
-        typed: bool,
-        prefix: str,
-        strategy: Strategy,
-        hooks: Hooks,
+        behaviour: Behaviour,
+        stored: StoredAs,
         compile: Callable[[], Compiled],
-        storage_version: str = "",
-        to_storage: Change | None = None,
-        from_storage: Change | None = None,
-        fresh_since: int = 0,
+        *,
         warnings: tuple[str, ...] = (),
         terminating: bool = False,
         described: Json | None = None,
@@ -98,26 +114,21 @@ class Served:
         self.verbs = frozenset(resource.verbs)
         self.subresources: dict[str, Subresource] = {sub.name: sub for sub in resource.subresources}
         self.has_status = "status" in self.subresources
-        self.typed = typed
-        self.prefix = prefix
-        group = "" if typed else f"/{resource.group}"
-        self.registry = f"/registry{group}/{resource.plural}"
-        self.strategy = strategy
-        self.hooks = hooks
-        self.name_rule: NameRule = hooks.name_rule or NAME_RULES[strategy.name]
-        self.storage_version = storage_version or resource.api_version
-        self.to_storage = to_storage
-        self.from_storage = from_storage
-        self.fresh_since = fresh_since
+        self.family, self.strategy, self.hooks = behaviour.family, behaviour.strategy, behaviour.hooks
+        self.builtin = self.family.builtin
+        self.name_rule: NameRule = self.hooks.name_rule or NAME_RULES[self.strategy.name]
+        self.prefix = stored.prefix
+        self.registry = self.family.registry(resource.group, resource.plural)
+        self.storage_version = stored.version
+        self.to_storage = stored.to_storage
+        self.from_storage = stored.from_storage
+        self.fresh_since = stored.fresh_since
         self.warnings = warnings
         self.terminating = terminating
         self.described = described
-        names = {"kind": self.kind, "apiVersion": self.api_version}
-        if not typed:
-            names = {"apiVersion": self.api_version, "kind": self.kind}
         # Kinds that two groups share are spoken of as of the group that stores them.
-        self.said_group = "" if typed and prefix.startswith("/core/") else resource.group
-        self.opening = encode(names)[:-1]
+        self.said_group = "" if self.builtin and self.prefix.startswith("/core/") else resource.group
+        self.opening = encode(self.family.type_meta(self.kind, self.api_version))[:-1]
         self.views: dict[str, Any] = {}
         self._compile = compile
         self._ownership: dict[str, FieldOwnership] = {}
@@ -173,11 +184,11 @@ class Served:
 
     def blank(self) -> Json:
         """What an empty object of a typed kind shows beside its metadata."""
-        return self._empty() if self.typed else {}
+        return self._empty() if self.builtin else {}
 
     def is_plain(self, record: Record) -> bool:
         """Whether a record's bytes are what this version shows."""
-        return (self.typed and self.from_storage is None) or (
+        return (self.from_storage is None and not self.family.changes_when_read) or (
             record.revision > self.fresh_since and record.value.startswith(self.opening)
         )
 
@@ -190,10 +201,7 @@ class Served:
         """A stored object at this version: converted, pruned and defaulted where that is due."""
         if self.from_storage is not None:
             obj = self.from_storage(obj)
-        if not self.typed:
-            schema = self.compiled.schema
-            schema.prune(obj)
-            schema.default(obj)
+        self.family.refresh(self.compiled.schema, obj)
         return obj
 
     def shown(self, record: Record) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any
 
 from apimachinery.meta.errors import ApiError, no_such_resource
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
-from apimachinery.server.catalog.served import CUSTOM_VERBS, Served
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.request.codecs import JSON, PROTOBUF_TYPE, YAML, whole
 from apimachinery.server.request.negotiation import negotiate, refused
@@ -144,10 +144,6 @@ def storage_hash(served: Served) -> str:
     return base64.b64encode(digest[:8]).decode()
 
 
-def _verbs(served: Served) -> list[str]:
-    return list(served.resource.verbs if served.typed else CUSTOM_VERBS)
-
-
 def _api_resources(served: Served) -> list[dict[str, Any]]:
     resource = served.resource
     shown: dict[str, Any] = {
@@ -155,7 +151,7 @@ def _api_resources(served: Served) -> list[dict[str, Any]]:
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": _verbs(served),
+        "verbs": list(served.resource.verbs),
     }
     if resource.short_names:
         shown["shortNames"] = list(resource.short_names)
@@ -187,7 +183,7 @@ def _discovered(served: Served) -> dict[str, Any]:
         "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
-        "verbs": _verbs(served),
+        "verbs": list(served.resource.verbs),
     }
     if resource.short_names:
         shown["shortNames"] = list(resource.short_names)

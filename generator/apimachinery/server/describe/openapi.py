@@ -103,7 +103,7 @@ class OpenApi:
         for package in self._packages:
             found.update(package.described)
         for served in self._catalog:
-            if not served.typed:
+            if not served.builtin:
                 found.update(custom_definitions(served, served.described))
         return found
 
@@ -153,7 +153,7 @@ class OpenApi:
         extra: list[str] = []
         for served in resources:
             extra.append(definition_name(served))
-            if not served.typed:
+            if not served.builtin:
                 definitions = {**definitions, **dict(custom_definitions(served, served.described))}
         return document_v3(sorted(resources, key=_by_name), definitions, extra)
 

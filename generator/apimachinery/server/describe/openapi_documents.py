@@ -173,7 +173,7 @@ def _operation(served: Served, verb: str, kind: str, subresource: str, namespace
 
 
 def _patch_types(served: Served) -> tuple[str, ...]:
-    if served.typed:
+    if served.builtin:
         return (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
     return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 

@@ -7,25 +7,22 @@ dropped, and told as ``fieldValidation`` says: not at all, as warnings, or as a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
-from apimachinery.meta.errors import ApiError, bad_request, unsupported_media_type
-from apimachinery.meta.field_errors import invalid, invalid_value
-from apimachinery.meta.printing import go_quote
+from apimachinery.meta.errors import unsupported_media_type
+from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.refusals import cannot_handle, unrecognized
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
 from apimachinery.server.request.codecs import Codec, Codecs
 from apimachinery.wire.json import DecodeFault, NumberFault, decode_merging, type_name
 from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error
 
-SHOWN_BYTES = 30
 _TYPE_META = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
-IsKind = Callable[[str, str], bool]
-"""Whether an apiVersion has a built-in kind."""
 
 
 def codec_of(request: Request, codecs: Codecs) -> Codec:
@@ -50,12 +47,12 @@ def read_body(request: Request, codecs: Codecs, served: Served, is_kind: IsKind)
     except NumberFault as fault:
         raise cannot_handle(served.kind, served.version, served.kind, str(fault)) from None
     except DecodeFault as fault:
-        raise _unrecognized(served.kind, codec.explain(str(fault)), data) from None
+        raise unrecognized(served.kind, codec.explain(str(fault)), data) from None
     value = {} if value is None else value
     _name_kind(value, codec, data, served, is_kind)
     if codec.checks_duplicates and not duplicates:
         duplicates = field_texts(duplicate_fields(data, value), [])
-        if duplicates and served.typed:
+        if duplicates and served.family.merges_duplicates:
             value = {**decode_merging(data), "kind": value["kind"], "apiVersion": value["apiVersion"]}
     return value, duplicates
 
@@ -65,79 +62,14 @@ def _name_kind(value: Any, codec: Codec, data: bytes, served: Served, is_kind: I
     kind_name = served.kind
     if not isinstance(value, dict):
         fault = f"json: cannot unmarshal {type_name(value)} into Go value of type {_TYPE_META}"
-        raise _unrecognized(kind_name, codec.explain(fault), data)
+        raise unrecognized(kind_name, codec.explain(fault), data)
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name, ""), str) and value[name] is not None:
             fault = (
                 f"json: cannot unmarshal {type_name(value[name])} into Go struct field .{name} of type string"
             )
-            raise _unrecognized(kind_name, codec.explain(fault), data)
-    kind, api_version = value.get("kind") or "", value.get("apiVersion") or ""
-    if kind == served.kind and api_version == served.api_version:
-        return
-    if served.typed:
-        value["kind"] = kind = kind or served.kind
-        value["apiVersion"] = api_version = api_version or served.api_version
-        if kind != served.kind or api_version != served.api_version:
-            raise _wrong_kind(kind, api_version, served, is_kind)
-        return
-    if not kind:
-        text = data.decode("utf-8", "replace")
-        raise _unrecognized(kind_name, f"Object 'Kind' is missing in '{text}'", data)
-    if api_version != served.api_version:
-        raise wrong_version(api_version, served)
-    metadata = value.get("metadata")
-    name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-    raise invalid(kind, served.group, name, [invalid_value("kind", kind, f"must be {served.kind}")])
-
-
-def wrong_version(api_version: str, served: Served) -> ApiError:
-    """400: an object of another version than the path's."""
-    return bad_request(
-        f"the API version in the data ({api_version}) does not match the expected API version "
-        f"({served.api_version})"
-    )
-
-
-def _wrong_kind(kind: str, api_version: str, served: Served, is_kind: IsKind) -> ApiError:
-    group, _, version = api_version.rpartition("/")
-    if kind == served.kind and group == served.group and is_kind(api_version, kind):
-        return wrong_version(api_version, served)
-    if is_kind(api_version, kind):
-        into = f"{internal_package(served.group)}.{served.kind}"
-        fault = f"converting ({version}.{kind}) to ({into}): unknown conversion"
-    else:
-        fault = not_registered(kind, api_version, "pkg/api/legacyscheme/scheme.go:30")
-    return cannot_handle(kind, version, served.kind, fault)
-
-
-def not_registered(kind: str, api_version: str, scheme: str) -> str:
-    """What is said of a kind that nobody knows; ``scheme`` is the name that the list of known kinds goes by."""
-    wanted = f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)}"
-    return f"{wanted} in scheme {go_quote(scheme)}"
-
-
-def internal_package(group: str) -> str:
-    """The package of a group's internal types, as messages name it."""
-    return {"": "core", "events.k8s.io": "core"}.get(group, group.partition(".")[0])
-
-
-def cannot_handle(kind: str, version: str, wanted: str, fault: str) -> ApiError:
-    """400: an object that is recognized and cannot be read as what is wanted."""
-    return bad_request(f"{kind} in version {go_quote(version)} cannot be handled as a {wanted}: {fault}")
-
-
-def _unrecognized(kind: str, fault: str, data: bytes) -> ApiError:
-    return bad_request(
-        f"the object provided is unrecognized (must be of type {kind}): {fault} ({_summary(data)})"
-    )
-
-
-def _summary(data: bytes) -> str:
-    if not data:
-        return "<empty>"
-    shown, more = data[:SHOWN_BYTES], " ..." if len(data) > SHOWN_BYTES else ""
-    return (shown.decode("utf-8", "replace") if data.startswith(b"{") else shown.hex()) + more
+            raise unrecognized(kind_name, codec.explain(fault), data)
+    served.family.name_kind(served, value, data, is_kind)
 
 
 def bring_into_form(
@@ -182,5 +114,5 @@ def finish_form(obj: Json, served: Served) -> None:
             metadata["managedFields"] = []
     if compiled.defaulter is not None:
         compiled.defaulter(obj)
-    elif not served.typed:
+    else:
         compiled.schema.default(obj)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_found
 from apimachinery.server.access.authentication import unauthorized
 from apimachinery.server.answer.views import asked_view
+from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.request.bodies import IsKind, bring_into_form, read_body
+from apimachinery.server.request.bodies import bring_into_form, read_body
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import WriteOptions, read_write_options

@@ -15,11 +15,11 @@ from apimachinery.merge.field_set import from_paths
 from apimachinery.merge.from_openapi import custom_resource
 from apimachinery.merge.scale import to_parent, to_scale
 from apimachinery.meta.errors import bad_request, internal, not_found, plain_failure, unsupported_media_type
-from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.refusals import cannot_handle, internal_package
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
-from apimachinery.server.request.bodies import cannot_handle, codec_of, internal_package
+from apimachinery.server.request.bodies import codec_of
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.request.media_types import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from apimachinery.server.request.negotiation import Form
@@ -27,7 +27,7 @@ from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_name, metadata_of
 from apimachinery.server.write.identity import now
-from apimachinery.server.write.patch_faults import translated, unsupported
+from apimachinery.server.write.patch_faults import translated
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire import json, yaml
 from apimachinery.wire.json import DecodeFault, decode
@@ -76,9 +76,9 @@ class Scales:
         kind = "PatchOptions" if verb == "patch" else "UpdateOptions"
         options = read_write_options(request, kind, apply=media_type == APPLY_PATCH)
         target = WriteTarget(served, route.namespace, route.name, options, "scale", request.warnings)
-        if verb == "patch" and not served.typed:
+        if verb == "patch" and not served.builtin:
             if media_type == STRATEGIC_PATCH:
-                raise unsupported(served)
+                raise served.family.unsupported_patch()
             if media_type == APPLY_PATCH:
                 # Its handler has no converter for Scales, which only an apply asks for.
                 raise plain_failure(_NO_CONVERTER)
@@ -161,7 +161,7 @@ def scale_of(served: Served, obj: Json, *, demands: bool = True) -> Json:
     """The Scale of an object. Raises ApiError 500 where a custom object has no replicas and one ``demands`` them."""
     spec_path, status_path, selector_path = _paths(served)
     replicas = _at(obj, spec_path)
-    if replicas is None and not served.typed and demands:
+    if replicas is None and not served.builtin and demands:
         raise internal(f'the spec replicas field "{spec_path}" does not exist')
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -202,11 +202,7 @@ def _put(served: Served, obj: Json, scale: Json) -> None:
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     path = _paths(served)[0]
     if replicas < 0:
-        if served.typed:
-            fault = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
-            raise invalid("Scale", "autoscaling", obj["metadata"]["name"], [fault])
-        fault = invalid_value(path, replicas, "should be a non-negative integer")
-        raise invalid(served.kind, served.said_group, obj["metadata"]["name"], [fault])
+        raise served.family.negative_replicas(served, obj["metadata"]["name"], path, replicas)
     *parents, last = path.strip(".").split(".")
     value = obj
     for key in parents:
@@ -226,14 +222,14 @@ def _replacement(request: Request, served: Served, codecs: Codecs) -> Any:
     if not isinstance(body, dict):
         raise bad_request("the object provided is unrecognized (must be of type Scale)")
     kind, api_version = body.get("kind") or "Scale", body.get("apiVersion") or SCALE_VERSION
-    unknown = not served.typed and _has_unknown(body)
+    unknown = not served.builtin and _has_unknown(body)
     if unknown and request.first("fieldValidation") == "Strict":
         raise bad_request(_NO_KIND)
     replicas = body.get("spec", {}).get("replicas", 0) if isinstance(body.get("spec", {}), dict) else None
     good = isinstance(replicas, int) and not isinstance(replicas, bool)
     if (kind, api_version) != ("Scale", SCALE_VERSION) or not good:
         version = api_version.rpartition("/")[2]
-        if not served.typed:
+        if not served.builtin:
             # The handler of custom resources knows no conversion to Scale and says so in these words.
             raise bad_request(_NO_KIND)
         if not good:

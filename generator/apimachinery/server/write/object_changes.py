@@ -8,24 +8,6 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import User
 
-_METADATA_ORDER = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-
 
 def name_requester(obj: Json, user: User) -> None:
     """Writes who asks into ``spec``."""
@@ -41,22 +23,6 @@ def name_requester(obj: Json, user: User) -> None:
         spec["extra"] = {key: list(values) for key, values in user.extra}
 
 
-def in_order(obj: Json, *, typed: bool) -> Json:
-    """An object with its keys as kube-apiserver writes them: of built-in kinds in the order of the type, of custom
-    resources by name; kind and apiVersion come first in both."""
-    metadata = obj["metadata"]
-    if typed:
-        ordered = {key: metadata[key] for key in _METADATA_ORDER if key in metadata}
-        return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": ordered, **_rest(obj)}
-    ordered = {key: metadata[key] for key in sorted(metadata)}
-    rest = {**_rest(obj), "metadata": ordered}
-    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **{key: rest[key] for key in sorted(rest)}}
-
-
-def _rest(obj: Json) -> Json:
-    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
-
-
 def copy_field(new: Json, old: Json, name: str) -> None:
     """Takes a field over, or away."""
     if name in old:
@@ -67,7 +33,7 @@ def copy_field(new: Json, old: Json, name: str) -> None:
 
 def status_update(served: Served, old: Json, new: Json) -> Json:
     """What a write through ``/status`` changes: the status; of built-in kinds metadata too."""
-    if not served.typed:
+    if not served.builtin:
         made = {**old, "metadata": {**old["metadata"]}}
         copy_field(made, new, "status")
         copy_field(made["metadata"], new["metadata"], "managedFields")

@@ -14,7 +14,6 @@ from apimachinery.merge import json_patch, merge_patch, strategic
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.value import go_text
 from apimachinery.meta.errors import bad_request
-from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
@@ -30,15 +29,11 @@ from apimachinery.server.request.options import read_write_options
 from apimachinery.server.request.target import WriteTarget, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.write.apply import apply
 from apimachinery.server.write.patch_faults import (
-    BUILTIN_TYPES,
-    CUSTOM_TYPES,
     copied,
     encoded,
     patch_fault,
-    quoted,
     restored,
     translated,
-    unsupported,
 )
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire import json
@@ -51,8 +46,8 @@ async def patch(
 ) -> Written:
     """Patches an object. Raises ApiError 400, 404, 409, 413, 415, 422, 500."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip()
-    if media_type not in (BUILTIN_TYPES if served.typed else CUSTOM_TYPES):
-        raise unsupported(served)
+    if media_type not in served.family.patch_types:
+        raise served.family.unsupported_patch()
     applies = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = read_write_options(request, "PatchOptions", apply=applies)
     target = WriteTarget(served, namespace, name, options, subresource, request.warnings)
@@ -96,7 +91,7 @@ def _patched(target: WriteTarget, old: Json, change: Change) -> Json:
     # What a patch shares with the object it is applied to must not change with it.
     new = copied(new)
     target.warnings[:] = served.warnings
-    _check_kind(served, new, show, target.name)
+    served.family.check_patched_kind(served, new, target.name, lambda why: patch_fault(show(new), why))
     schema = served.compiled.schema
     if fault := schema.decode_fault(new):
         raise patch_fault(show(new), restored(fault) if show is not encoded else fault)
@@ -108,22 +103,6 @@ def _patched(target: WriteTarget, old: Json, change: Change) -> Json:
     match_name(new, target.name)
     match_namespace(metadata_of(new), target.namespace)
     return new
-
-
-def _check_kind(served: Served, new: Json, show: Callable[[Any], str], name: str) -> None:
-    kind, api_version = new.get("kind"), new.get("apiVersion")
-    if kind == served.kind and api_version == served.api_version:
-        return
-    if served.typed:
-        fault = f"no kind {quoted(kind)} is registered for version {quoted(api_version)}"
-        raise patch_fault(show(new), fault)
-    faults = []
-    if api_version != served.api_version:
-        faults.append(invalid_value("apiVersion", api_version, f"must be {served.api_version}"))
-    if kind != served.kind:
-        faults.append(invalid_value("kind", kind, f"must be {served.kind}"))
-    group = str(api_version).rpartition("/")[0]
-    raise invalid(str(kind), group, name, faults)
 
 
 _MEMBERS = frozenset({"op", "path", "from", "value"})

@@ -6,31 +6,10 @@ import re
 from typing import Any
 
 from apimachinery.merge.errors import MergeError
-from apimachinery.meta.errors import ApiError, Cause, unsupported_media_type
+from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.server.catalog.hooks import Json
-from apimachinery.server.catalog.served import Served
-from apimachinery.server.request.media_types import (
-    APPLY_CBOR_PATCH,
-    APPLY_PATCH,
-    JSON_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_PATCH,
-)
 from apimachinery.wire import json
-
-CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH, APPLY_CBOR_PATCH)
-BUILTIN_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH, APPLY_CBOR_PATCH)
-
-
-def unsupported(served: Served) -> ApiError:
-    """415 for a patch of a type that the resource does not take."""
-    if served.typed:
-        return unsupported_media_type("415: Unsupported Media Type", has_details=True)
-    return unsupported_media_type(
-        "the body of the request was in an unknown format - accepted media types include: "
-        + ", ".join(CUSTOM_TYPES)
-    )
 
 
 def translated(error: MergeError) -> ApiError:
@@ -49,11 +28,6 @@ def copied(obj: Json) -> Json:
 def encoded(value: Any) -> str:
     """A value as refusals show it: JSON."""
     return json.encode(value).decode()
-
-
-def quoted(value: Any) -> str:
-    """A value between double quotes."""
-    return f'"{value}"'
 
 
 def patch_fault(shown: str, why: str) -> ApiError:

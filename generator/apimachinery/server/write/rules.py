@@ -25,7 +25,7 @@ def check_object(
     status = subresource == "status"
 
     def own(obj: Json, old: Json | None) -> list[FieldError]:
-        if old is not None and served.typed:
+        if old is not None and served.builtin:
             asks = compiled.subresource_validators.get(subresource)
             if asks is not None:
                 return list(asks(obj, old))

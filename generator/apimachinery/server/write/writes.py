@@ -36,7 +36,6 @@ from apimachinery.server.write.object_changes import (
     changes_generation,
     copy_field,
     drop_repeated_owners,
-    in_order,
     name_requester,
     status_update,
 )
@@ -156,7 +155,7 @@ class Writer:
         faults: list[FieldError] = []
         if not served.hooks.validates_metadata:
             faults = validate_object_meta(
-                metadata, namespaced=served.namespaced, name_rule=served.name_rule, builtin=served.typed
+                metadata, namespaced=served.namespaced, name_rule=served.name_rule, builtin=served.builtin
             )
         self._check(target, obj, None, faults, name)
         if _is_version(metadata.pop("resourceVersion", None)):
@@ -292,7 +291,7 @@ class Writer:
         # kube-apiserver runs these checks in its generic registry and again in the kind's own validation, and each
         # of the two checks metadata from two places: immutable fields are reported twice, bad values four times.
         faults = [*faults, *faults]
-        if served.typed:
+        if served.builtin:
             created = validate_object_meta(
                 metadata, namespaced=served.namespaced, name_rule=served.name_rule, builtin=True
             )
@@ -314,7 +313,9 @@ class Writer:
             if prepare is not None:
                 prepare(new, old)
         raised = strategy.generation is not None and changes_generation(new, old, strategy.generation)
-        if raised or (not served.typed and not served.has_status and new.get("status") != old.get("status")):
+        if raised or (
+            not served.builtin and not served.has_status and new.get("status") != old.get("status")
+        ):
             new["metadata"]["generation"] += 1
         if not new["metadata"]["generation"]:
             del new["metadata"]["generation"]
@@ -383,4 +384,4 @@ class Writer:
         stored = {"kind": served.kind, "apiVersion": served.api_version, **obj}
         if served.to_storage is not None:
             stored = served.to_storage(msgspec.json.decode(encode(stored)))
-        return in_order(stored, typed=served.typed)
+        return served.family.in_order(stored)

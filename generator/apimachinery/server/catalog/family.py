@@ -1,0 +1,258 @@
+"""The two families of kinds, and all that kube-apiserver does differently for them.
+
+Built-in kinds are Go structs there: a body is decoded into one, so what the struct does not have is gone, an object is
+written in the order of its fields, and a strategic patch knows how its lists merge. Custom resources are unstructured:
+the schema of their CRD prunes and defaults them, also on the way out of storage, and their keys are sorted.
+``from_packages`` and ``from_crds`` choose; nothing else asks which one it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from apimachinery.meta.errors import ApiError, unsupported_media_type
+from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
+from apimachinery.schema.interface import CompiledSchema
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.refusals import (
+    cannot_handle,
+    internal_package,
+    not_registered,
+    unrecognized,
+    wrong_version,
+)
+
+IsKind = Callable[[str, str], bool]
+"""Whether an apiVersion has a built-in kind."""
+_METADATA_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
+
+class Named(Protocol):
+    """The names of a resource; ``Served`` has them."""
+
+    group: str
+    version: str
+    kind: str
+    api_version: str
+
+
+class Family(Protocol):
+    """What differs. Everything is stateless."""
+
+    builtin: bool
+    """Whether the kinds are kube-apiserver's own: documents, metadata rules and list items differ by it alone."""
+    merges_duplicates: bool
+    """Whether a repeated key of a JSON object merges into the first one, as Go's decoder does for structs."""
+    changes_when_read: bool
+    """Whether the schema may change what was stored: fields it lost, defaults it gained."""
+    patch_types: tuple[str, ...]
+
+    def registry(self, group: str, plural: str) -> str:
+        """Where storage faults say that objects are kept."""
+
+    def type_meta(self, kind: str, api_version: str) -> Json:
+        """kind and apiVersion, in the order of stored objects."""
+
+    def in_order(self, obj: Json) -> Json:
+        """An object with its keys in the order in which kube-apiserver writes them."""
+
+    def refresh(self, schema: CompiledSchema, obj: Json) -> None:
+        """Brings a stored object to what its schema says today, in place."""
+
+    def name_kind(self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind) -> None:
+        """Sees to it that a body's object, whose bytes are ``data``, is of the wanted kind; may fill the kind in.
+
+        Raises ApiError 400, 422.
+        """
+
+    def check_patched_kind(
+        self, wanted: Named, obj: Json, name: str, patch_fault: Callable[[str], ApiError]
+    ) -> None:
+        """Sees to it that a patch left kind and apiVersion alone. Raises ApiError 422."""
+
+    def unsupported_patch(self) -> ApiError:
+        """415 for a patch of a type that the family does not take."""
+
+    def go_type(self, named: Named, kind: str, *, of_list: bool) -> str:
+        """The Go type of an object, which messages name."""
+
+    def negative_replicas(self, named: Named, name: str, path: str, replicas: int) -> ApiError:
+        """422 for a scale below zero; ``path`` is where the object keeps its replicas."""
+
+
+class BuiltIn:
+    """Kinds that kube-apiserver decodes into Go structs; see ``Family``."""
+
+    builtin = True
+    merges_duplicates = True
+    changes_when_read = False
+    patch_types: tuple[str, ...] = (
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+        "application/apply-patch+yaml",
+        "application/apply-patch+cbor",
+    )
+
+    def registry(self, group: str, plural: str) -> str:
+        """Without the group."""
+        return f"/registry/{plural}"
+
+    def type_meta(self, kind: str, api_version: str) -> Json:
+        """kind first."""
+        return {"kind": kind, "apiVersion": api_version}
+
+    def in_order(self, obj: Json) -> Json:
+        """Metadata in the order of its struct, the rest as it comes out of the typed form."""
+        metadata = obj["metadata"]
+        ordered = {key: metadata[key] for key in _METADATA_ORDER if key in metadata}
+        return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": ordered, **_rest(obj)}
+
+    def refresh(self, schema: CompiledSchema, obj: Json) -> None:
+        """Nothing: what was stored is in form."""
+
+    def name_kind(self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind) -> None:
+        """Missing names are those of the path."""
+        kind = obj["kind"] = obj.get("kind") or wanted.kind
+        api_version = obj["apiVersion"] = obj.get("apiVersion") or wanted.api_version
+        if (kind, api_version) == (wanted.kind, wanted.api_version):
+            return
+        group, _, version = api_version.rpartition("/")
+        if not is_kind(api_version, kind):
+            fault = not_registered(kind, api_version, "pkg/api/legacyscheme/scheme.go:30")
+        elif kind == wanted.kind and group == wanted.group:
+            raise wrong_version(api_version, wanted.api_version)
+        else:
+            into = f"{internal_package(wanted.group)}.{wanted.kind}"
+            fault = f"converting ({version}.{kind}) to ({into}): unknown conversion"
+        raise cannot_handle(kind, version, wanted.kind, fault)
+
+    def check_patched_kind(
+        self, wanted: Named, obj: Json, name: str, patch_fault: Callable[[str], ApiError]
+    ) -> None:
+        """The patched object could not be decoded, which is a fault of the patch."""
+        kind, api_version = obj.get("kind"), obj.get("apiVersion")
+        if (kind, api_version) != (wanted.kind, wanted.api_version):
+            raise patch_fault(f'no kind "{kind}" is registered for version "{api_version}"')
+
+    def unsupported_patch(self) -> ApiError:
+        """The router's own words."""
+        return unsupported_media_type("415: Unsupported Media Type", has_details=True)
+
+    def go_type(self, named: Named, kind: str, *, of_list: bool) -> str:
+        """The internal type."""
+        return f"*{internal_package(named.group)}.{kind}"
+
+    def negative_replicas(self, named: Named, name: str, path: str, replicas: int) -> ApiError:
+        """A fault of the Scale."""
+        fault = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
+        return invalid("Scale", "autoscaling", name, [fault])
+
+
+class Custom:
+    """Kinds of CustomResourceDefinitions, which stay unstructured; see ``Family``."""
+
+    builtin = False
+    merges_duplicates = False
+    changes_when_read = True
+    patch_types: tuple[str, ...] = (
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/apply-patch+yaml",
+        "application/apply-patch+cbor",
+    )
+
+    def registry(self, group: str, plural: str) -> str:
+        """With the group."""
+        return f"/registry/{group}/{plural}"
+
+    def type_meta(self, kind: str, api_version: str) -> Json:
+        """apiVersion first: keys are sorted."""
+        return {"apiVersion": api_version, "kind": kind}
+
+    def in_order(self, obj: Json) -> Json:
+        """Keys of the object and of its metadata sorted, apiVersion and kind in front."""
+        metadata = obj["metadata"]
+        rest = {**_rest(obj), "metadata": {key: metadata[key] for key in sorted(metadata)}}
+        return {
+            "apiVersion": obj["apiVersion"],
+            "kind": obj["kind"],
+            **{key: rest[key] for key in sorted(rest)},
+        }
+
+    def refresh(self, schema: CompiledSchema, obj: Json) -> None:
+        """Pruned and defaulted."""
+        schema.prune(obj)
+        schema.default(obj)
+
+    def name_kind(self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind) -> None:
+        """An unstructured object must name itself."""
+        kind, api_version = obj.get("kind") or "", obj.get("apiVersion") or ""
+        if (kind, api_version) == (wanted.kind, wanted.api_version):
+            return
+        if not kind:
+            text = data.decode("utf-8", "replace")
+            raise unrecognized(wanted.kind, f"Object 'Kind' is missing in '{text}'", data)
+        if api_version != wanted.api_version:
+            raise wrong_version(api_version, wanted.api_version)
+        metadata = obj.get("metadata")
+        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        raise invalid(kind, wanted.group, name, [_must_be("kind", kind, wanted.kind)])
+
+    def check_patched_kind(
+        self, wanted: Named, obj: Json, name: str, patch_fault: Callable[[str], ApiError]
+    ) -> None:
+        """Each of the two is a field with a wrong value."""
+        kind, api_version = obj.get("kind"), obj.get("apiVersion")
+        faults = []
+        if api_version != wanted.api_version:
+            faults.append(_must_be("apiVersion", api_version, wanted.api_version))
+        if kind != wanted.kind:
+            faults.append(_must_be("kind", kind, wanted.kind))
+        if faults:
+            raise invalid(str(kind), str(api_version).rpartition("/")[0], name, faults)
+
+    def unsupported_patch(self) -> ApiError:
+        """Names what is taken."""
+        return unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: "
+            + ", ".join(self.patch_types)
+        )
+
+    def go_type(self, named: Named, kind: str, *, of_list: bool) -> str:
+        """The same for all kinds."""
+        return f"*unstructured.Unstructured{'List' if of_list else ''}"
+
+    def negative_replicas(self, named: Named, name: str, path: str, replicas: int) -> ApiError:
+        """A fault of the object itself."""
+        fault = invalid_value(path, replicas, "should be a non-negative integer")
+        return invalid(named.kind, named.group, name, [fault])
+
+
+BUILT_IN: Family = BuiltIn()
+CUSTOM: Family = Custom()
+
+
+def _rest(obj: Json) -> Json:
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
+
+
+def _must_be(field: str, value: Any, wanted: str) -> FieldError:
+    return invalid_value(field, value, f"must be {wanted}")
