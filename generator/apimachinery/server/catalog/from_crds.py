@@ -2,70 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from apimachinery.cel.schemas.crd import compile_rules
-from apimachinery.merge.errors import UnknownVersion
-from apimachinery.merge.field_set import from_paths
 from apimachinery.merge.from_openapi import custom_resource
-from apimachinery.merge.typed import MergeType
 from apimachinery.meta.resources import PrinterColumn, Resource, Subresource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.custom import CustomSchema, compile_custom
 from apimachinery.server.catalog import family
 from apimachinery.server.catalog.catalog import version_order
+from apimachinery.server.catalog.factory import KindVersions, deprecation, unowned_by_main, unowned_by_status
 from apimachinery.server.catalog.hooks import CUSTOM, Json
 from apimachinery.server.catalog.served import CUSTOM_VERBS, Behaviour, Change, Compiled, Served, StoredAs
 
 STRATEGY = Strategy(generation=(), unconditional_update=False)
 
 
-class _Versions:
-    """The versions of a custom resource whose conversion changes nothing but apiVersion."""
+class _Schemas:
+    """The schemas of a custom resource by apiVersion, each compiled once, and objects brought from one to another.
 
-    def __init__(self, group: str, types: dict[str, Any]) -> None:
-        self._group = group
-        self._schemas = types
-        self._types: dict[str, MergeType] = {}
+    With the strategy ``None`` a conversion changes nothing but apiVersion; what the new version's schema does not know
+    is pruned, and what it defaults is filled in.
+    """
+
+    def __init__(self, schemas: dict[str, Any]) -> None:
+        self.stated = schemas
         self._compiled: dict[str, CustomSchema] = {}
 
-    def type_of(self, api_version: str) -> MergeType:
-        """The merge type at a version."""
-        if api_version not in self._schemas:
-            raise UnknownVersion(api_version)
-        found = self._types.get(api_version)
-        if found is None:
-            found = self._types[api_version] = custom_resource(self._schemas[api_version])
-        return found
+    def versions(self) -> KindVersions:
+        """The versions for managedFields."""
+        return KindVersions(
+            self.stated,
+            lambda api_version: custom_resource(self.stated[api_version]),
+            lambda value, api_version: {**value, "apiVersion": api_version},
+        )
 
     def into(self, api_version: str) -> Change:
-        """The change to a version: as it was read at its own version (pruned, defaulted), then without what the
-        new one does not know."""
+        """The change to a version: read at its own version first, since that is what its writer meant."""
 
         def change(obj: Json) -> Json:
             source = obj.get("apiVersion", "")
             if source != api_version:
-                if (schema := self._schema(source)) is not None:
-                    schema.prune(obj)
-                    schema.default(obj)
+                self._refresh(source, obj)
                 obj["apiVersion"] = api_version
-            if (schema := self._schema(api_version)) is not None:
-                schema.prune(obj)
-                schema.default(obj)
+            self._refresh(api_version, obj)
             return obj
 
         return change
 
-    def _schema(self, api_version: str) -> CustomSchema | None:
-        if api_version not in self._compiled and api_version in self._schemas:
-            self._compiled[api_version] = compile_custom(self._schemas[api_version] or {})
-        return self._compiled.get(api_version)
-
-    def convert(self, value: Json, api_version: str) -> Json:
-        """The object at a version."""
-        if api_version not in self._schemas:
-            raise UnknownVersion(api_version)
-        return {**value, "apiVersion": api_version}
+    def _refresh(self, api_version: str, obj: Json) -> None:
+        if api_version not in self.stated:
+            return
+        schema = self._compiled.get(api_version)
+        if schema is None:
+            schema = self._compiled[api_version] = compile_custom(self.stated[api_version] or {})
+        family.CUSTOM.refresh(schema, obj)
 
 
 def served_versions(crd: Json, revision: int, terminating: bool) -> list[Served]:
@@ -75,8 +67,10 @@ def served_versions(crd: Json, revision: int, terminating: bool) -> list[Served]
     group, plural = spec["group"], spec["names"]["plural"]
     versions = spec["versions"]
     stored_at = next(f"{group}/{v['name']}" for v in versions if v.get("storage"))
-    schemas = {f"{group}/{v['name']}": (v.get("schema") or {}).get("openAPIV3Schema") for v in versions}
-    shared = _Versions(group, schemas)
+    schemas = _Schemas(
+        {f"{group}/{v['name']}": (v.get("schema") or {}).get("openAPIV3Schema") for v in versions}
+    )
+    kind_versions = schemas.versions()
     found = []
     for version in versions:
         if not version.get("served"):
@@ -90,20 +84,19 @@ def served_versions(crd: Json, revision: int, terminating: bool) -> list[Served]
                 StoredAs(
                     f"/{group}/{plural}/",
                     stored_at,
-                    to_storage=shared.into(stored_at) if api_version != stored_at else None,
-                    from_storage=shared.into(api_version),
+                    to_storage=schemas.into(stored_at) if api_version != stored_at else None,
+                    from_storage=schemas.into(api_version),
                     fresh_since=revision,
                 ),
                 _compiler(
-                    schemas[api_version] or {},
-                    shared,
+                    schemas.stated[api_version] or {},
+                    kind_versions,
                     resource,
-                    list(schemas),
                     (version.get("subresources") or {}).get("scale"),
                 ),
                 warnings=_warnings(crd, version),
                 terminating=terminating,
-                described=schemas[api_version],
+                described=schemas.stated[api_version],
             )
         )
     return found
@@ -116,7 +109,6 @@ def _warnings(crd: Json, version: Json) -> tuple[str, ...]:
         return (text,)
     spec = crd["spec"]
     group, kind = spec["group"], spec["names"]["kind"]
-    text = f"{group}/{version['name']} {kind} is deprecated"
     better = [
         v["name"]
         for v in spec["versions"]
@@ -124,21 +116,17 @@ def _warnings(crd: Json, version: Json) -> tuple[str, ...]:
         and not v.get("deprecated")
         and version_order(v["name"]) < version_order(version["name"])
     ]
-    if better:
-        text += f"; use {group}/{min(better, key=version_order)} {kind}"
-    return (text,)
+    instead = f"{group}/{min(better, key=version_order)} {kind}" if better else ""
+    return (deprecation(f"{group}/{version['name']}", kind, instead=instead),)
 
 
 def _compiler(
-    schema: Json, versions: _Versions, resource: Resource, api_versions: list[str], scale: Json | None
-) -> Any:
+    schema: Json, versions: KindVersions, resource: Resource, scale: Json | None
+) -> Callable[[], Compiled]:
     def compile() -> Compiled:
         has_status = any(sub.name == "status" for sub in resource.subresources)
-        spec = from_paths([("f:status",)]) if has_status else {}
-        fields = [
-            name for name in schema.get("properties", {}) if name not in ("status", "apiVersion", "kind")
-        ]
-        others = from_paths([(f"f:{name}",) for name in {*fields, "metadata", "spec"}])
+        # A write of a custom resource's status leaves its metadata alone, whatever the schema says.
+        untouched = {*schema.get("properties", {}), "metadata", "spec"} - {"status", "apiVersion", "kind"}
         compiled = compile_custom(schema)
         return Compiled(
             schema=compiled,
@@ -147,8 +135,8 @@ def _compiler(
             rules=compile_rules(schema),
             scale=scale,
             converter=versions,
-            main_ignored=dict.fromkeys(api_versions, spec),
-            status_ignored=dict.fromkeys(api_versions, others),
+            main_ignored=unowned_by_main(versions.names, has_status=has_status),
+            status_ignored=unowned_by_status(versions.names, untouched),
         )
 
     return compile

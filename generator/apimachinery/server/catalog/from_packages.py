@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any
 from apimachinery.cel.schemas.crd import compile_rules
 from apimachinery.merge.compile import MergeTypes
 from apimachinery.merge.errors import UnknownVersion
-from apimachinery.merge.field_set import FieldSet, from_paths
 from apimachinery.merge.from_openapi import METADATA_TYPES, builtin_table
 from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.schema import Ref, Type
-from apimachinery.merge.typed import MergeType
 from apimachinery.meta.resources import Group, Resource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.builtin import compile_builtin
@@ -31,6 +29,7 @@ from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.schema.unfolding import unfold
 from apimachinery.server.catalog.builtin_hooks import HOOKS
 from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.factory import KindVersions, deprecation, unowned_by_main, unowned_by_status
 from apimachinery.server.catalog.family import BUILT_IN
 from apimachinery.server.catalog.hooks import BUILTIN, Hooks, Json
 from apimachinery.server.catalog.options import ApiOptions, OptionError
@@ -253,15 +252,16 @@ def _warnings(resource: Resource) -> tuple[str, ...]:
         return ()
     if resource.deprecation_warning:
         return (resource.deprecation_warning,)
-    text = f"{resource.api_version} {resource.kind} is deprecated"
-    if resource.deprecated_in:
-        text += f" in v{resource.deprecated_in}+"
-    if resource.removed_in:
-        text += f", unavailable in v{resource.removed_in}+"
-    if resource.replacement:
-        api_version, _, kind = resource.replacement.rpartition("/")
-        text += f"; use {api_version} {kind}"
-    return (text,)
+    api_version, _, kind = resource.replacement.rpartition("/")
+    return (
+        deprecation(
+            resource.api_version,
+            resource.kind,
+            since=resource.deprecated_in,
+            until=resource.removed_in,
+            instead=f"{api_version} {kind}" if resource.replacement else "",
+        ),
+    )
 
 
 def _conversion(package: Package, kind: str, source: str, target: str) -> Change | None:
@@ -287,33 +287,19 @@ def convert(package: Package, kind: str, source: str, target: str, obj: Json) ->
     return {**converted, "apiVersion": target, "kind": kind}
 
 
-class _Versions:
-    """The versions of a built-in kind in its group, for managedFields written through others of them."""
+def _versions(package: Package, resource: Resource) -> KindVersions:
+    """The versions of a built-in kind in its group."""
+    definitions = {
+        other.api_version: other.definition
+        for other in package.resources()
+        if (other.group, other.kind) == (resource.group, resource.kind)
+    }
 
-    def __init__(self, package: Package, resource: Resource) -> None:
-        self._package = package
-        self._kind = resource.kind
-        self._definitions = {
-            other.api_version: other.definition
-            for other in package.resources()
-            if (other.group, other.kind) == (resource.group, resource.kind)
-        }
-
-    def type_of(self, api_version: str) -> MergeType:
-        """The merge type at a version."""
-        if api_version not in self._definitions:
-            raise UnknownVersion(api_version)
-        return self._package.merge_types.named(self._definitions[api_version])
-
-    def convert(self, value: Json, api_version: str) -> Json:
-        """The object at a version."""
-        source = value.get("apiVersion", "")
-        if source == api_version:
-            return value
-        if api_version not in self._definitions:
-            raise UnknownVersion(api_version)
+    def convert_to(value: Json, api_version: str) -> Json:
         copied: Json = decode(encode(value))
-        return convert(self._package, self._kind, source, api_version, copied)
+        return convert(package, resource.kind, value.get("apiVersion", ""), api_version, copied)
+
+    return KindVersions(definitions, lambda name: package.merge_types.named(definitions[name]), convert_to)
 
 
 def _compile(package: Package, resource: Resource) -> Compiled:
@@ -323,7 +309,7 @@ def _compile(package: Package, resource: Resource) -> Compiled:
         to_form = compile_typed_form(definition, package.definitions, package.zero_values)
     fields = package.definitions[definition].get("properties", {})
     other = [name for name in fields if name not in ("apiVersion", "kind", "metadata", "status")]
-    versions = _Versions(package, resource)
+    versions = _versions(package, resource)
     declared = package.table(resource.api_version, "defaults", "DEFAULTERS").get(resource.kind)
     defaulter = declared or HOOKS.get((resource.group, resource.kind), BUILTIN).default
     schema: CompiledSchema
@@ -355,8 +341,8 @@ def _compile(package: Package, resource: Resource) -> Compiled:
         },
         converter=versions,
         patch_type=_once(lambda: PatchType(Ref(definition), package.merge_table)),
-        main_ignored=_at_all(versions, from_paths([("f:status",)])),
-        status_ignored=_at_all(versions, from_paths([(f"f:{name}",) for name in other])),
+        main_ignored=unowned_by_main(versions.names, has_status=True),
+        status_ignored=unowned_by_status(versions.names, other),
     )
 
 
@@ -382,10 +368,6 @@ def _default_by(schema: CustomSchema, declared: Callable[[Json], None] | None) -
             schema.default(obj)
 
     return default
-
-
-def _at_all(versions: _Versions, fields: FieldSet) -> dict[str, FieldSet]:
-    return dict.fromkeys(versions._definitions, fields)
 
 
 def _once(make: Callable[[], PatchType]) -> Callable[[], PatchType]:

@@ -1,0 +1,79 @@
+"""What both factories of ``Served`` make alike, whether a kind comes from a CRD or from a generated package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from apimachinery.merge.errors import UnknownVersion
+from apimachinery.merge.field_set import FieldSet, from_paths
+from apimachinery.merge.typed import MergeType
+from apimachinery.server.catalog.hooks import Json
+
+
+class Versions(Protocol):
+    """The versions of one kind, for managedFields that were written through others of them."""
+
+    def type_of(self, api_version: str) -> MergeType:
+        """The merge type at a version. Raises UnknownVersion."""
+
+    def convert(self, value: Json, api_version: str) -> Json:
+        """The object at a version; leaves ``value`` as it is. Raises UnknownVersion."""
+
+
+class KindVersions:
+    """``Versions`` from two functions; merge types are made once.
+
+    ``names`` are the apiVersions there are, ``make_type`` gives the merge type of one, ``convert_to`` an object of
+    another version at one.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        make_type: Callable[[str], MergeType],
+        convert_to: Callable[[Json, str], Json],
+    ) -> None:
+        self.names = tuple(names)
+        self._make_type = make_type
+        self._convert_to = convert_to
+        self._types: dict[str, MergeType] = {}
+
+    def type_of(self, api_version: str) -> MergeType:
+        """See ``Versions``."""
+        merge_type = self._types.get(api_version)
+        if merge_type is None:
+            self._known(api_version)
+            merge_type = self._types[api_version] = self._make_type(api_version)
+        return merge_type
+
+    def convert(self, value: Json, api_version: str) -> Json:
+        """See ``Versions``."""
+        if value.get("apiVersion") == api_version:
+            return value
+        self._known(api_version)
+        return self._convert_to(value, api_version)
+
+    def _known(self, api_version: str) -> None:
+        if api_version not in self.names:
+            raise UnknownVersion(api_version)
+
+
+def unowned_by_main(api_versions: Iterable[str], *, has_status: bool) -> Mapping[str, FieldSet]:
+    """What writers of the object itself do not own, by version: the status, where it is a subresource."""
+    return dict.fromkeys(api_versions, from_paths([("f:status",)] if has_status else []))
+
+
+def unowned_by_status(api_versions: Iterable[str], fields: Iterable[str]) -> Mapping[str, FieldSet]:
+    """What writers of the status do not own, by version: the top-level ``fields`` that the subresource leaves alone."""
+    return dict.fromkeys(api_versions, from_paths([(f"f:{name}",) for name in fields]))
+
+
+def deprecation(api_version: str, kind: str, *, since: str = "", until: str = "", instead: str = "") -> str:
+    """The text of the Warning header for a deprecated version, as kube-apiserver words it."""
+    text = f"{api_version} {kind} is deprecated"
+    if since:
+        text += f" in v{since}+"
+    if until:
+        text += f", unavailable in v{until}+"
+    return f"{text}; use {instead}" if instead else text
