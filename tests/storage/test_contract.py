@@ -351,3 +351,18 @@ def test_nothing_is_written_after_close(tell):
 def test_a_value_without_a_mark_is_no_value():
     with pytest.raises(ValueError, match="no revision mark"):
         Value.cut(b"{}")
+
+
+def test_events_come_in_pages(tell: Callable[[Story], None]) -> None:
+    async def story(storage: Storage) -> None:
+        for key in (A, "/core/pods/other/x", B, C):
+            await storage.create(key, value())
+        events, reached = await storage.events("/core/pods/ns/", 1, 2)
+        assert ([event.record.key for event in events], reached) == ([A, B], 4)
+        events, reached = await storage.events("/core/pods/ns/", reached, 2)
+        assert ([event.record.key for event in events], reached) == ([C], 5)
+        await storage.compact(4)
+        with pytest.raises(Compacted):
+            await storage.events("", 3, 10)
+
+    tell(story)

@@ -1,4 +1,13 @@
-"""One process at a time: an advisory lock on a file, let go by the kernel when its holder dies."""
+"""One process at a time: advisory locks that the kernel lets go when their holder dies, and the high-water mark.
+
+The lock is on a file beside the database, which also says for people who holds it and holds the mark; on Linux it is
+on the database itself too, so that neither a symbolic or hard link nor a lock file that somebody removed lets
+a second server in. (Elsewhere ``flock`` and SQLite's own locks are of one kind and would shut each other out.)
+
+The mark is the newest revision that was acknowledged. It is written behind each commit and not synced: it outlives the
+process, not always a power cut, and is never ahead of what was committed. A database that ends before its mark has
+lost writes: its write-ahead log was cut off, or left behind by a copy.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +17,81 @@ from pathlib import Path
 
 from apimachinery.storage.interface import StorageError
 
+_MARK_BYTES = 64
+
 
 class StorageFileError(StorageError):
     """A storage file that cannot be used; the text says why and what to do."""
 
 
 class FileLock:
-    """An exclusive lock. Raises StorageFileError on ``acquire`` where another process holds it."""
+    """The exclusive use of a database. Raises StorageFileError on ``acquire`` where another process has it."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor = -1
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._path = database.with_name(database.name + ".lock")
+        self._descriptors: list[int] = []
+        self._mark = b""
 
     def acquire(self) -> None:
-        """Takes the lock, at once or not at all."""
+        """Takes the locks, at once or not at all; makes an empty database, readable for its owner alone, where
+        there is none."""
         try:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            for path in (self._path, self._database):
+                self._take(path)
+        except BaseException:
+            self.release()
+            raise
+
+    def _take(self, path: Path) -> None:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as fault:
-            raise StorageFileError(f"cannot write {self._path}: {fault.strerror}") from None
+            raise StorageFileError(f"cannot write {path}: {fault.strerror}") from None
+        self._descriptors.append(descriptor)
         if sys.platform == "win32":  # SQLite's own locks are mandatory there
+            return
+        if path != self._path and not sys.platform.startswith("linux"):
             return
         import fcntl
 
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self.release()
             raise StorageFileError(
-                f"{self._path} is held by another server; end that one, or choose another file"
+                f"{path} is held by another server; end that one, or choose another file"
             ) from None
 
+    def mark(self, identity: int) -> int:
+        """The mark of the database of this identity; 0 where none was written."""
+        try:
+            words = os.pread(self._descriptors[0], _MARK_BYTES, 0).split()
+            return int(words[1]) if int(words[0], 16) == identity else 0
+        except (ValueError, IndexError):
+            return 0
+
+    def set_mark(self, identity: int, revision: int) -> None:
+        """Writes the mark. A full disk is no reason to fail: the mark is then older than it could be."""
+        try:
+            os.pwrite(self._descriptors[0], b"%016x %020d\n" % (identity, revision), 0)
+        except OSError:
+            return
+
+    def restrict(self) -> bool:
+        """Takes the database's permissions from group and others; whether they had any."""
+        if sys.platform == "win32":
+            return False
+        mode = os.fstat(self._descriptors[1]).st_mode & 0o777
+        if not mode & 0o077:
+            return False
+        try:
+            os.fchmod(self._descriptors[1], mode & 0o700)
+        except OSError:  # another user's file, written through its group
+            return False
+        return True
+
     def release(self) -> None:
-        """Lets go; harmless when repeated."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        """Lets go; harmless when repeated. SQLite must have closed the database: to close a file that it has open
+        too would drop its locks."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())

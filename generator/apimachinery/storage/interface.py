@@ -148,6 +148,29 @@ class StorageClosed(StorageError):
     """Any operation after ``close``, and a write that could not be made durable: its outcome is unknown."""
 
 
+class StorageFull(StorageError):
+    """A write that found no room; nothing was written. Deletions are still taken."""
+
+
+class StorageBusy(StorageError):
+    """A write that another program's lock kept out; nothing was written."""
+
+
+class ValueTooLarge(StorageError):
+    """A value above ``VALUE_BYTES``."""
+
+
+VALUE_BYTES = 3 << 19
+"""What an object may have when stored: 1.5 MiB, etcd's limit for a request."""
+
+
+def check_size(value: Value) -> None:
+    """Raises ValueTooLarge for a value that is not stored."""
+    size = len(value.head) + len(value.tail)
+    if size > VALUE_BYTES:
+        raise ValueTooLarge(f"{size} bytes, where {VALUE_BYTES} are stored at most")
+
+
 Sink = Callable[[Sequence[Event]], None]
 """Takes events in the order of their revisions; must not raise, wait or write."""
 
@@ -174,6 +197,10 @@ class Storage(Protocol):
     def failed(self) -> str:
         """Why nothing can be written any more; empty while all is well."""
 
+    @property
+    def trouble(self) -> str:
+        """What keeps some writes from being made for now, or all of them for good; empty while all is well."""
+
     async def get(self, key: str, *, at: int = 0) -> Record | None:
         """The record of ``key`` now, or at a revision. Raises Compacted, FutureRevision."""
 
@@ -182,10 +209,11 @@ class Storage(Protocol):
         ``limit`` at most where it is not 0. Raises Compacted, FutureRevision."""
 
     async def create(self, key: str, value: Value) -> Record:
-        """Appends the first record of ``key``. Raises KeyExists."""
+        """Appends the first record of ``key``. Raises KeyExists, ValueTooLarge, StorageFull, StorageBusy."""
 
     async def update(self, key: str, expected: int, value: Value) -> Record:
-        """Appends the record after the one at ``expected``. Raises KeyNotFound, RevisionConflict."""
+        """Appends the record after the one at ``expected``. Raises KeyNotFound, RevisionConflict, ValueTooLarge,
+        StorageFull, StorageBusy."""
 
     async def delete(self, key: str, expected: int, last: Value) -> Record:
         """Ends ``key``; ``last`` is what its DELETED event shows. Raises KeyNotFound, RevisionConflict."""
@@ -194,6 +222,10 @@ class Storage(Protocol):
         """Calls ``sink`` with every event past revision ``after``: those already written before this returns,
         the later ones as they come. ``after`` may lie in the future: then events up to it are left out.
         Raises Compacted."""
+
+    async def events(self, prefix: str, after: int, limit: int) -> tuple[Sequence[Event], int]:
+        """The first ``limit`` events at most past revision ``after`` whose key has the prefix, in order, and the
+        revision up to which there are no others. Raises Compacted."""
 
     async def compact(self, revision: int) -> None:
         """Forgets what only states before ``revision`` need. Raises FutureRevision; a revision at or before

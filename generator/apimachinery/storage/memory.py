@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from apimachinery.storage.history import History
 from apimachinery.storage.interface import (
     Compacted,
@@ -16,6 +18,7 @@ from apimachinery.storage.interface import (
     StorageClosed,
     Value,
     Watch,
+    check_size,
 )
 from apimachinery.storage.subscribers import Subscribers
 
@@ -43,6 +46,11 @@ class MemoryStorage:
         """Empty until it is closed."""
         return "closed" if self._closed else ""
 
+    @property
+    def trouble(self) -> str:
+        """As ``failed``."""
+        return self.failed
+
     async def get(self, key: str, *, at: int = 0) -> Record | None:
         """See the contract."""
         return self._history.get(key, self._history.check(at))
@@ -53,6 +61,7 @@ class MemoryStorage:
 
     async def create(self, key: str, value: Value) -> Record:
         """See the contract."""
+        check_size(value)
         if self._history.current(key) is not None:
             raise KeyExists(key)
         revision = self._next()
@@ -60,6 +69,7 @@ class MemoryStorage:
 
     async def update(self, key: str, expected: int, value: Value) -> Record:
         """See the contract."""
+        check_size(value)
         current = self._current(key, expected)
         revision = self._next()
         return self._append(Event(Record(key, revision, current.created, value.at(revision)), current))
@@ -80,6 +90,15 @@ class MemoryStorage:
         if past:
             sink(past)
         return self._subscribers.add(prefix, max(after, self.revision), sink)
+
+    async def events(self, prefix: str, after: int, limit: int) -> tuple[Sequence[Event], int]:
+        """See the contract."""
+        if after < self.compacted:
+            raise Compacted(after, self.compacted)
+        past = self._history.since(after, prefix)
+        if len(past) > limit:
+            return past[:limit], past[limit - 1].revision
+        return past, self.revision
 
     async def compact(self, revision: int) -> None:
         """See the contract."""

@@ -1,22 +1,29 @@
 """The log table and its statements: all SQL of the project is here.
 
-    log(revision, key, created, previous, deleted, value)    revision is the rowid; previous is 0 for a creation
-    facts(name, value)                                       the compacted revision
+    log(revision, key, created, previous, deleted, value, checksum)
+                           revision is the rowid; previous is 0 for a creation
+    facts(name, value)     the compacted revision; a number that tells this database from every other
 
-Two connections: one writes, one reads. In WAL mode a reader sees the last commit and blocks nobody.
+Two connections: one writes, one reads, each used by one thread at a time. In WAL mode a reader sees the last commit and
+blocks nobody. SQLite checks its own pages' structure, not what is in them: so each row has a checksum, which is looked
+at whenever it is read. Rows of format 1 have none.
 """
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 import sqlite3
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import Event, Record
 
 APPLICATION_ID = 0x6B776C67  # "kwlg"
-FORMAT = 1
+FORMAT = 2
+LOCK_SECONDS = 1.0
 
 _SCHEMA = """
 CREATE TABLE log (
@@ -25,28 +32,33 @@ CREATE TABLE log (
     created INTEGER NOT NULL,
     previous INTEGER NOT NULL,
     deleted INTEGER NOT NULL,
-    value BLOB NOT NULL
+    value BLOB NOT NULL,
+    checksum INTEGER
 );
 CREATE UNIQUE INDEX log_by_key ON log (key, revision);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO facts VALUES ('compacted', 1);
 """
 
-_INSERT = "INSERT INTO log (revision, key, created, previous, deleted, value) VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
 # A bare column beside max() comes from the row of the maximum (documented by SQLite).
 _STATE = """
-SELECT key, max(revision), created, deleted, value FROM log
+SELECT key, max(revision), created, deleted, value, checksum FROM log
 WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key ORDER BY key
 """
 _RECORD = """
-SELECT key, revision, created, deleted, value FROM log
+SELECT key, revision, created, deleted, value, checksum FROM log
 WHERE key = ? AND revision <= ? ORDER BY revision DESC LIMIT 1
 """
 _EVENTS = """
 SELECT l.key, l.revision, l.created, l.value, l.deleted, p.revision, p.value
 FROM log l LEFT JOIN log p ON p.revision = l.previous
 WHERE l.revision > ? AND l.revision <= ? AND l.key >= ? AND l.key < ? ORDER BY l.revision
+LIMIT ?
 """
+_ROWS = "SELECT revision, key, created, deleted, value, checksum FROM log ORDER BY revision"
+_STEP = "SELECT max(revision) FROM (SELECT revision FROM log WHERE revision > ? ORDER BY revision LIMIT ?)"
+_UPGRADE = "ALTER TABLE log ADD COLUMN checksum INTEGER"
 _FORGET = """
 DELETE FROM log WHERE revision IN (
     SELECT previous FROM log WHERE revision > :low AND revision <= :high AND previous > 0
@@ -56,16 +68,45 @@ DELETE FROM log WHERE revision IN (
 _LAST_KEY = "\U0010ffff"
 
 
+class Damaged(StorageFileError):
+    """Rows whose bytes are not those that were written; ``keys`` says whose, with their revisions."""
+
+    def __init__(self, path: Path, keys: Sequence[tuple[str, int]]) -> None:
+        first = ", ".join(f"{key} at {revision}" for key, revision in keys[:3])
+        more = ", …" if len(keys) > 3 else ""
+        super().__init__(
+            f"{path}: {len(keys)} records are damaged ({first}{more}): restore a backup with 'kubewright storage "
+            f"restore', or drop them with 'kubewright storage check --repair {path}'"
+        )
+        self.keys = tuple(keys)
+
+
+def checksum(key: str, revision: int, created: int, deleted: int, value: bytes) -> int:
+    """CRC-32 of a row; finds bits that changed, not a forger."""
+    seed = (revision ^ created << 1 ^ deleted) & 0xFFFFFFFF
+    return zlib.crc32(value, zlib.crc32(key.encode(), seed))
+
+
 class Log:
     """An open database. Raises StorageFileError where the file is none of ours."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         try:
             self._writer = _connect(path)
             _prepare(self._writer, path)
             self._reader = _connect(path)
         except sqlite3.Error as fault:
             raise StorageFileError(f"cannot use {path}: {fault}") from None
+
+    @property
+    def identity(self) -> int:
+        """The number that tells this database from every other."""
+        return self._fact("identity")
+
+    def _fact(self, name: str) -> int:
+        row = self._reader.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return int(row[0]) if row else 0
 
     def newest(self) -> int:
         """The highest revision ever used."""
@@ -74,32 +115,55 @@ class Log:
 
     def compacted(self) -> int:
         """The compacted revision."""
-        (value,) = self._reader.execute("SELECT value FROM facts WHERE name = 'compacted'").fetchone()
-        return int(value)
+        return self._fact("compacted")
 
     def state(self, revision: int, prefix: str = "") -> list[Record]:
-        """The living records under a prefix at a revision, by key."""
+        """The living records under a prefix at a revision, by key. Raises Damaged."""
+        living: list[Record] = []
+        damaged: list[tuple[str, int]] = []
         rows = self._reader.execute(_STATE, (prefix, prefix + _LAST_KEY, revision))
-        return [Record(key, at, created, value) for key, at, created, deleted, value in rows if not deleted]
+        for key, at, created, deleted, value, said in rows:
+            if said is not None and said != checksum(key, at, created, deleted, value):
+                damaged.append((key, at))
+            elif not deleted:
+                living.append(Record(key, at, created, value))
+        if damaged:
+            raise Damaged(self._path, damaged)
+        return living
 
     def record(self, key: str, revision: int) -> Record | None:
-        """The living record of a key at a revision."""
+        """The living record of a key at a revision. Raises Damaged."""
         row = self._reader.execute(_RECORD, (key, revision)).fetchone()
-        if row is None or row[3]:
+        if row is None:
             return None
-        return Record(row[0], row[1], row[2], row[4])
+        _, at, created, deleted, value, said = row
+        if said is not None and said != checksum(key, at, created, deleted, value):
+            raise Damaged(self._path, [(key, at)])
+        return None if deleted else Record(key, at, created, value)
 
-    def events(self, after: int, until: int, prefix: str) -> list[Event]:
-        """The events of the revisions past ``after`` up to ``until``, in order."""
-        found: list[Event] = []
-        rows = self._reader.execute(_EVENTS, (after, until, prefix, prefix + _LAST_KEY))
+    def events(self, after: int, until: int, prefix: str, limit: int = -1) -> list[Event]:
+        """The events of the revisions past ``after`` up to ``until``, in order, ``limit`` at most."""
+        events: list[Event] = []
+        rows = self._reader.execute(_EVENTS, (after, until, prefix, prefix + _LAST_KEY, limit))
         for key, revision, created, value, deleted, previous, old in rows:
             before = None if previous is None else Record(key, previous, created, old)
-            found.append(Event(Record(key, revision, created, value), before, bool(deleted)))
-        return found
+            events.append(Event(Record(key, revision, created, value), before, bool(deleted)))
+        return events
+
+    def damaged(self) -> Iterator[tuple[str, int]]:
+        """Key and revision of each row whose checksum is not that of its bytes."""
+        for revision, key, created, deleted, value, said in self._reader.execute(_ROWS):
+            if said is not None and said != checksum(key, revision, created, deleted, value):
+                yield key, revision
+
+    def faults(self) -> list[str]:
+        """What SQLite itself finds wrong with the file."""
+        rows = [str(row[0]) for row in self._reader.execute("PRAGMA integrity_check(20)")]
+        return [] if rows == ["ok"] else rows
 
     def begin(self, events: Sequence[Event]) -> None:
-        """Puts events into a transaction that ``commit`` ends. Cheap: nothing is synced."""
+        """Puts events into a transaction that ``commit`` ends: nothing is synced yet. Waits ``LOCK_SECONDS``
+        for the lock of another program."""
         self._writer.execute("BEGIN IMMEDIATE")
         self._writer.executemany(
             _INSERT,
@@ -111,6 +175,13 @@ class Log:
                     event.previous.revision if event.previous else 0,
                     int(event.deleted),
                     event.record.value,
+                    checksum(
+                        event.record.key,
+                        event.record.revision,
+                        event.record.created,
+                        event.deleted,
+                        event.record.value,
+                    ),
                 )
                 for event in events
             ],
@@ -129,14 +200,37 @@ class Log:
         """Says durably that states before ``revision`` are no longer kept."""
         self._writer.execute("UPDATE facts SET value = ? WHERE name = 'compacted'", (revision,))
 
-    def forget(self, low: int, high: int) -> None:
-        """Drops what the revisions past ``low`` up to ``high`` superseded or deleted."""
+    def forget(self, low: int, until: int, rows: int) -> int:
+        """Drops what the next ``rows`` revisions past ``low`` superseded or deleted, none past ``until``; the
+        revision up to which it came."""
+        (high,) = self._writer.execute(_STEP, (low, rows)).fetchone()
+        high = until if high is None else min(high, until)
         self._writer.execute(_FORGET, {"low": low, "high": high})
+        return high
+
+    def drop(self, rows: Sequence[tuple[str, int]], newest: int) -> None:
+        """Drops damaged rows, and every older one of their keys: what a key was before its last write is not what
+        it is. Says that ``newest`` is compacted, so that nobody goes on from a state before."""
+        self._writer.execute("BEGIN IMMEDIATE")
+        for key, revision in rows:
+            self._writer.execute("DELETE FROM log WHERE key = ? AND revision <= ?", (key, revision))
+        self.set_compacted(newest)
+        self.commit()
 
     def shrink(self) -> None:
         """Gives free pages back to the file system and empties the write-ahead log."""
         self._writer.execute("PRAGMA incremental_vacuum(4096)").fetchall()
         self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def shrink_in_steps(self) -> None:
+        """As ``shrink`` with little room to do it in: a page that is moved is a page in the write-ahead log first, and
+        what was appended last, freed by now, need not reach the database at all."""
+        free = -1
+        while (left := self._writer.execute("PRAGMA freelist_count").fetchone()[0]) != free:
+            free = left
+            for step in ("PRAGMA incremental_vacuum(256)", "PRAGMA wal_checkpoint(TRUNCATE)"):
+                with contextlib.suppress(sqlite3.OperationalError):
+                    self._writer.execute(step).fetchall()
 
     def close(self) -> None:
         """Closes the file; the write-ahead log is merged and gone."""
@@ -145,7 +239,7 @@ class Log:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL").fetchone()
     connection.execute("PRAGMA synchronous = FULL")
@@ -158,13 +252,23 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (form,) = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION_ID:
-        if form != FORMAT:
+        if form == 1:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(_UPGRADE)
+            connection.execute("INSERT OR REPLACE INTO facts VALUES ('identity', ?)", (_identity(),))
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+            connection.execute("COMMIT")
+        elif form != FORMAT:
             raise StorageFileError(f"{path} has format {form}, this version reads format {FORMAT}")
         return
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if application or tables:
         raise StorageFileError(f"{path} is another program's database; choose another file")
     connection.executescript(
-        f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
-        f" PRAGMA user_version = {FORMAT}; COMMIT;"
+        f"BEGIN IMMEDIATE; {_SCHEMA} INSERT INTO facts VALUES ('identity', {_identity()});"
+        f" PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
     )
+
+
+def _identity() -> int:
+    return secrets.randbits(62)
