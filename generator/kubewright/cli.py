@@ -59,6 +59,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "the files of an API group, of a kind, of a further version",
     ),
     "serve": ("kubewright.tools.serve", "run an API server for generated packages and CRDs"),
+    "storage": ("kubewright.tools.storage", "check, back up and restore the database of serve"),
     "patch": (
         "kubewright.tools.patch",
         "what a patch or a server-side apply makes of an object, without a server",

@@ -44,11 +44,19 @@ from apimachinery.server.subresources.scale import Scales
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.patch import patch
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import StorageClosed
+from apimachinery.storage.interface import (
+    StorageBusy,
+    StorageClosed,
+    StorageError,
+    StorageFull,
+    ValueTooLarge,
+)
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import DecodeFault, encode
 
 _OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
+WARNING_CHARACTERS = 4096
+WARNING_CUT = 256
 Answer = Response | StreamResponse
 
 
@@ -106,10 +114,8 @@ class Handlers:
             answer = failure(request, self._codecs, error)
         except RecursionError:
             answer = failure(request, self._codecs, bad_request("exceeded max depth"))
-        except StorageClosed:
-            answer = failure(
-                request, self._codecs, ApiError(503, "ServiceUnavailable", "the storage is closed")
-            )
+        except (StorageClosed, StorageFull, StorageBusy, ValueTooLarge) as refusal:
+            answer = failure(request, self._codecs, _storage_failure(refusal))
         if request.warnings:
             answer.headers = (*answer.headers, *warned(request.warnings))
         return answer
@@ -318,11 +324,31 @@ def failure(request: Request, codecs: Codecs, error: ApiError) -> Response:
     return Response(error.code, encode(error.status()) + b"\n", headers=headers)
 
 
+def _storage_failure(refusal: StorageError) -> ApiError:
+    """What the storage refuses, as etcd's refusals read through kube-apiserver: 500 without a reason."""
+    if isinstance(refusal, ValueTooLarge):
+        return ApiError(500, "", "etcdserver: request is too large", has_details=False)
+    if isinstance(refusal, StorageFull):
+        return ApiError(500, "", "etcdserver: mvcc: database space exceeded", has_details=False)
+    if isinstance(refusal, StorageBusy):
+        return ApiError(503, "ServiceUnavailable", str(refusal), retry_after=1)
+    return ApiError(503, "ServiceUnavailable", "the storage is closed")
+
+
 def warned(warnings: tuple[str, ...] | list[str]) -> tuple[tuple[str, str], ...]:
-    """Warning headers (RFC 7234 section 5.5, code 299), each text once."""
+    """Warning headers (RFC 7234 section 5.5, code 299), each text once. Where all together have more than 4,096
+    characters each is cut to 256, and what is beyond 4,096 then is left out, as in kube-apiserver."""
     if not warnings:
         return ()
-    texts = dict.fromkeys(warnings)
+    texts = list(dict.fromkeys(warnings))
+    if sum(map(len, texts)) > WARNING_CHARACTERS:
+        total, shown = 0, []
+        for text in texts:
+            if total >= WARNING_CHARACTERS:
+                break
+            shown.append(text[:WARNING_CUT])
+            total += len(shown[-1])
+        texts = shown
     return tuple(("Warning", f"299 - {_quoted(text)}") for text in texts)
 
 

@@ -19,6 +19,7 @@ from apimachinery.server.app import App
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
 from apimachinery.server.operate.health import Check, Health
+from apimachinery.server.operate.loop_lag import LoopLag
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.read.listing import JoinedBodies
 from apimachinery.server.read.watch import Watches
@@ -110,6 +111,13 @@ class Server:
         api = self._build(backend)
         self._stops.append(api.stop)
         self.health.add(Check("etcd", lambda: not storage.failed))
+        self.health.add_ready(Check("storage", lambda: not storage.trouble, reason=lambda: storage.trouble))
+        metrics.gauge(
+            "kubewright_storage_trouble",
+            "1 while some writes cannot be made: a full disk, a foreign lock, a failed one.",
+            lambda: bool(storage.trouble),
+        )
+        lag = LoopLag(metrics)
         metrics.gauge("kubewright_storage_revision", "Newest revision.", lambda: storage.revision)
         await api.start()
         app = App(api.handle, self._authenticator, self.health, metrics)
@@ -119,7 +127,13 @@ class Server:
         )
         self.port = listener.sockets[0].getsockname()[1]
         compaction = asyncio.create_task(compact_for_ever(storage, options.history_seconds))
+        metrics.gauge(
+            "kubewright_buffered_body_bytes",
+            "Bytes of request bodies that are held.",
+            lambda: connections.buffered,
+        )
         sweeping = asyncio.create_task(_sweep(connections))
+        measuring = asyncio.create_task(lag.measure())
 
         async def end_serving() -> None:
             compaction.cancel()
@@ -128,7 +142,8 @@ class Server:
             watches.end()
             await connections.end(options.shutdown_seconds)
             sweeping.cancel()
-            await asyncio.gather(sweeping, return_exceptions=True)
+            measuring.cancel()
+            await asyncio.gather(sweeping, measuring, return_exceptions=True)
             await listener.wait_closed()
 
         self._stops.append(end_serving)

@@ -23,6 +23,6 @@ async def compact_for_ever(storage: Storage, period_seconds: float = PERIOD_SECO
         await asyncio.sleep(period_seconds)
         try:
             await storage.compact(last)
-        except (StorageError, OSError):
-            log.exception("compaction failed; it is tried again in the next period")
+        except (StorageError, OSError) as fault:
+            log.warning("compaction failed; it is tried again in the next period: %s", fault)
         last = storage.revision

@@ -64,10 +64,13 @@ class FileLock:
 
     def mark(self, identity: int) -> int:
         """The mark of the database of this identity; 0 where none was written."""
+        return _parse(os.pread(self._descriptors[0], _MARK_BYTES, 0), identity)
+
+    def read_mark(self, identity: int | None) -> int:
+        """The mark, read without holding the lock; that of whatever database for the identity None."""
         try:
-            words = os.pread(self._descriptors[0], _MARK_BYTES, 0).split()
-            return int(words[1]) if int(words[0], 16) == identity else 0
-        except (ValueError, IndexError):
+            return _parse(self._path.read_bytes(), identity)
+        except OSError:
             return 0
 
     def set_mark(self, identity: int, revision: int) -> None:
@@ -95,3 +98,11 @@ class FileLock:
         too would drop its locks."""
         while self._descriptors:
             os.close(self._descriptors.pop())
+
+
+def _parse(text: bytes, identity: int | None) -> int:
+    try:
+        owner, revision = text[:_MARK_BYTES].split()
+        return int(revision) if identity is None or int(owner, 16) == identity else 0
+    except ValueError:
+        return 0

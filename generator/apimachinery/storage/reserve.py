@@ -2,8 +2,8 @@
 
 Without it a full disk wedges a log: even a deletion is one more record, and forgetting old ones needs room in the
 write-ahead log. The space lies in a file beside the database and is given back in two steps: a quarter for
-deletions, the rest for a compaction. SQLite starts a checkpoint at 4 MiB of write-ahead log, which may all be new to the
-database; with the deletions' quarter that is half of the reserve, and the compaction itself has the other half.
+deletions, the rest for a compaction. SQLite starts a checkpoint at 4 MiB of write-ahead log, which may all be new to
+the database; with the deletions' quarter that is half of the reserve, and the compaction itself has the other half.
 """
 
 from __future__ import annotations

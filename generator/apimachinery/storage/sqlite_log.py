@@ -57,6 +57,7 @@ WHERE l.revision > ? AND l.revision <= ? AND l.key >= ? AND l.key < ? ORDER BY l
 LIMIT ?
 """
 _ROWS = "SELECT revision, key, created, deleted, value, checksum FROM log ORDER BY revision"
+_KEYS = "SELECT key, deleted, max(revision) FROM log GROUP BY key ORDER BY key"
 _STEP = "SELECT max(revision) FROM (SELECT revision FROM log WHERE revision > ? ORDER BY revision LIMIT ?)"
 _UPGRADE = "ALTER TABLE log ADD COLUMN checksum INTEGER"
 _FORGET = """
@@ -90,9 +91,14 @@ def checksum(key: str, revision: int, created: int, deleted: int, value: bytes) 
 class Log:
     """An open database. Raises StorageFileError where the file is none of ours."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
         try:
+            if read_only:
+                uri = f"{path.absolute().as_uri()}?mode=ro"
+                self._reader = self._writer = sqlite3.connect(uri, uri=True, timeout=LOCK_SECONDS)
+                _recognize(self._reader, path)
+                return
             self._writer = _connect(path)
             _prepare(self._writer, path)
             self._reader = _connect(path)
@@ -152,9 +158,18 @@ class Log:
 
     def damaged(self) -> Iterator[tuple[str, int]]:
         """Key and revision of each row whose checksum is not that of its bytes."""
+        columns = [row[1] for row in self._reader.execute("PRAGMA table_info(log)")]
+        if "checksum" not in columns:  # format 1, which is only read here
+            return
         for revision, key, created, deleted, value, said in self._reader.execute(_ROWS):
             if said is not None and said != checksum(key, revision, created, deleted, value):
                 yield key, revision
+
+    def living_keys(self) -> Iterator[str]:
+        """The keys of the living records."""
+        for key, deleted, _ in self._reader.execute(_KEYS):
+            if not deleted:
+                yield key
 
     def faults(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
@@ -217,6 +232,14 @@ class Log:
         self.set_compacted(newest)
         self.commit()
 
+    def begin_anew(self, revision: int) -> None:
+        """Says that the state is that of ``revision``, all before it is compacted, and that this is another database
+        than the one it was copied from."""
+        self._writer.execute("BEGIN IMMEDIATE")
+        self.set_compacted(revision)
+        self._writer.execute("INSERT OR REPLACE INTO facts VALUES ('identity', ?)", (_identity(),))
+        self.commit()
+
     def shrink(self) -> None:
         """Gives free pages back to the file system and empties the write-ahead log."""
         self._writer.execute("PRAGMA incremental_vacuum(4096)").fetchall()
@@ -248,26 +271,48 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+def _recognize(connection: sqlite3.Connection, path: Path) -> int:
+    """The format of a database; 0 for an empty one. Raises StorageFileError for what is none of ours."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (form,) = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION_ID:
-        if form == 1:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute(_UPGRADE)
-            connection.execute("INSERT OR REPLACE INTO facts VALUES ('identity', ?)", (_identity(),))
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
-            connection.execute("COMMIT")
-        elif form != FORMAT:
+        if form > FORMAT:
             raise StorageFileError(f"{path} has format {form}, this version reads format {FORMAT}")
-        return
+        return int(form)
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if application or tables:
         raise StorageFileError(f"{path} is another program's database; choose another file")
-    connection.executescript(
-        f"BEGIN IMMEDIATE; {_SCHEMA} INSERT INTO facts VALUES ('identity', {_identity()});"
-        f" PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
-    )
+    return 0
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    form = _recognize(connection, path)
+    if not form:
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {_SCHEMA} INSERT INTO facts VALUES ('identity', {_identity()});"
+            f" PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
+        )
+    elif form == 1:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(_UPGRADE)
+        connection.execute("INSERT OR REPLACE INTO facts VALUES ('identity', ?)", (_identity(),))
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """SQLite's online copy, synced: one state of a database that may be in use. Raises StorageFileError."""
+    try:
+        reading = sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=LOCK_SECONDS)
+        writing = sqlite3.connect(target)
+        try:
+            _recognize(reading, source)
+            reading.backup(writing)
+        finally:
+            writing.close()
+            reading.close()
+    except sqlite3.Error as fault:
+        raise StorageFileError(f"cannot copy {source} to {target}: {fault}") from None
 
 
 def _identity() -> int:

@@ -1,7 +1,8 @@
 """/livez, /readyz and /healthz, as kube-apiserver answers them.
 
 Rules. Any method; no credentials. ``?verbose`` lists the checks, ``?exclude=NAME`` leaves one out, ``/livez/NAME`` asks
-one alone. Failing is 500 and lists the checks, without reasons. /livez is forgiving while the server starts;
+one alone. Failing is 500 and lists the checks, without reasons but for
+those that its operator can mend (a full disk). /livez is forgiving while the server starts;
 /readyz fails from the moment a shutdown is asked for, so that load goes elsewhere before the server ends.
 """
 
@@ -19,11 +20,13 @@ Probe = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A named check; ``grace`` says that /livez lets it fail during the grace at the start."""
+    """A named check; ``grace`` says that /livez lets it fail during the grace at the start. ``reason`` is what those
+    who ask may know of a failure."""
 
     name: str
     passes: Probe
     grace: bool = False
+    reason: Callable[[], str] = lambda: "reason withheld"
 
 
 class Health:
@@ -41,6 +44,10 @@ class Health:
         """A check of all three endpoints."""
         self._live.append(check)
 
+    def add_ready(self, check: Check) -> None:
+        """A check of /readyz alone: to start again would not help."""
+        self._ready.append(check)
+
     def answer(self, request: Request) -> Response | None:
         """The answer to a health path, None where the path is none."""
         head, _, name = request.path[1:].partition("/")
@@ -53,13 +60,14 @@ class Health:
                 return Response(404, b"404 page not found\n", TEXT)
             if chosen[0].passes():
                 return Response(200, b"ok", TEXT)
-            return Response(500, f"internal server error: {name} failed: reason withheld\n".encode(), TEXT)
+            text = f"internal server error: {name} failed: {chosen[0].reason()}\n"
+            return Response(500, text.encode(), TEXT)
         return self._all(head, checks, request)
 
     def _checks(self, head: str) -> list[Check]:
         checks = [*self._live]
         if head == "readyz":
-            checks.append(Check("shutdown", lambda: not self.ending))
+            checks += [*self._ready, Check("shutdown", lambda: not self.ending)]
         if head == "livez" and time.monotonic() < self._grace_until:
             checks = [Check(c.name, lambda: True) if c.grace else c for c in checks]
         return checks
@@ -75,7 +83,7 @@ class Health:
                 lines.append(f"[+]{check.name} ok")
             else:
                 failed = True
-                lines.append(f"[-]{check.name} failed: reason withheld")
+                lines.append(f"[-]{check.name} failed: {check.reason()}")
         if excluded:
             names = ", ".join(f'"{name}"' for name in sorted(excluded))
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")

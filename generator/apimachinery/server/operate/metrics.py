@@ -14,16 +14,16 @@ class Metrics:
 
     def __init__(self) -> None:
         self._requests: dict[tuple[str, int], int] = {}
-        self._gauges: list[tuple[str, str, Callable[[], float]]] = []
+        self._gauges: list[tuple[str, str, str, Callable[[], float]]] = []
 
     def count(self, method: str, code: int) -> None:
         """One answered request."""
         place = (method, code)
         self._requests[place] = self._requests.get(place, 0) + 1
 
-    def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
+    def gauge(self, name: str, text: str, value: Callable[[], float], *, kind: str = "gauge") -> None:
         """A number that is looked up when it is asked for."""
-        self._gauges.append((name, text, value))
+        self._gauges.append((name, text, kind, value))
 
     def answer(self) -> Response:
         """All of them."""
@@ -35,6 +35,6 @@ class Metrics:
             f'apiserver_request_total{{verb="{method}",code="{code}"}} {number}'
             for (method, code), number in sorted(self._requests.items())
         ]
-        for name, text, value in self._gauges:
-            lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge", f"{name} {value():g}"]
+        for name, text, kind, value in self._gauges:
+            lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}", f"{name} {value():g}"]
         return Response(200, ("\n".join(lines) + "\n").encode(), TEXT)

@@ -1,0 +1,148 @@
+"""A database looked over, copied and put back: what ``kubewright storage`` does.
+
+- A check reads, beside a running server too. Repairing gives up what is damaged, or what the log lost, and needs the
+  database for itself.
+- A backup is SQLite's online copy: one consistent state, while the server goes on.
+- A restored state is an old one under revisions that clients have already seen with other content. So it begins
+  above them (as etcd's ``--bump-revision --mark-compacted``): whoever goes on from a revision of before is told
+  410 Expired and lists again, instead of missing what is different.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from apimachinery.storage.file_lock import FileLock, StorageFileError
+from apimachinery.storage.sqlite_log import Log, copy_database
+
+REVISIONS_SKIPPED = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a check found. ``lost`` is the range of acknowledged revisions that are not there, (0, 0) for none."""
+
+    newest: int
+    compacted: int
+    objects: dict[str, int]
+    faults: tuple[str, ...]
+    damaged: tuple[tuple[str, int], ...]
+    lost: tuple[int, int]
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing is wrong."""
+        return not (self.faults or self.damaged or self.lost[1])
+
+
+def check(path: Path) -> Report:
+    """Reads all of a database. Raises StorageFileError for a file that is none, or none of ours."""
+    path = _existing(path)
+    log = Log(path, read_only=True)
+    try:
+        faults = log.faults()
+        try:
+            damaged = tuple(log.damaged())
+            living = Counter(key[: key.index("/", key.index("/", 1) + 1)] for key in log.living_keys())
+            newest, compacted = log.newest(), log.compacted()
+        except sqlite3.Error as fault:
+            raise StorageFileError(f"cannot read {path}: {'; '.join(faults) or fault}") from None
+        mark = FileLock(path).read_mark(log.identity)
+        lost = (newest + 1, mark) if mark > newest else (0, 0)
+        return Report(newest, compacted, dict(sorted(living.items())), tuple(faults), damaged, lost)
+    finally:
+        log.close()
+
+
+def repair(path: Path) -> Report:
+    """Gives up what is damaged or lost, and answers what it was. Raises StorageFileError for a database in use, or
+    one whose pages are damaged: that is a case for a backup."""
+    path = _existing(path)
+    lock = FileLock(path)
+    lock.acquire()
+    try:
+        report = check(path)
+        if report.faults:
+            raise StorageFileError(f"{path} cannot be repaired ({report.faults[0]}); restore a backup")
+        if not report.good:
+            log = Log(path)
+            newest = max(report.newest, report.lost[1]) + REVISIONS_SKIPPED
+            log.drop(report.damaged, newest)
+            lock.set_mark(log.identity, newest)
+            log.close()
+        return report
+    finally:
+        lock.release()
+
+
+def back_up(path: Path, target: Path) -> int:
+    """Copies a database that may be in use; the newest revision of the copy. Raises StorageFileError, OSError."""
+    path = _existing(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        copy_database(path, part)
+        report = check(part)
+        if not report.good:
+            raise StorageFileError(
+                f"{path} is damaged, and so would be the backup; see 'kubewright storage check'"
+            )
+        part.replace(target)
+    finally:
+        for end in ("", "-wal", "-shm", "-journal"):
+            part.with_name(part.name + end).unlink(missing_ok=True)
+    return report.newest
+
+
+def restore(backup: Path, path: Path, *, replace: bool = False) -> int:
+    """Puts a backup in the place of a database; the revision from which it goes on. The former file is kept beside
+    it as ``NAME.replaced``. Raises StorageFileError for a target that is in use, or is there and ``replace`` is not
+    given; OSError."""
+    backup, path = _existing(backup), path.resolve()
+    if not check(backup).good:
+        raise StorageFileError(f"{backup} is damaged; see 'kubewright storage check {backup}'")
+    if path.exists() and not replace:
+        raise StorageFileError(f"{path} is there already; --replace keeps it as {path.name}.replaced")
+    newest = _highest(path)
+    existed = path.exists()
+    lock = FileLock(path)
+    lock.acquire()
+    try:
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        copy_database(backup, part)
+        log = Log(part)
+        revision = max(log.newest(), newest) + REVISIONS_SKIPPED
+        log.begin_anew(revision)
+        identity = log.identity
+        log.close()
+        for end in ("", "-wal", "-shm"):
+            former = path.with_name(path.name + end)
+            if existed and former.exists():
+                former.replace(path.with_name(f"{path.name}.replaced{end}"))
+        part.replace(path)
+        lock.set_mark(identity, revision)
+        return revision
+    finally:
+        lock.release()
+
+
+def _highest(path: Path) -> int:
+    """The highest revision that clients of a database may have seen, as far as that can still be read."""
+    if not path.exists() or not path.stat().st_size:
+        return 0
+    try:
+        report = check(path)
+    except StorageFileError:
+        return FileLock(path).read_mark(None)
+    return max(report.newest, report.lost[1])
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise StorageFileError(f"{path} is no file")
+    return path.resolve()
