@@ -59,7 +59,7 @@ def test_costs(source: str, spent: int, estimated: int) -> None:
     program = ENV.compile(source)
     outcome = program.run(VARIABLES)
     assert outcome.error is None
-    high = estimate_cost(program.node, lambda path: None).high
+    high = estimate_cost(program.node, lambda path, of: None).high
     assert (outcome.cost, min(high, MAX) if high < 2**60 else MAX) == (spent, estimated)
 
 

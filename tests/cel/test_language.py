@@ -38,7 +38,7 @@ VALUES: list[tuple[str, Any]] = [
     ("[?optional.none(), ?optional.of(1)]", [1]),
     ("has({'a': 1}.a) && !has({'a': 1}.b)", True),
     ("'%s %d %.2f %x %b %%'.format(['s', 42, 3.14159, 255, 5])", "s 42 3.14 ff 101 %"),
-    ("'%s'.format([[1, 'a', {'k': 2.5}]])", '[1, "a", {"k":2.5}]'),
+    ("'%s'.format([[1, 'a', {'k': 2.5}]])", '[1, "a", {"k":2.500000}]'),
     ("'a,b'.split(',').join('-')", "a-b"),
     ("'hello'.substring(1, 3) + 'x'.upperAscii()", "elX"),
     ("'héllo'.size()", 5),

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from tests.crd.recorded import SCENARIOS, SUFFIX
 
+from apimachinery.cel.libraries.patterns import PatternError, compile_pattern
 from apimachinery.meta.field_errors import (
     FieldError,
     Reason,
@@ -32,7 +33,7 @@ from apimachinery.meta.names import (
 )
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.printing import go_float, go_json, go_quote
-from apimachinery.schema.validation.patterns import PatternError, compile_pattern, pattern_test
+from apimachinery.schema.validation.patterns import pattern_test
 
 
 @pytest.mark.parametrize(

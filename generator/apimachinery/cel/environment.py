@@ -121,6 +121,7 @@ class Environment:
     mixed_literals: bool = True
     check_literals: bool = False
     optional_syntax: bool = True
+    folds: bool = True
     limit: int = NO_LIMIT
     version: str = ""
 
@@ -200,12 +201,14 @@ class Environment:
         return node
 
     def compile(self, source: str) -> Program:
-        """Parse, check and plan ``source``; raises CompileError."""
+        """Parse, check and plan ``source``; raises CompileError, or EvalError where constants do not compute."""
         return self.plan(source, self.check(source))
 
     def plan(self, source: str, node: Node) -> Program:
-        """The program of a checked tree."""
-        planner = Planner(self.functions, self.constants, self._wire_name, construct=self._construct)
+        """The program of a checked tree; EvalError where a constant part of it cannot be computed."""
+        planner = Planner(
+            self.functions, self.constants, self._wire_name, construct=self._construct, folds=self.folds
+        )
         return Program(source, node, planner, self.limit)
 
     def compile_unchecked(self, source: str) -> Program:

@@ -7,9 +7,10 @@ type (but for the arguments of ``format``), and the arguments of ``format`` must
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from apimachinery.cel.libraries.old_format import WRONG_TYPE, pieces
 from apimachinery.cel.libraries.standard import compile_regex
-from apimachinery.cel.libraries.string_format import clauses
 from apimachinery.cel.syntax.ast import (
     Call,
     Comprehension,
@@ -23,12 +24,14 @@ from apimachinery.cel.syntax.ast import (
 from apimachinery.cel.values import types as t
 from apimachinery.cel.values.errors import EvalError
 from apimachinery.cel.values.types import Type
-from apimachinery.cel.values.values import Duration, Timestamp
+from apimachinery.cel.values.values import EARLIEST, LATEST, Duration, Timestamp
 
 Fault = tuple[int, str]
 
 
-def _is_regex(text: str) -> bool:
+def _is_regex(text: Any) -> bool:
+    if not isinstance(text, str):
+        return True
     try:
         compile_regex(text)
     except EvalError:
@@ -36,16 +39,24 @@ def _is_regex(text: str) -> bool:
     return True
 
 
-def _is_duration(text: str) -> bool:
+def _is_duration(text: Any) -> bool:
+    if not isinstance(text, str):
+        return True
     try:
         return Duration.parse(text) is not None
     except EvalError:
         return False
 
 
+def _is_timestamp(value: Any) -> bool:
+    if type(value) is int:
+        return EARLIEST <= value <= LATEST
+    return not isinstance(value, str) or Timestamp.parse(value) is not None
+
+
 _FORMS = {
     "duration": _is_duration,
-    "timestamp": lambda text: Timestamp.parse(text) is not None,
+    "timestamp": _is_timestamp,
     "matches": _is_regex,
 }
 
@@ -56,13 +67,10 @@ def literal_faults(root: Node) -> list[Fault]:
     faults: list[Fault] = []
     for node, _ in nodes:
         if isinstance(node, Call) and node.function in _FORMS and node.args:
-            last = node.args[-1]
-            if (
-                isinstance(last, Literal)
-                and isinstance(last.value, str)
-                and not _FORMS[node.function](last.value)
-            ):
-                faults.append((last.offset, f"invalid {node.function} argument"))
+            # The first of them, though the pattern of the global ``matches`` is the second: Kubernetes looks there.
+            first = node.args[0]
+            if isinstance(first, Literal) and not _FORMS[node.function](first.value):
+                faults.append((first.offset, f"invalid {node.function} argument"))
     for node, exempt in nodes:
         if isinstance(node, ListExpr) and not exempt:
             faults += _mixed_list(node)
@@ -127,52 +135,29 @@ def _mixed_list(node: ListExpr) -> list[Fault]:
 def _mixed_map(node: MapExpr) -> list[Fault]:
     faults: list[Fault] = []
     first: tuple[Type, Type] | None = None
-    for place, (key, value, optional) in enumerate(node.entries):
+    for key, value, optional in node.entries:
         found = (_type(key, False), _type(value, optional))
         if first is None:
             first = found
             continue
-        offset = node.offsets[place] if node.offsets else key.offset
-        for wanted, of in zip(first, found, strict=True):
+        for part, wanted, of in zip((key, value), first, found, strict=True):
             if wanted != of:
-                faults.append(_mismatch(offset, wanted, of))
+                faults.append(_mismatch(part.offset, wanted, of))
     return faults
 
 
 _ANY = ("dyn", "error", "param")
-_SHOWN = (
-    "string",
-    "bool",
-    "bytes",
-    "int",
-    "uint",
-    "double",
-    "list",
-    "map",
-    "type",
-    "duration",
-    "timestamp",
-    "null",
-)
-_ALLOWED: dict[str, tuple[tuple[str, ...], str]] = {
-    "s": (
-        _SHOWN,
-        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
-        "durations, and timestamps",
-    ),
-    "d": (("int", "uint"), "decimal clause can only be used on integers"),
-    "f": (("double",), "fixed-point clause can only be used on doubles"),
-    "e": (("double",), "scientific clause can only be used on doubles"),
-    "b": (("int", "uint", "bool"), "binary clause can only be used on integers and bools"),
-    "x": (
-        ("int", "uint", "string", "bytes"),
-        "hex clause can only be used on integers, byte buffers, and strings",
-    ),
-    "X": (
-        ("int", "uint", "string", "bytes"),
-        "hex clause can only be used on integers, byte buffers, and strings",
-    ),
-    "o": (("int", "uint"), "octal clause can only be used on integers"),
+_INTEGERS = ("int", "uint")
+_SCALARS = ("string", "bool", "bytes", "int", "uint", "double", "type", "duration", "timestamp", "null")
+_ALLOWED: dict[str, tuple[str, ...]] = {
+    "s": (*_SCALARS, "list", "map"),
+    "d": _INTEGERS,
+    "f": ("double", "string"),
+    "e": ("double", "string"),
+    "b": (*_INTEGERS, "bool"),
+    "x": (*_INTEGERS, "string", "bytes"),
+    "X": (*_INTEGERS, "string", "bytes"),
+    "o": _INTEGERS,
 }
 
 
@@ -180,21 +165,38 @@ def _format_faults(node: Call, template: object) -> list[Fault]:
     arg = node.args[0] if node.args else None
     if not isinstance(template, str) or not isinstance(arg, ListExpr):
         return []
+    used = 0
     try:
-        verbs = clauses(template)
+        for piece in pieces(template, len(arg.elements)):
+            if isinstance(piece, str):
+                continue
+            wrong = _unprintable(arg.elements[used], piece[0])
+            if wrong is not None:
+                given = (wrong.type or t.DYN).runtime_name
+                text = f"error during formatting: {WRONG_TYPE[piece[0]]}, was given {given}"
+                return [(wrong.offset, text)]
+            used += 1
     except EvalError as error:
         return [(node.offset, str(error))]
-    for place, (verb, _) in enumerate(verbs):
-        if place >= len(arg.elements):
-            return [(node.offset, f"index {place} out of range")]
-        element = arg.elements[place]
-        of = element.type or t.DYN
-        kinds, text = _ALLOWED[verb]
-        if of.kind not in kinds and of.kind not in _ANY:
-            return [(element.offset, f"error during formatting: {text}, was given {of}")]
-    if len(arg.elements) > len(verbs):
-        text = (
-            f"too many arguments supplied to string.format (expected {len(verbs)}, got {len(arg.elements)})"
-        )
-        return [(node.offset, text)]
+    if len(arg.elements) > used:
+        given = len(arg.elements)
+        return [
+            (
+                node.offset,
+                f"too many arguments supplied to string.format (expected {used}, got {given})",
+            )
+        ]
     return []
+
+
+def _unprintable(node: Node, verb: str) -> Node | None:
+    """The part of an argument that ``verb`` cannot print, or None."""
+    kind = (node.type or t.DYN).kind
+    if kind not in _ALLOWED[verb] and kind not in _ANY:
+        return node
+    parts: list[Node] = []
+    if verb == "s" and isinstance(node, ListExpr):
+        parts = node.elements
+    elif verb == "s" and isinstance(node, MapExpr):
+        parts = [part for key, value, _ in node.entries for part in (key, value)]
+    return next((wrong for part in parts if (wrong := _unprintable(part, verb)) is not None), None)

@@ -134,7 +134,8 @@ def _allocate(size: float) -> int:
 
 
 def _sliced(items: Any, start: int, end: int) -> int:
-    return _allocate(max(0, min(end, size_of(items)) - max(start, 0)))
+    fits = 0 <= start <= end <= size_of(items)
+    return _allocate(end - start if fits else 1)  # an error has the size of any one value
 
 
 def _ranged(count: int) -> int:

@@ -20,7 +20,7 @@ from apimachinery.cel.syntax.ast import Literal, Node
 from apimachinery.cel.values.ranges import FREE, MAX, ONE, UNKNOWN, Range, fixed
 from apimachinery.cel.values.types import Type
 
-SizeOfPath = Callable[[tuple[str, ...] | None], Range | None]
+SizeOfValue = Callable[[tuple[str, ...], Type], Range | None]
 MAX_NAME_FORMAT_REGEX = 128
 MAX_FORMAT_SIZE = 64
 ADDRESS = Range(4, 16)
@@ -45,28 +45,29 @@ class CallEstimate:
 
 
 class _Call:
-    def __init__(self, overload: str, target: Argument | None, args: list[Argument], size_of: SizeOfPath):
+    def __init__(self, overload: str, target: Argument | None, args: list[Argument], size_of: SizeOfValue):
         self.overload = overload
         self.target = target
         self.args = args
         self.size_of = size_of
 
     def size(self, argument: Argument) -> Range:
-        return argument.size or self.size_of(argument.path) or UNKNOWN
+        return argument.size or self.size_of(argument.path or (), argument.type) or UNKNOWN
 
     def element_size(self, holder: Argument) -> tuple[Type, Range] | None:
         """The type and size of the items of a list (of the first parameter of any type)."""
         if not holder.type.params:
             return None
-        path = (*holder.path, "@items") if holder.path is not None else None
-        return holder.type.params[0], self.size_of(path) or UNKNOWN
+        path = (*holder.path, "@items") if holder.path is not None else ()
+        element = holder.type.params[0]
+        return element, self.size_of(path, element) or UNKNOWN
 
 
 _Rule = Callable[[_Call], CallEstimate | None]
 
 
 def estimate_call(
-    function: str, overload: str, target: Argument | None, args: list[Argument], size_of: SizeOfPath
+    function: str, overload: str, target: Argument | None, args: list[Argument], size_of: SizeOfValue
 ) -> CallEstimate | None:
     """The estimate of one overload of a call; None: 1."""
     call = _Call(overload, target, args, size_of)
@@ -327,11 +328,11 @@ def _find(call: _Call) -> CallEstimate | None:
     return CallEstimate(text * pattern, Range(0, size.high))
 
 
-def _member_only(factor: float) -> _Rule:
-    """Functions whose estimate upstream applies to methods alone: as plain functions they cost 1."""
+def _walk_first(factor: float) -> _Rule:
+    """Functions that walk their argument once or more: their result has no size of its own."""
 
     def estimate(call: _Call) -> CallEstimate | None:
-        if call.target is None or not call.args:
+        if not call.args:
             return None
         return CallEstimate(call.size(call.args[0]).scaled(factor))
 
@@ -339,7 +340,9 @@ def _member_only(factor: float) -> _Rule:
 
 
 def _ip(call: _Call) -> CallEstimate | None:
-    return CallEstimate(ONE) if call.target is not None else None
+    if call.overload == "cidr_ip":
+        return CallEstimate(ONE)
+    return _walk_first(TRAVERSAL)(call)
 
 
 def _contains_ip(call: _Call) -> CallEstimate | None:
@@ -357,8 +360,6 @@ def _contains_cidr(call: _Call) -> CallEstimate | None:
 
 
 def _validate(call: _Call) -> CallEstimate | None:
-    if call.target is None:
-        return None
     size = call.size(call.args[0])
     return CallEstimate(size.scaled(TRAVERSAL).scaled(MAX_NAME_FORMAT_REGEX * REGEX))
 
@@ -401,8 +402,8 @@ _KUBERNETES: dict[str, _Rule] = {
     "split": _split,
     "join": _join,
     **_all("find findAll", _find),
-    **_all("cidr isIP isCIDR quantity isQuantity semver isSemver", _member_only(TRAVERSAL)),
-    "ip.isCanonical": _member_only(2 * TRAVERSAL),
+    **_all("cidr isIP isCIDR quantity isQuantity semver isSemver", _walk_first(TRAVERSAL)),
+    "ip.isCanonical": _walk_first(2 * TRAVERSAL),
     "ip": _ip,
     **_all(
         "masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast",

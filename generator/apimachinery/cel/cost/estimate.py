@@ -31,7 +31,8 @@ from apimachinery.cel.values import types as t
 from apimachinery.cel.values.ranges import FREE, ONE, UNKNOWN, Range, fixed
 from apimachinery.cel.values.types import Type
 
-SizeOf = Callable[[tuple[str, ...]], Range | None]
+SizeOf = Callable[[tuple[str, ...], Type], Range | None]
+"""The size of a value by its path, which is empty where it has none, and its type."""
 
 
 @dataclass(slots=True)
@@ -106,12 +107,10 @@ class _Estimator:
         own = _literal_size(node)
         if own is not None:
             return own
-        path = self.path(node)
-        if path:
-            found = self.size_of(path)
-            if found is not None:
-                self.sizes[id(node)] = found
-                return found
+        found = self.size_of(self.path(node) or (), node.type or t.DYN)
+        if found is not None:
+            self.sizes[id(node)] = found
+            return found
         if _is_scalar(node.type or t.DYN):
             return ONE
         local = self.local(node)
@@ -125,9 +124,6 @@ class _Estimator:
         if path and path[0] in (ACCUMULATOR, "__result__"):
             path = None
         return Argument(node, node.type or t.DYN, path, self.size(node))
-
-    def size_of_path(self, path: tuple[str, ...] | None) -> Range | None:
-        return self.size_of(path) if path else None
 
     # Nodes
 
@@ -147,6 +143,10 @@ class _Estimator:
                 self.paths[id(node)] = path
             return ONE
         if isinstance(node, Select):
+            if node.name is not None and not node.test_only:
+                # A qualified name is a variable or a type, not a field of anything.
+                self.paths[id(node)] = (node.name,)
+                return ONE
             return self.select(node)
         if isinstance(node, Call):
             return self.call(node)
@@ -210,7 +210,7 @@ class _Estimator:
         spent = FREE
         for cost in costs:
             spent = spent + cost
-        found = estimate_call(node.function, overload, target, args, self.size_of_path)
+        found = estimate_call(node.function, overload, target, args, self.size_of)
         if found is not None:
             return CallEstimate(found.cost + spent, found.size)
         if overload in ("logical_or", "logical_and"):

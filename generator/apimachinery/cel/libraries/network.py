@@ -7,6 +7,7 @@ The texts of errors are those that users of kube-apiserver see.
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Any, ClassVar
 
 from apimachinery.cel.libraries.declarations import Library
@@ -87,58 +88,100 @@ def parse_address(text: str) -> Address:
     raise AddressError(f"ParseAddr({_quoted(text)}): unable to parse IP")
 
 
-def _ipv4(text: str) -> ipaddress.IPv4Address:
-    def fail(message: str, at: str = "") -> AddressError:
-        return AddressError(f"ParseAddr({_quoted(text)}): {message}" + (f" (at {_quoted(at)})" if at else ""))
+def _fault(text: str, message: str, at: str = "") -> AddressError:
+    return AddressError(f"ParseAddr({_quoted(text)}): {message}" + (f" (at {_quoted(at)})" if at else ""))
 
+
+def _ipv4(text: str) -> ipaddress.IPv4Address:
+    return ipaddress.IPv4Address(bytes(_octets(text, text)))
+
+
+def _octets(text: str, part: str) -> list[int]:
+    """The four numbers of ``part``, which is ``text`` or its end."""
     fields: list[int] = []
     digits, value = 0, 0
-    for place, char in enumerate(text):
+    for place, char in enumerate(part):
         if char in "0123456789":
             if digits == 1 and value == 0:
-                raise fail("IPv4 field has octet with leading zero")
+                raise _fault(text, "IPv4 field has octet with leading zero")
             value, digits = value * 10 + int(char), digits + 1
             if value > 255:
-                raise fail("IPv4 field has value >255")
+                raise _fault(text, "IPv4 field has value >255")
         elif char == ".":
-            if place == 0 or place == len(text) - 1 or text[place - 1] == ".":
-                raise fail("IPv4 field must have at least one digit", text[place:])
+            if place == 0 or place == len(part) - 1 or part[place - 1] == ".":
+                raise _fault(text, "IPv4 field must have at least one digit", part[place:])
             if len(fields) == 3:
-                raise fail("IPv4 address too long")
+                raise _fault(text, "IPv4 address too long")
             fields.append(value)
             value, digits = 0, 0
         else:
-            raise fail("unexpected character", text[place:])
+            raise _fault(text, "unexpected character", part[place:])
     if len(fields) < 3:
-        raise fail("IPv4 address too short")
-    return ipaddress.IPv4Address(bytes([*fields, value]))
+        raise _fault(text, "IPv4 address too short")
+    return [*fields, value]
+
+
+_HEX = re.compile(r"[0-9a-fA-F]*", re.ASCII)
 
 
 def _ipv6(text: str) -> ipaddress.IPv6Address:
-    if "%" in text:
-        if text.endswith("%"):
-            raise AddressError(f"ParseAddr({_quoted(text)}): zone must be a non-empty string")
+    left, percent, zone = text.partition("%")
+    if percent and not zone:
+        raise _fault(text, "zone must be a non-empty string")
+    groups: list[int] = []
+    gap = -1  # how many groups stand before the ``::``
+    if left.startswith("::"):
+        gap, left = 0, left[2:]
+    while left and len(groups) < 8:
+        found = _HEX.match(left)
+        assert found
+        digits = found.group()
+        if len(digits) > 4:
+            raise _fault(text, "each group must have 4 or less digits", left)
+        if not digits:
+            raise _fault(text, "each colon-separated field must have at least one digit", left)
+        after = left[len(digits) :]
+        if after.startswith("."):
+            if gap < 0 and len(groups) != 6:
+                message = "embedded IPv4 address must replace the final 2 fields of the address"
+                raise _fault(text, message, left)
+            if len(groups) > 6:
+                message = "too many hex fields to fit an embedded IPv4 at the end of the address"
+                raise _fault(text, message, left)
+            one, two, three, four = _octets(text, left)
+            groups += [one << 8 | two, three << 8 | four]
+            left = ""
+            break
+        groups.append(int(digits, 16))
+        left, more = _next_group(text, after, gap)
+        if more:
+            gap = len(groups)
+    if left:
+        raise _fault(text, "trailing garbage after address", left)
+    if len(groups) < 8 and gap < 0:
+        raise _fault(text, "address string too short")
+    if len(groups) == 8 and gap >= 0:
+        raise _fault(text, "the :: must expand to at least one field of zeros")
+    if gap >= 0:
+        groups[gap:gap] = [0] * (8 - len(groups))
+    if zone:
         raise ZoneError("")
-    try:
-        return ipaddress.IPv6Address(text)
-    except ValueError:
-        pass
+    return ipaddress.IPv6Address(b"".join(group.to_bytes(2, "big") for group in groups))
 
-    def fail(message: str, at: str = "") -> AddressError:
-        return AddressError(f"ParseAddr({_quoted(text)}): {message}" + (f" (at {_quoted(at)})" if at else ""))
 
-    for place, char in enumerate(text):
-        if char not in "0123456789abcdefABCDEF:.":
-            raise fail("unexpected character, want colon", text[place:])
-    if text.count("::") > 1:
-        raise fail("multiple :: in address", text[text.rindex("::") :])
-    if any(len(part) > 4 and "." not in part for part in text.split(":")):
-        raise fail("each group must have 4 or less digits", text)
-    if "::" not in text and text.count(":") < 7:
-        raise fail("address string too short")
-    if text.endswith(":") and not text.endswith("::"):
-        raise fail("colon must be followed by more characters", ":")
-    raise fail("trailing garbage after address", text)
+def _next_group(text: str, after: str, gap: int) -> tuple[str, bool]:
+    """What follows the colon behind a group, and whether that colon is the first of ``::``."""
+    if not after:
+        return "", False
+    if after[0] != ":":
+        raise _fault(text, "unexpected character, want colon", after)
+    if len(after) == 1:
+        raise _fault(text, "colon must be followed by more characters", after)
+    if after[1] != ":":
+        return after[1:], False
+    if gap >= 0:
+        raise _fault(text, "multiple :: in address", after[1:])
+    return after[2:], True
 
 
 class ZoneError(AddressError):

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from apimachinery.cel.libraries.declarations import Library
+from typing import Any
 
-from .standard import compile_regex
+from apimachinery.cel.libraries.declarations import Library
+from apimachinery.cel.values.errors import EvalError
+
+from .patterns import PatternError, compile_pattern
+
+
+def _program(pattern: str) -> Any:
+    try:
+        return compile_pattern(pattern)
+    except PatternError as error:
+        raise EvalError(f"Illegal regex: {error}") from None
 
 
 def _find(text: str, pattern: str) -> str:
-    found = compile_regex(pattern).search(text)
+    found = _program(pattern).search(text)
     return found.group() if found else ""
 
 
@@ -16,7 +26,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     found: list[str] = []
     if limit == 0:
         return found
-    for match in compile_regex(pattern).finditer(text):
+    for match in _program(pattern).finditer(text):
         found.append(match.group())
         if len(found) == limit:
             break

@@ -10,14 +10,10 @@ from apimachinery.cel.values import types as t
 from apimachinery.cel.values.errors import EvalError
 from apimachinery.cel.values.values import Opaque
 
-_PART = r"(?:0|[1-9][0-9]*)"
-_VERSION = re.compile(
-    rf"({_PART})\.({_PART})\.({_PART})"
-    r"(?:-((?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*))?"
-    r"(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?",
-    re.ASCII,
-)
-MAX_LENGTH = 1024
+from .strings import quote
+
+_NUMBER = re.compile(r"[0-9]*", re.ASCII)
+_WORD = re.compile(r"[0-9a-zA-Z-]*", re.ASCII)
 
 
 class Semver(Opaque):
@@ -49,51 +45,68 @@ def _order(parts: tuple[str, ...]) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
 
 
-def _explain(text: str) -> str:
+def _number(name: str, text: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise EvalError(f"Invalid character(s) found in {name} number {quote(text)}")
+    if len(text) > 1 and text[0] == "0":
+        raise EvalError(f"{name.capitalize()} number must not contain leading zeroes {quote(text)}")
+    return _unsigned(text)
+
+
+def _unsigned(text: str) -> int:
+    if not text or len(text) > 20 or int(text) >= 2**64:
+        fault = "value out of range" if text else "invalid syntax"
+        raise EvalError(f"strconv.ParseUint: parsing {quote(text)}: {fault}")
+    return int(text)
+
+
+def _pre_part(text: str) -> str:
     if not text:
-        return "Version string empty"
-    parts = text.split(".", 2)
-    if len(parts) != 3:
-        return "No Major.Minor.Patch elements found"
-    for name, part in zip(("Major", "Minor"), parts, strict=False):
-        if not re.fullmatch("[0-9]+", part, re.ASCII):
-            return f'Invalid character(s) found in {name.lower()} number "{part}"'
-        if len(part) > 1 and part[0] == "0":
-            return f'{name} number must not contain leading zeroes "{part}"'
-    patch = re.split(r"[-+]", parts[2])[0]
-    if not re.fullmatch("[0-9]+", patch, re.ASCII):
-        return f'Invalid character(s) found in patch number "{patch}"'
-    if len(patch) > 1 and patch[0] == "0":
-        return f'Patch number must not contain leading zeroes "{patch}"'
-    return "Invalid character(s) found in prerelease or build metadata"
+        raise EvalError("Prerelease is empty")
+    if _NUMBER.fullmatch(text):
+        if len(text) > 1 and text[0] == "0":
+            raise EvalError(f"Numeric PreRelease version must not contain leading zeroes {quote(text)}")
+        _unsigned(text)
+    elif not _WORD.fullmatch(text):
+        raise EvalError(f"Invalid character(s) found in prerelease {quote(text)}")
+    return text
+
+
+def _build_part(text: str) -> str:
+    if not text:
+        raise EvalError("Build meta data is empty")
+    if not _WORD.fullmatch(text):
+        raise EvalError(f"Invalid character(s) found in build meta data {quote(text)}")
+    return text
 
 
 def parse_semver(text: str, normalize: bool = False) -> Semver:
     """Read a version; EvalError."""
-    if len(text) > MAX_LENGTH:
-        raise EvalError("version string too long")
     if normalize:
         text = _normalized(text)
-    found = _VERSION.fullmatch(text)
-    if not found or any(len(found[i]) > 20 or int(found[i]) >= 2**64 for i in (1, 2, 3)):
-        raise EvalError(_explain(text))
-    pre = tuple(found[4].split(".")) if found[4] else ()
-    build = tuple(found[5].split(".")) if found[5] else ()
-    return Semver((int(found[1]), int(found[2]), int(found[3])), pre, build)
+    if not text:
+        raise EvalError("Version string empty")
+    parts = text.split(".", 2)
+    if len(parts) != 3:
+        raise EvalError("No Major.Minor.Patch elements found")
+    major, minor = _number("major", parts[0]), _number("minor", parts[1])
+    rest, plus, build = parts[2].partition("+")
+    patch, dash, pre = rest.partition("-")
+    numbers = (major, minor, _number("patch", patch))
+    pre_parts = tuple(map(_pre_part, pre.split("."))) if dash else ()
+    return Semver(numbers, pre_parts, tuple(map(_build_part, build.split("."))) if plus else ())
 
 
 def _normalized(text: str) -> str:
-    """Without spaces around, a leading v, leading zeroes; with a minor and a patch."""
-    text = text.strip()
-    text = text.removeprefix("v")
-    parts = text.split(".", 2)
+    """Without a leading v and leading zeroes; with a minor and a patch. Blanks stay, and are refused."""
+    parts = text.removeprefix("v").split(".", 2)
     for place, part in enumerate(parts):
-        digits = re.match(r"0+(?=[0-9])", part)
-        if digits:
-            parts[place] = part[digits.end() :]
+        if len(part) > 1:
+            stripped = part.lstrip("0")
+            parts[place] = stripped if stripped[:1] in set("0123456789") else f"0{stripped}"
     if len(parts) < 3:
-        if re.search(r"[+-]", parts[-1]):
-            return ".".join(parts)
+        if "+" in parts[-1] or "-" in parts[-1]:
+            raise EvalError("short version cannot contain PreRelease/Build meta data")
         parts += ["0"] * (3 - len(parts))
     return ".".join(parts)
 

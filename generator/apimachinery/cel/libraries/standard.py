@@ -11,6 +11,7 @@ from typing import Any
 import re2
 
 from apimachinery.cel.libraries.declarations import Library
+from apimachinery.cel.libraries.patterns import PatternError, compile_pattern
 from apimachinery.cel.values import values as v
 from apimachinery.cel.values.errors import CostLimitError, EvalError
 from apimachinery.cel.values.values import (
@@ -168,18 +169,12 @@ def _size(value: Any) -> int:
     return len(value)
 
 
-@lru_cache(maxsize=512)
 def compile_regex(pattern: str) -> Any:
-    """The RE2 program of ``pattern``; EvalError if it is none."""
-    options = re2.Options()
-    options.log_errors = False
+    """The RE2 program of ``pattern``; EvalError in Go's words if it is none."""
     try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        text = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error.args[0])
-        raise EvalError(f"error parsing regexp: {text}") from None
-    except UnicodeEncodeError:
-        raise EvalError("error parsing regexp: invalid UTF-8") from None
+        return compile_pattern(pattern)
+    except PatternError as error:
+        raise EvalError(str(error)) from None
 
 
 SMALL_PROGRAM = 1000

@@ -1,4 +1,4 @@
-"""``string.format(list)``: verbs %s %d %f %e %b %o %x %X %%, with a precision for %f and %e."""
+"""``string.format(list)`` since version 4: verbs %s %d %f %e %b %o %x %X %%, with a precision for %f and %e."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from apimachinery.cel.values.values import (
     Timestamp,
     TypeValue,
     Uint,
-    go_double,
     go_fixed,
     type_name,
 )
@@ -29,33 +28,6 @@ _VERB = re.compile(r"%(?:\.([0-9]*))?(.)", re.DOTALL)
 
 def format_string(template: str, args: list[Any]) -> str:
     """Fill ``template``; EvalError for a wrong verb, a wrong value or a missing one."""
-    return _fill(template, args, _VERBS)
-
-
-def format_like_kubernetes(template: str, args: list[Any]) -> str:
-    """The same as before version 4: texts inside of lists and maps are quoted, exponents are raised."""
-    return _fill(template, args, _OLD_VERBS)
-
-
-def clauses(template: str) -> list[tuple[str, int | None]]:
-    """The verbs of ``template`` with their precisions; EvalError for a wrong one."""
-    found: list[tuple[str, int | None]] = []
-    position = template.find("%")
-    while position >= 0:
-        match = _VERB.match(template, position)
-        if not match:
-            raise EvalError("unexpected end of string")
-        precision_text, verb = match.groups()
-        if verb != "%" or precision_text is not None:
-            if verb not in _VERBS:
-                wrong = f'unrecognized formatting clause "{verb}"'
-                raise EvalError(f"could not parse formatting clause: {wrong}")
-            found.append((verb, _precision(precision_text)))
-        position = template.find("%", match.end())
-    return found
-
-
-def _fill(template: str, args: list[Any], verbs: dict[str, Verb]) -> str:
     out: list[str] = []
     position, used, total = 0, 0, 0
     while True:
@@ -73,12 +45,12 @@ def _fill(template: str, args: list[Any], verbs: dict[str, Verb]) -> str:
             out.append("%")
             continue
         precision = _precision(precision_text)
-        if verb not in verbs:
+        if verb not in _VERBS:
             raise EvalError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
         if used >= len(args):
             raise EvalError(f"index {used} out of range")
         try:
-            text = verbs[verb](args[used], precision)
+            text = _VERBS[verb](args[used], precision)
         except CostLimitError:
             raise
         except EvalError as error:
@@ -105,7 +77,7 @@ def _wrong(clause: str, allowed: str, value: Any) -> EvalError:
     return EvalError(f"{clause} clause can only be used on {allowed}, was given {type_name(value)}")
 
 
-def _bounded(text: str) -> str:
+def bounded(text: str) -> str:
     """``text`` if it is not too long: values that share parts may be longer than memory."""
     if len(text) > MAX_SHOWN:
         raise CostLimitError
@@ -131,10 +103,10 @@ def show(value: Any, precision: int | None = None) -> str:
     if isinstance(value, TypeValue):
         return value.name
     if isinstance(value, list):
-        return f"[{_bounded(', '.join(show(item) for item in value))}]"
+        return f"[{bounded(', '.join(show(item) for item in value))}]"
     if isinstance(value, dict):
         entries = sorted((show(k), show(e)) for k, e in value.items())
-        return "{" + _bounded(", ".join(f"{k}: {e}" for k, e in entries)) + "}"
+        return "{" + bounded(", ".join(f"{k}: {e}" for k, e in entries)) + "}"
     if isinstance(value, Optional) and value is not ABSENT:
         raise _wrong("string", _SHOWN, value)
     raise _wrong("string", _SHOWN, value)
@@ -212,46 +184,3 @@ _VERBS: dict[str, Verb] = {
     "x": _hexadecimal,
     "X": lambda value, precision: _hexadecimal(value, precision).upper(),
 }
-
-
-# Before version 4
-
-
-def _quoted(value: Any) -> str:
-    """A value inside of a list or map, as an expression would write it."""
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, bytes):
-        return f'b"{_old_show(value)}"'
-    if isinstance(value, Timestamp):
-        return f'timestamp("{value}")'
-    if isinstance(value, Duration):
-        return f'duration("{value}")'
-    if isinstance(value, float) and _special(value):
-        return f'"{_special(value)}"'
-    return _old_show(value)
-
-
-def _old_show(value: Any, precision: int | None = None) -> str:
-    if isinstance(value, list):
-        return f"[{_bounded(', '.join(map(_quoted, value)))}]"
-    if isinstance(value, dict):
-        entries = sorted((_old_show(k), _quoted(k), _quoted(e)) for k, e in value.items())
-        return "{" + _bounded(", ".join(f"{k}:{e}" for _, k, e in entries)) + "}"
-    if isinstance(value, float):
-        return _special(value) or go_double(value)
-    return show(value)
-
-
-_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-
-
-def _old_scientific(value: Any, precision: int | None) -> str:
-    text = _scientific(value, precision)
-    mantissa, e, exponent = text.partition("e")
-    if not e:
-        return text
-    return f"{mantissa}\u202f×\u202f10{exponent.replace('+', '').translate(_RAISED)}"
-
-
-_OLD_VERBS: dict[str, Verb] = {**_VERBS, "s": _old_show, "e": _old_scientific}

@@ -11,7 +11,8 @@ from typing import Any
 from apimachinery.cel.libraries.declarations import Library
 from apimachinery.cel.values.errors import CostLimitError, EvalError
 
-from .string_format import format_like_kubernetes, format_string
+from .old_format import format_like_kubernetes
+from .string_format import format_string
 
 MAX_RESULT = 64 * 1024 * 1024
 """No call may build a longer string: no cost is counted before the result of ``replace`` or ``join`` is there."""

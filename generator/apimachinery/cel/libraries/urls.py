@@ -75,24 +75,34 @@ def _plain(text: str) -> str:
 
 
 def parse_url(text: str) -> URL:
-    """Read an absolute URL or an absolute path; EvalError."""
+    """Read an absolute URL or an absolute path; EvalError.
+
+    As Kubernetes does, it is read twice: as the URL of a request, which has no fragment, whether it is one; and
+    without its fragment, for its parts.
+    """
+    url = _parse_request(text, text)
+    before, hash_sign, _ = text.partition("#")
+    return _parse_request(before, text) if hash_sign else url
+
+
+def _parse_request(part: str, text: str) -> URL:
 
     def fail(message: str) -> EvalError:
         from .strings import quote
 
         return EvalError(f"URL parse error during conversion from string: parse {quote(text)}: {message}")
 
-    if any(ord(c) < 0x20 or ord(c) == 0x7F for c in text):
+    if any(ord(c) < 0x20 or ord(c) == 0x7F for c in part):
         raise fail("net/url: invalid control character in URL")
-    if not text:
+    if not part:
         raise fail("empty url")
-    found = _SCHEME.match(text)
-    if found is None and text.startswith(":"):
+    found = _SCHEME.match(part)
+    if found is None and part.startswith(":"):
         raise fail("missing protocol scheme")
-    if found is None and ":" in text.split("/")[0] and not text[0].isascii():
+    if found is None and ":" in part.split("/")[0] and not part[0].isascii():
         raise fail("first path segment in URL cannot contain colon")
     scheme = found[1].lower() if found else ""
-    rest = text[found.end() :] if found else text
+    rest = part[found.end() :] if found else part
     rest, _, query = rest.partition("?")
     if not rest.startswith("/"):
         if scheme:

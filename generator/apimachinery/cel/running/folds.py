@@ -148,26 +148,37 @@ class _Loop:
 
         def count(frame: Frame) -> bool:
             found = 0
+            failed: EvalError | None = None
             limit = frame[1]
             for item in turns(frame):
                 frame[slot] = item
                 frame[0] += cost
                 if frame[0] > limit:
                     raise CostLimitError
-                holds = test(frame)
+                try:
+                    holds = test(frame)
+                except CostLimitError:
+                    raise
+                except EvalError as error:
+                    failed = error  # the turns that are left are made, and the last error counts
+                    continue
                 if holds is True:
                     frame[0] += 2
                     found += 1
                 elif holds is not False:
                     raise EvalError(NO_OVERLOAD)
+            if failed is not None:
+                raise failed
             return found == 1
 
         return Step(count, self.over.cost + 2)
 
     def collect(self, condition: Node | None, element: Node) -> Step:
         value = self.inside(element)
+        start = self.planner.plan(self.node.init).cost
         # ``@result + [e]``: the name, the sum and the list, which is free where e is a constant.
-        make, make_cost = value.run, value.cost + (2 if value.constant else 12)
+        one = 2 if value.constant and self.planner.folds else 12
+        make, make_cost = value.run, value.cost + one
         slot, turns = self.slot, self.turns()
         test_step = self.inside(condition) if condition is not None else None
         test: Run | None = test_step.run if test_step else None
@@ -175,6 +186,7 @@ class _Loop:
 
         def build(frame: Frame) -> list[Any]:
             found: list[Any] = []
+            failed: EvalError | None = None
             limit = frame[1]
             for item in turns(frame):
                 frame[slot] = item
@@ -182,19 +194,33 @@ class _Loop:
                 if frame[0] > limit:
                     raise CostLimitError
                 if test is not None:
-                    holds = test(frame)
+                    try:
+                        holds = test(frame)
+                    except CostLimitError:
+                        raise
+                    except EvalError as error:
+                        failed = error  # the turns that are left are made
+                        continue
                     if holds is False:
                         continue
                     if holds is not True:
                         raise EvalError(NO_OVERLOAD)
                     frame[0] += make_cost
-                found.append(make(frame))
+                try:
+                    found.append(make(frame))
+                except CostLimitError:
+                    raise
+                except EvalError as error:
+                    failed = failed or error
+            if failed is not None:
+                raise failed
             return found
 
-        return Step(build, self.over.cost + 1)
+        return Step(build, self.over.cost + start + 1)
 
     def collect_map(self, condition: Node | None, entry: list[Node]) -> Step:
         steps = [self.inside(part) for part in entry]
+        start = self.planner.plan(self.node.init).cost
         runs = [s.run for s in steps]
         make_cost = sum(s.cost for s in steps) + 2
         slot, turns = self.slot, self.turns()
@@ -227,7 +253,7 @@ class _Loop:
                     insert(found, key, value)
             return found
 
-        return Step(build, self.over.cost + 1)
+        return Step(build, self.over.cost + start + 1)
 
     def generic(self) -> Step:
         planner, node = self.planner, self.node

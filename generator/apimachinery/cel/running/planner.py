@@ -3,8 +3,10 @@
 
 Theory. A node becomes a ``Step`` (steps.py says what that is).
 
-Folded as cel-go's planner folds: lists and maps of constants, ``x in [constants]`` (free but for x) and type
-conversions of constants. A call whose overload is certain runs its impl; else the values choose.
+Folded as cel-go's planner folds, unless told not to: lists and maps of constants, ``x in [constants]`` (free but
+for x) and type conversions of constants; patterns that are constants are compiled. What cannot be computed of these
+refuses the expression: ``plan`` raises EvalError. A call whose overload is certain runs its impl; else the values
+choose.
 Errors are exceptions; ``&&``, ``||``, ``all`` and ``exists`` hold them back and drop them if the other side decides.
 """
 
@@ -15,10 +17,11 @@ from typing import Any
 
 from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, runtime_cost
 from apimachinery.cel.libraries.declarations import Function, Overload
-from apimachinery.cel.libraries.standard import index
+from apimachinery.cel.libraries.standard import compile_regex, index
 from apimachinery.cel.running.fast_paths import compare_attributes
 from apimachinery.cel.running.folds import plan_fold
 from apimachinery.cel.running.steps import (
+    FAILED,
     FIRST_SLOT,
     Frame,
     Run,
@@ -33,7 +36,9 @@ from apimachinery.cel.running.steps import (
     read_lazily,
     read_slot,
     record_field,
+    refunding,
     select_dynamic,
+    settle,
 )
 from apimachinery.cel.syntax.ast import (
     Call,
@@ -51,6 +56,7 @@ from apimachinery.cel.values import values as v
 from apimachinery.cel.values.errors import CostLimitError, EvalError
 from apimachinery.cel.values.values import ABSENT, MISSING, NO_OVERLOAD, Optional, insert
 
+_SEARCHES = frozenset(("find", "findAll"))
 _CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
@@ -66,12 +72,14 @@ class Planner:
         wire_name: Callable[[str, str], str],
         resolve: Callable[[str], str | None] | None = None,
         construct: Callable[[str, dict[str, Any]], Any] | None = None,
+        folds: bool = True,
     ):
         self.functions = functions
         self.constants = constants
         self.wire_name = wire_name
         self.resolve = resolve
         self.construct = construct
+        self.folds = folds
         self.variables: list[str] = []
         self.locals: list[tuple[str, int]] = []
         self.slots = FIRST_SLOT
@@ -158,8 +166,13 @@ class Planner:
             path = operand.path and (operand.path[0], (*operand.path[1], name))
             return Step(record_field(run, name, field), cost, attribute=True, path=path)
 
+        run = refunding(run)
+
         def read(frame: Frame) -> Any:
-            return select_dynamic(run(frame), field)
+            found = select_dynamic(run(frame), field)
+            if found is ABSENT:
+                frame[0] -= 1
+            return found
 
         return Step(read, cost, attribute=True)
 
@@ -185,7 +198,7 @@ class Planner:
 
     def list_literal(self, node: ListExpr) -> Step:
         steps = [self.plan(e) for e in node.elements]
-        if not node.optional and all(s.constant for s in steps):
+        if self.folds and not node.optional and all(s.constant for s in steps):
             return constant([s.run([]) for s in steps])
         runs = [s.run for s in steps]
         cost = sum(s.cost for s in steps) + LIST_CREATE
@@ -227,11 +240,8 @@ class Planner:
                 insert(found, key, value)
             return found
 
-        if all(k.constant and e.constant and not optional for k, e, optional in steps):
-            try:
-                return constant(build([]))
-            except EvalError:
-                pass
+        if self.folds and all(k.constant and e.constant and not optional for k, e, optional in steps):
+            return constant(build([]))
         return Step(build, sum(k.cost + e.cost for k, e, _ in steps) + MAP_CREATE)
 
     def message(self, node: StructExpr) -> Step:
@@ -267,11 +277,12 @@ class Planner:
         overload = self.certain(node, function, args)
         impl = overload.impl if overload else function.dispatch(node.target is not None)
         id = node.overloads[0] if len(node.overloads) == 1 else ""
-        if node.function in _CONVERSIONS and len(steps) == 1 and steps[0].constant:
-            try:
-                return constant(impl(steps[0].run([])))
-            except EvalError as error:
-                return Step(raiser(error), 0)
+        if self.folds and node.function in _CONVERSIONS and len(steps) == 1 and steps[0].constant:
+            return constant(impl(steps[0].run([])))
+        if self.folds and node.function in _SEARCHES and len(steps) > 1 and steps[1].constant:
+            pattern = steps[1].run([])
+            if type(pattern) is str:
+                compile_regex(pattern)
         return build_call(impl, [s.run for s in steps], sum(s.cost for s in steps), node.function, id)
 
     def function(self, node: Call) -> Function:
@@ -332,9 +343,8 @@ class Planner:
     def conditional(self, node: Call) -> Step:
         condition, yes, no = (self.plan(arg) for arg in node.args)
         run = condition.run
-        # A branch that is a bare attribute is read without being counted itself.
-        yes_run, yes_cost = yes.run, yes.cost - yes.attribute
-        no_run, no_cost = no.run, no.cost - no.attribute
+        yes_run, yes_cost = yes.run, yes.cost - yes.reading
+        no_run, no_cost = no.run, no.cost - no.reading
 
         def choose(frame: Frame) -> Any:
             chosen = run(frame)
@@ -348,7 +358,7 @@ class Planner:
                 return no_run(frame)
             raise EvalError(NO_OVERLOAD)
 
-        return Step(choose, condition.cost, attribute=True)
+        return Step(choose, condition.cost, attribute=True, reading=0)
 
     def not_strictly_false(self, node: Call) -> Step:
         arg = self.plan(node.args[0])
@@ -384,8 +394,12 @@ class Planner:
         equal = v.equal
 
         def compare(frame: Frame) -> bool:
-            x = left(frame)
-            y = right(frame)
+            x: Any = FAILED
+            try:
+                x = left(frame)
+                y = right(frame)
+            except EvalError as error:
+                raise settle(frame, error, cost, x, right if x is FAILED else None) from None
             frame[0] += cost(x, y)
             return equal(x, y) is same
 
@@ -406,7 +420,7 @@ class Planner:
     def membership(self, node: Call) -> Step:
         item, holder = (self.plan(arg) for arg in node.args)
         run = item.run
-        holds_list = holder.constant and isinstance(holder.run([]), list)
+        holds_list = self.folds and holder.constant and isinstance(holder.run([]), list)
         if holds_list and node.overloads in (("in_list",), ()):
             items = holder.run([])
             if not items:
@@ -424,29 +438,35 @@ class Planner:
 
     def index(self, node: Call) -> Step:
         holder, key = (self.plan(arg) for arg in node.args)
-        run, key_run = holder.run, key.run
+        run, key_run, key_cost = refunding(holder.run), key.run, key.cost - key.reading
         of = node.args[0].type or t.DYN
         if of.kind in ("list", "map"):
 
             def read(frame: Frame) -> Any:
                 return index(run(frame), key_run(frame))
 
-            return Step(read, self.base(holder) + key.cost + 1, attribute=True)
+            return Step(read, self.base(holder) + key_cost + 1, attribute=True)
 
         def dynamic(frame: Frame) -> Any:
             held = run(frame)
+            if held is ABSENT:
+                frame[0] -= 1 + key_cost
+                return ABSENT
             wanted = key_run(frame)
             if type(held) is Optional:
-                return ABSENT if held is ABSENT else optional_index(held.value, wanted)
+                found = optional_index(held.value, wanted)
+                if found is ABSENT:
+                    frame[0] -= 1
+                return found
             return index(held, wanted)
 
-        return Step(dynamic, self.base(holder) + key.cost + 1, attribute=True)
+        return Step(dynamic, self.base(holder) + key_cost + 1, attribute=True)
 
     def optional_select(self, node: Call) -> Step:
         operand = self.plan(node.args[0])
         field_node = node.args[1]
         assert isinstance(field_node, Literal)
-        run, field = operand.run, field_node.value
+        run, field = refunding(operand.run), field_node.value
         of = node.args[0].type or t.DYN
         if t.is_optional(of):
             of = of.params[0]
@@ -458,29 +478,37 @@ class Planner:
             held = run(frame)
             if type(held) is Optional:
                 if held is ABSENT:
+                    frame[0] -= 1
                     return ABSENT
                 held = held.value
             if record:
                 value = held.get(field)
-                return ABSENT if value is None else Optional(value)
-            return optional_index(held, field)
+                found = ABSENT if value is None else Optional(value)
+            else:
+                found = optional_index(held, field)
+            if found is ABSENT:
+                frame[0] -= 1  # what is not there was not selected
+            return found
 
         return Step(read, self.base(operand) + 1, attribute=True)
 
     def optional_index(self, node: Call) -> Step:
         holder, key = (self.plan(arg) for arg in node.args)
-        run, key_run = holder.run, key.run
+        run, key_run, key_cost = refunding(holder.run), key.run, key.cost - key.reading
 
         def read(frame: Frame) -> Optional:
             held = run(frame)
-            wanted = key_run(frame)
             if type(held) is Optional:
                 if held is ABSENT:
+                    frame[0] -= 1 + key_cost
                     return ABSENT
                 held = held.value
-            return optional_index(held, wanted)
+            found = optional_index(held, key_run(frame))
+            if found is ABSENT:
+                frame[0] -= 1
+            return found
 
-        return Step(read, self.base(holder) + key.cost + 1, attribute=True)
+        return Step(read, self.base(holder) + key_cost + 1, attribute=True)
 
     def or_else(self, node: Call) -> Step:
         """``or`` and ``orValue``: the argument is run only where it is needed."""
@@ -506,7 +534,12 @@ class Planner:
         args = ([node.target] if node.target is not None else []) + node.args
         if len(args) == 2:
             text, pattern = (self.plan(arg) for arg in args)
-            if pattern.constant and type(pattern.run([])) is str and (args[0].type or t.DYN).kind == "string":
+            if (
+                self.folds
+                and pattern.constant
+                and type(pattern.run([])) is str
+                and (args[0].type or t.DYN).kind == "string"
+            ):
                 return match_constant(text, pattern.run([]), node.overloads)
         function = self.function(node)
         steps = [self.plan(arg) for arg in args]

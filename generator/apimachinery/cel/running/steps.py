@@ -25,9 +25,13 @@ FIRST_SLOT = 2
 
 
 class Step:
-    """A compiled node. ``path`` is (slot, property names) of a plain chain of selects on known records."""
+    """A compiled node. ``path`` is (slot, property names) of a plain chain of selects on known records.
 
-    __slots__ = ("attribute", "constant", "cost", "path", "run")
+    ``attribute``: a name, or what is selected of one; ``reading``: the part of its cost that counts the reading
+    itself, which is free where another attribute reads it: as an index, as a branch of ``?:``.
+    """
+
+    __slots__ = ("attribute", "constant", "cost", "path", "reading", "run")
 
     def __init__(
         self,
@@ -36,12 +40,14 @@ class Step:
         constant: bool = False,
         attribute: bool = False,
         path: tuple[int, tuple[str, ...]] | None = None,
+        reading: int | None = None,
     ):
         self.run = run
         self.cost = cost
         self.constant = constant
         self.attribute = attribute
         self.path = path
+        self.reading = int(attribute) if reading is None else reading
 
     def charged(self) -> Run:
         """The run of a step that pays for itself."""
@@ -62,9 +68,13 @@ def constant(value: Any) -> Step:
 
 
 class Plans(Protocol):
-    """What compiles the parts of a node. ``locals`` holds the names in scope with their slots, inner ones last;
-    ``lazy`` the runs of slots that are filled when they are first read."""
+    """What compiles the parts of a node.
 
+    ``folds``: constants are computed while it does. ``locals`` holds the names in scope with their slots, inner
+    ones last; ``lazy`` the runs of slots that are filled when they are first read.
+    """
+
+    folds: bool
     locals: list[tuple[str, int]]
     lazy: dict[int, Run]
 
@@ -91,6 +101,8 @@ def build_call(impl: Callable[..., Any], runs: list[Run], cost: int, function: s
     if isinstance(price, int):
         return Step(_fixed_call(impl, runs), cost + price)
     price_of = price
+    if len(runs) == 2:
+        return Step(_priced_pair(impl, runs[0], runs[1], price_of), cost)
 
     def priced(frame: Frame) -> Any:
         args = [run(frame) for run in runs]
@@ -102,23 +114,78 @@ def build_call(impl: Callable[..., Any], runs: list[Run], cost: int, function: s
     return Step(priced, cost)
 
 
+class _Failed:
+    """Stands for a value that could not be computed, where a call with it is priced: its size is 1."""
+
+
+FAILED = _Failed()
+
+
+def settle(
+    frame: Frame, error: EvalError, price_of: Callable[..., int], x: Any, right: Run | None
+) -> EvalError:
+    """Charge a call of two whose first or second (``right`` is None) argument failed: the other one is computed
+    all the same, and the call counts. The error to raise."""
+    if isinstance(error, CostLimitError):
+        return error
+    other: Any = FAILED
+    if right is not None:
+        try:
+            other = right(frame)
+        except CostLimitError as spent:
+            return spent
+        except EvalError:
+            pass
+    frame[0] += price_of(x, other)
+    return error
+
+
+def _priced_pair(impl: Callable[..., Any], left: Run, right: Run, price_of: Callable[..., int]) -> Run:
+    def priced(frame: Frame) -> Any:
+        x: Any = FAILED
+        try:
+            x = left(frame)
+            y = right(frame)
+        except EvalError as error:
+            raise settle(frame, error, price_of, x, right if x is FAILED else None) from None
+        frame[0] += price_of(x, y)
+        if frame[0] > frame[1]:
+            raise CostLimitError
+        return impl(x, y)
+
+    return priced
+
+
 def _fixed_call(impl: Callable[..., Any], runs: list[Run]) -> Run:
     if len(runs) == 1:
         (one,) = runs
         return lambda frame: impl(one(frame))
     if len(runs) == 2:
         first, second = runs
-        return lambda frame: impl(first(frame), second(frame))
+
+        def pair(frame: Frame) -> Any:
+            try:
+                x = first(frame)
+            except CostLimitError:
+                raise
+            except EvalError as error:
+                try:
+                    second(frame)  # for what it costs
+                except CostLimitError:
+                    raise
+                except EvalError:
+                    pass
+                raise error from None
+            return impl(x, second(frame))
+
+        return pair
     return lambda frame: impl(*[run(frame) for run in runs])
 
 
 def match_constant(text: Step, pattern: str, overloads: tuple[str, ...]) -> Step:
-    """A search for a pattern known now."""
+    """A search for a pattern known now; EvalError if it is none."""
     run = text.run
-    try:
-        search = compile_search(pattern)
-    except EvalError as error:
-        return Step(raiser(error), text.cost)
+    search = compile_search(pattern)
     regex_cost = ceil(len(pattern) * 0.25)
     if overloads == ("matches",):
 
@@ -169,9 +236,25 @@ def record_field(run: Run, name: str, shown: str) -> Run:
             value = run(frame)[name]
         except KeyError:
             value = None
+        except EvalError:
+            frame[0] -= 1  # what fails before is not selected from
+            raise
         if value is None:
             raise EvalError(f"no such key: {shown}")
         return value
+
+    return read
+
+
+def refunding(run: Run) -> Run:
+    """``run``, whose static cost holds 1 for a selection that is not made where it fails."""
+
+    def read(frame: Frame) -> Any:
+        try:
+            return run(frame)
+        except EvalError:
+            frame[0] -= 1
+            raise
 
     return read
 

@@ -60,7 +60,8 @@ class RuleOutcome:
     """All that the rules of a schema say of one object.
 
     ``violations`` refuse the object; ``warnings`` are violations of values that an update left as they were
-    (ratcheting), to be sent as Warning headers. ``cost`` is what was spent of the budget.
+    (ratcheting), to be sent as Warning headers. ``cost`` is what was spent of the budget, one more than
+    that where it did not do.
     """
 
     violations: list[RuleViolation] = field(default_factory=list)

@@ -16,6 +16,7 @@ from apimachinery.cel.schemas.findings import RuleFault
 from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
 from apimachinery.cel.schemas.rule_paths import PathError, read_field_path
 from apimachinery.cel.schemas.schema_types import SchemaTypes
+from apimachinery.cel.values.printing import go_quote
 from apimachinery.cel.values.ranges import MAX
 from apimachinery.cel.values.types import Type
 
@@ -36,24 +37,6 @@ def shown_type(of: Type) -> str:
     if of.params:
         return f"{of.name}({', '.join(shown_type(p) for p in of.params)})"
     return str(of)
-
-
-def go_quote(text: str) -> str:
-    """``text`` as Go's %q prints it."""
-    simple = {
-        "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
-        "\\": "\\\\", '"': '\\"',
-    }  # fmt: skip
-
-    def one(char: str) -> str:
-        if char in simple:
-            return simple[char]
-        if char.isprintable():
-            return char
-        code = ord(char)
-        return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-    return f'"{"".join(map(one, text))}"'
 
 
 def cost_message(what: str, cost: int, limit: int) -> str:

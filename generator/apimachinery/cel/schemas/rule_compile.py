@@ -133,7 +133,7 @@ class RuleCompiler:
 
     def estimate(self, node: Node) -> int:
         """The most that the expression may cost."""
-        return estimate_cost(node, lambda path: size_in(self.declared, path)).high
+        return estimate_cost(node, lambda path, of: size_in(self.declared, path)).high
 
 
 def names_variable(node: Node, name: str) -> bool:

@@ -14,12 +14,13 @@ from typing import Any
 from apimachinery.cel.environment import Environment, Outcome
 from apimachinery.cel.schemas.correlation import ABSENT, NOTHING, Absent, Correlation, Pair, old_item
 from apimachinery.cel.schemas.findings import RuleOutcome, RuleViolation
-from apimachinery.cel.schemas.rule_checks import EXTENSION, go_quote
+from apimachinery.cel.schemas.rule_checks import EXTENSION
 from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
 from apimachinery.cel.schemas.rule_paths import PathError, read_field_path, show_path
 from apimachinery.cel.schemas.schema_types import Declared, SchemaTypes
 from apimachinery.cel.schemas.schema_values import converter
 from apimachinery.cel.values.errors import CostLimitError
+from apimachinery.cel.values.printing import go_quote
 from apimachinery.cel.values.values import ABSENT as NO_VALUE
 from apimachinery.cel.values.values import Optional
 
@@ -137,9 +138,8 @@ class Run:
         try:
             self.value(node, obj, old, field, pieces, correlation)
         except _Spent:
-            self.left = min(self.left, 0)
-        spent = self.budget - max(self.left, 0)
-        return RuleOutcome(self.outcome_violations, self.outcome_warnings, spent)
+            self.left = -1
+        return RuleOutcome(self.outcome_violations, self.outcome_warnings, self.budget - self.left)
 
     def value(
         self, node: RuleNode, obj: Any, old: Any, field: str, pieces: Pieces, correlation: Correlation

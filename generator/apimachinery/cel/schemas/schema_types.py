@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apimachinery.cel.schemas.escaping import escape, unescape
+from apimachinery.cel.schemas.escaping import RESERVED, escape, unescape
 from apimachinery.cel.values import types as t
 from apimachinery.cel.values.ranges import Range
 from apimachinery.cel.values.types import Type
@@ -154,11 +154,13 @@ class SchemaTypes:
     # TypeProvider
 
     def field_type(self, type_name: str, field: str) -> Type | None:
-        """The type of a field of one of the schema's objects."""
+        """The type of a field of one of the schema's objects; reserved words may be written as they are."""
         found = self.objects.get(type_name)
         if found is None or found.fields is None:
             return None
-        declared = found.fields.get(field)
+        declared = found.fields.get(field) or (
+            found.fields.get(f"__{field}__") if field in RESERVED else None
+        )
         return declared.type if declared else None
 
     def find_type(self, type_name: str) -> Type | None:
@@ -172,6 +174,8 @@ class SchemaTypes:
 
 def size_in(root: Declared, path: tuple[str, ...]) -> Range | None:
     """The size range of the value at ``path``, whose first piece, the variable, stands for ``root``."""
+    if not path:
+        return None
     current: Declared | None = root
     for piece in path[1:]:
         if current is None:

@@ -93,8 +93,8 @@ def parse(source: str, macros: Mapping[MacroKey, Expander], optional_syntax: boo
     tokens, lex_errors = tokenize(source)
     try:
         return _parse(source, tokens, lex_errors, macros, optional_syntax)
-    except TooDeep:
-        message = f"expression recursion limit exceeded: {MAX_DEPTH}"
+    except TooDeep as deep:
+        message = str(deep) or f"expression recursion limit exceeded: {MAX_DEPTH}"
         raise CompileError([Issue(NO_LOCATION, NO_LOCATION, message)], source) from None
 
 
@@ -184,7 +184,7 @@ class _Parser:
         """Count one more link of a chain of operators of ``rule``."""
         self.chain[rule] += 1
         if self.chain[rule] + self.depth > MAX_DEPTH:
-            raise TooDeep
+            raise TooDeep("max recursion depth exceeded")
 
     def relation(self) -> Node:
         node = self.sum()

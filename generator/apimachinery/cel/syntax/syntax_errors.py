@@ -221,6 +221,8 @@ class _Recovery:
         if offending.kind == EOF:
             last = self.tokens[error.offending - 1]
             text = self.source[start.offset : last.offset + len(last.text)]
+        if text[:1] == "." and text[1:] in ("true", "false", "null"):
+            return f"mismatched input '{text[1:]}' expecting IDENTIFIER"
         return f"no viable alternative at input '{_escaped(text)}'"
 
     def walk(self, state: State) -> None:

@@ -26,10 +26,20 @@ class Type:
             return f"wrapper({self.params[0]})"
         return self.name
 
+    @property
+    def runtime_name(self) -> str:
+        """The name that values of the type have, without parameters."""
+        return _RUNTIME_NAMES.get(self.kind, self.name)
 
+
+_RUNTIME_NAMES = {
+    "timestamp": "google.protobuf.Timestamp",
+    "duration": "google.protobuf.Duration",
+    "null": "null_type",
+}
 DYN = Type("dyn", "dyn")
-ERROR = Type("error", "*error*")
-NULL = Type("null", "null_type")
+ERROR = Type("error", "!error!")
+NULL = Type("null", "null")
 BOOL = Type("bool", "bool")
 INT = Type("int", "int")
 UINT = Type("uint", "uint")

@@ -96,7 +96,7 @@ class Opaque:
         return self is other
 
 
-_DAYS_MIN, _DAYS_MAX = -62135596800, 253402300799
+EARLIEST, LATEST = -62135596800, 253402300799
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:(Z)|([+-])(\d\d):(\d\d))", re.ASCII
 )
@@ -108,7 +108,7 @@ class Timestamp:
     __slots__ = ("nanos", "seconds", "zone")
 
     def __init__(self, seconds: int, nanos: int = 0, zone: int = 0):
-        if not _DAYS_MIN <= seconds <= _DAYS_MAX:
+        if not EARLIEST <= seconds <= LATEST:
             raise EvalError("timestamp overflow")
         self.seconds = seconds
         self.nanos = nanos
@@ -134,7 +134,7 @@ class Timestamp:
             zone = -zone if sign == "-" else zone
         nanos = int((fraction + "0" * 9)[:9]) if fraction else 0
         seconds = timegm(naive.timetuple()) - zone
-        if not _DAYS_MIN <= seconds <= _DAYS_MAX:
+        if not EARLIEST <= seconds <= LATEST:
             return None
         return cls(seconds, nanos, zone)
 

@@ -16,12 +16,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from apimachinery.cel.libraries.patterns import PatternError
 from apimachinery.schema.defaulting import value_maker
 from apimachinery.schema.formats import string_format_check
 from apimachinery.schema.node import MISSING, Node
 from apimachinery.schema.validation.explain import explain, in_enum
 from apimachinery.schema.validation.lists import distinct_check
-from apimachinery.schema.validation.patterns import PatternError, pattern_test
+from apimachinery.schema.validation.patterns import pattern_test
 
 Check = Callable[[Any], bool]
 Memo = set[Any]

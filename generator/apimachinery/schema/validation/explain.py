@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from apimachinery.cel.libraries.patterns import PatternError, compile_pattern
 from apimachinery.meta.printing import go_quote
 from apimachinery.schema.formats import string_format_check
 from apimachinery.schema.node import Node
 from apimachinery.schema.numbers import as_go, is_json_integer
 from apimachinery.schema.validation.faults import Fault, Result, Rule
 from apimachinery.schema.validation.numbers import number_faults
-from apimachinery.schema.validation.patterns import PatternError, compile_pattern
 from apimachinery.schema.validation.ratcheting import Correlation, frozen, same
 
 
