@@ -64,7 +64,9 @@ TOO_DEEP = [
 
 @pytest.mark.parametrize("source", TOO_DEEP, ids=[s[:10] for s in TOO_DEEP])
 def test_deeper_is_refused(source: str) -> None:
-    with pytest.raises(CompileError, match=r"(expression|max) recursion (limit exceeded: 250|depth exceeded)"):
+    with pytest.raises(
+        CompileError, match=r"(expression|max) recursion (limit exceeded: 250|depth exceeded)"
+    ):
         ENV.compile(source)
 
 

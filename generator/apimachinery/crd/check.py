@@ -245,7 +245,9 @@ def _part_faults(
             )
             yield invalid_value(at, "", detail)
         elif unreadable(schema) is None:
-            yield from selectable_faults(parts.selectable, schema, at)
+            stored = _stored_part(parts, old)
+            unchanged = stored is not None and stored.selectable == parts.selectable
+            yield from selectable_faults(parts.selectable, schema, at, any_number=unchanged)
 
 
 def _has_status(form: Form, parts: Parts) -> bool:
@@ -265,11 +267,22 @@ def _stored(form: Form, parts: Parts, old: Form | None) -> Schema | None:
     """The stored schema of the same version, None where it is another or there is none."""
     if old is None:
         return None
+    if all(each.schema is None for each in old.versions):
+        return old.common.schema  # that of every version, new ones too
     name = parts.name if isinstance(parts, Version) else form.version
     for each in old.versions:
         if each.name == name:
             return each.schema if each.schema is not None else old.common.schema
     return None
+
+
+def _stored_part(parts: Parts, old: Form | None) -> Parts | None:
+    """The stored top, or the stored version of that name."""
+    if old is None:
+        return None
+    if not isinstance(parts, Version):
+        return old.common
+    return next((each for each in old.versions if each.name == parts.name), None)
 
 
 def _validation_faults(

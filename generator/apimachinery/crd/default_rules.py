@@ -16,10 +16,10 @@ from typing import Any
 
 from apimachinery.crd.rules import default_rule_faults
 from apimachinery.meta.field_errors import FieldError, aggregate, invalid_value
-from apimachinery.schema.metadata import metadata_fault, prune_metadata
+from apimachinery.schema.metadata import decoding_faults, embedded_fault, prune_embedded, prune_metadata
 from apimachinery.schema.node import MISSING, Node, SchemaReader
 from apimachinery.schema.pruning import prune_value
-from apimachinery.schema.validation.embedded import embedded_faults, embedded_resources
+from apimachinery.schema.validation.embedded import embedded_faults
 from apimachinery.schema.validation.explain import explain
 from apimachinery.schema.validation.faults import field_errors
 
@@ -47,7 +47,7 @@ def _faults(
     if node.default is not MISSING:
         at = f"{field}.default"
         if inside_meta:
-            yield from _meta_faults(node, at, root, steps)
+            yield from _meta_faults(schema, node, at, root, steps)
         else:
             yield from _value_faults(schema, node, at, pruned)
     if node.items is not None:
@@ -61,41 +61,39 @@ def _faults(
 
 
 def _value_faults(schema: dict[str, Any], node: Node, field: str, pruned: bool) -> Iterator[FieldError]:
+    default = deepcopy(node.default)
+    undecodable = next(decoding_faults(node, default, field), None)
+    if undecodable is None:
+        prune_embedded(node, default)  # kube-apiserver does, and shows what is left of the default
     if pruned:
         bare = deepcopy(node.default)
         if prune_value(node, bare, is_resource=node.embedded):
-            yield invalid_value(field, node.default, "must not have unknown fields")
+            yield invalid_value(field, default, "must not have unknown fields")
+    if undecodable is not None:
+        yield undecodable
+        return
     yield from (
-        _coercion_faults(node, node.default, field)
-        or list(embedded_faults(node, node.default, field))
-        or field_errors(explain(node, node.default).faults, field)
-        or default_rule_faults(schema, node.default, field)
+        list(embedded_faults(node, default, field))
+        or field_errors(explain(node, default).faults, field)
+        or default_rule_faults(schema, default, field)
     )
 
 
-def _coercion_faults(node: Node, value: Any, field: str) -> list[FieldError]:
-    """The first value of an embedded resource that does not decode."""
-    for resource, at in embedded_resources(node, value, field):
-        for name in ("apiVersion", "kind"):
-            if name in resource and not isinstance(resource[name], str):
-                return [invalid_value(f"{at}.{name}", resource[name], "must be a string")]
-        if (text := metadata_fault(resource)) is not None:
-            return [invalid_value(f"{at}.metadata", resource["metadata"], text)]
-    return []
-
-
-def _meta_faults(node: Node, field: str, root: Node, steps: tuple[str | int, ...]) -> Iterator[FieldError]:
+def _meta_faults(
+    schema: dict[str, Any], node: Node, field: str, root: Node, steps: tuple[str | int, ...]
+) -> Iterator[FieldError]:
     resource: Any = deepcopy(node.default)
     for step in reversed(steps):
         resource = [resource] if isinstance(step, int) else {step: resource}
     resource = {**_TYPE_META, **resource}
-    coercion = _coercion_faults(root, resource, "")
-    if coercion:
-        yield invalid_value(field, node.default, f"must result in valid metadata: {coercion[0]}")
+    if (undecodable := embedded_fault(root, resource)) is not None:
+        yield invalid_value(field, node.default, f"must result in valid metadata: {undecodable}")
         return
     prune_metadata(resource)
     found = [str(each) for each in embedded_faults(root, resource)]
     if found:
         yield invalid_value(field, node.default, f"must result in valid metadata: {aggregate(found)}")
         return
-    yield from field_errors(explain(node, node.default).faults, field)
+    yield from field_errors(explain(node, node.default).faults, field) or default_rule_faults(
+        schema, node.default, field
+    )

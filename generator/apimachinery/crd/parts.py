@@ -119,8 +119,10 @@ def column_faults(columns: list[dict[str, Any]], field: str) -> Iterator[FieldEr
             yield invalid_value(f"{at}.JSONPath", path, "must be a simple json path starting with .")
 
 
-def selectable_faults(fields: list[dict[str, Any]], schema: Schema, field: str) -> Iterator[FieldError]:
-    """The faults of selectableFields against the version's schema."""
+def selectable_faults(
+    fields: list[dict[str, Any]], schema: Schema, field: str, *, any_number: bool
+) -> Iterator[FieldError]:
+    """The faults of selectableFields against the version's schema; ``any_number`` of them where that is stored."""
     seen: set[str] = set()
     for index, each in enumerate(fields):
         path, at = each.get("jsonPath") or "", f"{field}[{index}].jsonPath"
@@ -143,7 +145,7 @@ def selectable_faults(fields: list[dict[str, Any]], schema: Schema, field: str) 
         if resolved in seen:
             yield duplicate(at, path)
         seen.add(resolved)
-    if len(seen) > _MAX_SELECTABLE:
+    if len(seen) > _MAX_SELECTABLE and not any_number:
         yield too_many(field, len(seen), _MAX_SELECTABLE)
 
 

@@ -61,10 +61,13 @@ def rule_faults(
 
 
 def default_rule_faults(schema: Schema, default: Any, field: str) -> list[FieldError]:
-    """What the rules of a schema say of its own default, which counts as its old value too."""
+    """What the rules of a schema say of its own default: as a value that stays, then as one that is new."""
     if not any_node(schema, _has_rules):
         return []
-    outcome = compile_rules(schema, is_root=False).validate(default, default, field=field)
+    rules = compile_rules(schema, is_root=bool(schema.get("x-kubernetes-embedded-resource")))
+    outcome = rules.validate(default, default, field=field, ratchets=False)
+    if not outcome.violations:
+        outcome = rules.validate(default, field=field)
     return [rule_error(each) for each in outcome.violations]
 
 

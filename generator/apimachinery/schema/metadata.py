@@ -58,11 +58,12 @@ def prune_metadata(resource: Any, path: str = "") -> list[str]:
 
 def embedded_fault(node: Node, value: Any) -> str | None:
     """Why an embedded resource cannot be decoded: the first such fault, with its field and value."""
-    fault = next(_embedded_faults(node, value, ""), None)
+    fault = next(decoding_faults(node, value, ""), None)
     return None if fault is None else str(fault)
 
 
-def _embedded_faults(node: Node, value: Any, field: str) -> Iterator[FieldError]:
+def decoding_faults(node: Node, value: Any, field: str) -> Iterator[FieldError]:
+    """What of the embedded resources in ``value``, which is at ``field``, cannot be decoded."""
     for resource, at in embedded_resources(node, value, field):
         for name in ("apiVersion", "kind"):
             if name in resource and not isinstance(resource[name], str):

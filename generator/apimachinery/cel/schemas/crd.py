@@ -17,7 +17,7 @@ from apimachinery.cel.environment import Environment
 from apimachinery.cel.schemas.correlation import ABSENT, Absent
 from apimachinery.cel.schemas.findings import RuleFault, RuleOutcome
 from apimachinery.cel.schemas.rule_checks import find_rule_faults
-from apimachinery.cel.schemas.rule_runs import RuleNode, Run, compile_node
+from apimachinery.cel.schemas.rule_runs import RuleNode, Run, compile_node, has_rules
 from apimachinery.cel.schemas.schema_types import SchemaTypes
 
 __all__ = [
@@ -55,15 +55,16 @@ class CompiledRules:
         budget: int = RUNTIME_BUDGET,
         field: str = "",
         pieces: tuple[str | int, ...] = (),
+        ratchets: bool = True,
     ) -> RuleOutcome:
         """Run every rule on ``obj`` (plain JSON). ``field`` and ``pieces`` are put before violations' paths.
 
         With ``old`` transition rules run where values correlate, and violations of unchanged values become
-        warnings. Never raises for any JSON value.
+        warnings if the write ``ratchets``. Never raises for any JSON value.
         """
         if self._node is None:
             return RuleOutcome()
-        return Run(budget).start(self._node, obj, old, field, pieces)
+        return Run(budget).start(self._node, obj, old, field, pieces, ratchets=ratchets)
 
 
 def check_schema(
@@ -86,6 +87,11 @@ def check_schema(
 def compile_rules(
     schema: Mapping[str, Any], *, is_root: bool = True, version: str = DEFAULT_VERSION
 ) -> CompiledRules:
-    """Compile the rules of ``schema``; a rule that does not compile becomes a violation when it is run."""
+    """Compile the rules of ``schema``; a rule that does not compile becomes a violation when it is run.
+
+    Rules within ``allOf`` are run beside others only: as in kube-apiserver, a schema with no other rule has none.
+    """
+    if not has_rules(schema):
+        return CompiledRules(None)
     types = SchemaTypes(schema, is_root=is_root)
     return CompiledRules(compile_node(schema, Environment.kubernetes(version), types, types.root, is_root))

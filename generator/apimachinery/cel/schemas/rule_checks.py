@@ -112,6 +112,11 @@ class _Walk:
     ) -> bool:
         """Walk a node and what is below; whether all of it is free of structural faults and rule-text faults."""
         clean = path not in self.faulty
+        if declared is None and schema.get(EXTENSION):
+            # Around the first rules of a branch nothing needs to have a type that CEL knows.
+            declared = self.types.declare(
+                schema, bool(schema.get("x-kubernetes-embedded-resource")), "selfType"
+            )
         factor = _factor(schema)
         inner = None if cardinality is None or factor is None else min(cardinality * factor, MAX)
         values = schema.get("additionalProperties")
@@ -120,12 +125,13 @@ class _Walk:
             clean &= self.node(values, f"{path}.additionalProperties", element, inner, uncorrelatable)
         properties = schema.get("properties")
         if isinstance(properties, Mapping):
+            below = uncorrelatable
+            if schema.get("x-kubernetes-map-type") not in (None, "granular", "atomic") and below is None:
+                below = self.field + path
             for name in sorted(properties):
                 if isinstance(properties[name], Mapping):
                     child = self.child(declared, path, name)
-                    clean &= self.node(
-                        properties[name], f"{path}.properties[{name}]", child, inner, uncorrelatable
-                    )
+                    clean &= self.node(properties[name], f"{path}.properties[{name}]", child, inner, below)
         items = schema.get("items")
         if isinstance(items, Mapping):
             element = declared.element if declared is not None else None

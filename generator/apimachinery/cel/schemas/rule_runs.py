@@ -13,6 +13,7 @@ from typing import Any
 
 from apimachinery.cel.environment import Environment, Outcome
 from apimachinery.cel.schemas.correlation import ABSENT, NOTHING, Absent, Correlation, Pair, old_item
+from apimachinery.cel.schemas.escaping import escape
 from apimachinery.cel.schemas.findings import RuleOutcome, RuleViolation
 from apimachinery.cel.schemas.rule_checks import EXTENSION
 from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
@@ -42,9 +43,9 @@ class _Spent(Exception):
 
 
 class RuleNode:
-    """The rules of one schema node and of those below it."""
+    """The rules of one schema node and of those below it; ``all_of``: what its ``allOf`` adds for the same value."""
 
-    __slots__ = ("convert", "fields", "items", "paths", "rules", "schema", "type", "values")
+    __slots__ = ("all_of", "convert", "fields", "items", "paths", "rules", "schema", "type", "values")
 
     def __init__(self, schema: Mapping[str, Any]):
         self.schema = schema
@@ -56,50 +57,82 @@ class RuleNode:
         self.items: RuleNode | None = None
         self.values: RuleNode | None = None
         self.fields: dict[str, RuleNode] = {}
+        self.all_of: list[RuleNode] = []
 
 
 def compile_node(
     schema: Mapping[str, Any], env: Environment, types: SchemaTypes, declared: Declared | None, is_root: bool
 ) -> RuleNode | None:
     """Compile all rules at and below ``schema``; None if there are none."""
-    from apimachinery.cel.schemas.escaping import escape
+    return _Compiler(env, types).node(schema, schema, declared, is_root)
 
-    node = RuleNode(schema)
-    if declared is None:
+
+class _Compiler:
+    def __init__(self, env: Environment, types: SchemaTypes):
+        self.env = env
+        self.types = types
+
+    def node(
+        self, schema: Mapping[str, Any], spine: Mapping[str, Any], declared: Declared | None, is_root: bool
+    ) -> RuleNode | None:
+        """The rules of ``schema`` for values of ``spine``, which is itself or the schema that it is ``allOf`` of."""
+        node = RuleNode(spine)
+        if declared is None:
+            return None
+        for place in ("items", "additionalProperties"):
+            below, shape = schema.get(place), spine.get(place)
+            if isinstance(below, Mapping) and isinstance(shape, Mapping):
+                found = self.node(below, shape, declared.element, _is_embedded(shape))
+                if place == "items":
+                    node.items = found
+                else:
+                    node.values = found
+        properties = spine.get("properties") or {}
+        for name, sub in (schema.get("properties") or {}).items():
+            shape = properties.get(name)
+            if (
+                not isinstance(sub, Mapping)
+                or not isinstance(shape, Mapping)
+                or not has_rules(sub, nested=True)
+            ):
+                continue
+            compiled = self.node(sub, shape, self.field(declared, shape, name), _is_embedded(shape))
+            if compiled is not None:
+                node.fields[name] = compiled
+        self.add_rules(node, schema, declared, is_root)
+        for part in schema.get("allOf") or ():
+            if isinstance(part, Mapping) and has_rules(part, nested=True):
+                compiled = self.node(part, spine, declared, is_root)
+                if compiled is not None:
+                    node.all_of.append(compiled)
+        if node.rules or node.items or node.values or node.fields or node.all_of:
+            return node
         return None
-    items, values = schema.get("items"), schema.get("additionalProperties")
-    if isinstance(items, Mapping):
-        embedded = bool(items.get("x-kubernetes-embedded-resource"))
-        node.items = compile_node(items, env, types, declared.element, embedded)
-    if isinstance(values, Mapping):
-        embedded = bool(values.get("x-kubernetes-embedded-resource"))
-        node.values = compile_node(values, env, types, declared.element, embedded)
-    for name, sub in (schema.get("properties") or {}).items():
-        if not isinstance(sub, Mapping) or not _has_rules(sub):
-            continue
-        embedded = bool(sub.get("x-kubernetes-embedded-resource"))
+
+    def field(self, declared: Declared, schema: Mapping[str, Any], name: str) -> Declared | None:
         identifier = escape(name)
         if identifier is None:
-            child = types.declare(sub, embedded, f"{declared.type.name}.{name}")
-        else:
-            child = declared.fields.get(identifier) if declared.fields else None
-        compiled = compile_node(sub, env, types, child, embedded)
-        if compiled is not None:
-            node.fields[name] = compiled
-    entries = schema.get(EXTENSION)
-    if isinstance(entries, list) and entries:
-        compiler = RuleCompiler(env, types, declared)
+            return self.types.declare(schema, _is_embedded(schema), f"{declared.type.name}.{name}")
+        return declared.fields.get(identifier) if declared.fields else None
+
+    def add_rules(self, node: RuleNode, schema: Mapping[str, Any], declared: Declared, is_root: bool) -> None:
+        entries = schema.get(EXTENSION)
+        if not isinstance(entries, list) or not entries:
+            return
+        compiler = RuleCompiler(self.env, self.types, declared)
         for entry in entries:
             rule = Rule.read(entry)
             node.rules.append(compiler.compile(rule, estimate=False))
-            node.paths.append(_field_path(rule, schema))
-        node.convert = converter(schema, is_root)
-    if node.rules or node.items or node.values or node.fields:
-        return node
-    return None
+            node.paths.append(_field_path(rule, node.schema))
+        node.convert = converter(node.schema, is_root)
 
 
-def _has_rules(schema: Mapping[str, Any]) -> bool:
+def _is_embedded(schema: Mapping[str, Any]) -> bool:
+    return bool(schema.get("x-kubernetes-embedded-resource"))
+
+
+def has_rules(schema: Mapping[str, Any], *, nested: bool = False) -> bool:
+    """Whether there are rules at or below ``schema``; ``nested``: those within ``allOf`` count too."""
     stack: list[Any] = [schema]
     while stack:
         current = stack.pop()
@@ -109,6 +142,8 @@ def _has_rules(schema: Mapping[str, Any]) -> bool:
             return True
         stack.append(current.get("items"))
         stack.append(current.get("additionalProperties"))
+        if nested:
+            stack.extend(current.get("allOf") or ())
         properties = current.get("properties")
         if isinstance(properties, Mapping):
             stack.extend(properties.values())
@@ -132,9 +167,11 @@ class Run:
         self.outcome_violations: list[RuleViolation] = []
         self.outcome_warnings: list[RuleViolation] = []
 
-    def start(self, node: RuleNode, obj: Any, old: Any, field: str, pieces: Pieces) -> RuleOutcome:
+    def start(
+        self, node: RuleNode, obj: Any, old: Any, field: str, pieces: Pieces, *, ratchets: bool
+    ) -> RuleOutcome:
         """Run everything; never raises for JSON values."""
-        correlation = NOTHING if isinstance(old, Absent) else Correlation(Pair(obj, old))
+        correlation = Correlation(Pair(obj, old)) if ratchets and not isinstance(old, Absent) else NOTHING
         try:
             self.value(node, obj, old, field, pieces, correlation)
         except _Spent:
@@ -148,6 +185,9 @@ class Run:
             return
         if node.rules:
             self.rules(node, obj, ABSENT if old is None else old, field, pieces, correlation)
+        for part in node.all_of:
+            # What is wrong by an ``allOf`` is an old fault only where something around the value is unchanged.
+            self.value(part, obj, old, field, pieces, Correlation(None, correlation.parent))
         if isinstance(obj, list):
             if node.items is not None:
                 for index, item in enumerate(obj):
