@@ -69,7 +69,8 @@ def schema(kind: str) -> BuiltinSchema:
         (
             "Deployment",
             {"spec": {"strategy": {"rollingUpdate": {"maxSurge": True}}}},
-            "json: cannot unmarshal bool into Go value of type int32",
+            "json: cannot unmarshal bool into Go struct field "
+            "RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge of type int32",
         ),
         (
             "Deployment",

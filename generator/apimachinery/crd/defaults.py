@@ -25,7 +25,12 @@ def default_crd(crd: dict[str, Any]) -> None:
 
 
 def prepare_crd_for_create(crd: dict[str, Any]) -> None:
-    """Reset the status, in place: no conditions, no accepted names, the storage version stored."""
+    """Reset the status, in place: no conditions, no accepted names, the storage version stored.
+
+    A namespace is dropped: definitions have none, and kube-apiserver does not say so.
+    """
+    if isinstance(metadata := crd.get("metadata"), dict):
+        metadata.pop("namespace", None)
     crd["status"] = {
         "conditions": None,
         "acceptedNames": {"plural": "", "kind": ""},

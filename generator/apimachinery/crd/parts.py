@@ -215,9 +215,10 @@ def _url_faults(url: str, field: str) -> Iterator[FieldError]:
 
 
 def _service_faults(service: dict[str, Any], field: str) -> Iterator[FieldError]:
-    for name in ("name", "namespace"):
+    # kube-apiserver takes the one for the other: a missing name is called a missing namespace.
+    for name, said in (("namespace", "name"), ("name", "namespace")):
         if not service.get(name):
-            yield required(f"{field}.{name}")
+            yield required(f"{field}.{said}")
     port = service.get("port", 443)
     if not 1 <= port <= 65535:
         yield invalid_value(

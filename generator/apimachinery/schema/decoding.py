@@ -5,7 +5,7 @@ with the words of Go's JSON decoder, which name the innermost struct, the path o
 no map keys) and the Go type: ``json: cannot unmarshal string into Go struct field
 DeploymentSpec.spec.replicas of type int32``. The first such value of the document is named. Null fits
 everything. A few types decode themselves (times, quantities, integers or strings, schemas within schemas):
-what fails in them fails at once and without a path, and no unknown field within them is noticed.
+what fails in them fails at once, and no unknown field within them is noticed.
 """
 
 from __future__ import annotations
@@ -110,13 +110,13 @@ class Decoder:
         if value is None or node.go_type in _FREE:
             return
         if node.go_type in _INNER_SCHEMA:
-            self._decode_schema(node, value)
+            self._decode_schema(node, value, struct, path)
         elif node.go_type in _TIMES:
-            _decode_time(node.go_type, value)
+            _decode_time(node.go_type, value, struct, path)
         elif node.go_type == "Quantity":
             _decode_quantity(value)
         elif node.int_or_string:
-            _decode_int_or_string(value)
+            _decode_int_or_string(value, struct, path)
         elif isinstance(node.additional, Node):
             if not isinstance(value, dict):
                 faults.append(_mismatch(value, struct, path, go_type(node)))
@@ -140,19 +140,18 @@ class Decoder:
         elif node.types:
             _decode_scalar(node, value, struct, path, faults)
 
-    def _decode_schema(self, node: Node, value: Any) -> None:
+    def _decode_schema(self, node: Node, value: Any, struct: str, path: tuple[str, ...]) -> None:
         schema = self._schema_node
         if schema is None:
             return
         faults: list[str] = []
         if isinstance(value, dict):
-            self._decode(schema, value, "", (), faults)
+            self._decode(schema, value, struct, path, faults)
         elif isinstance(value, list) and node.go_type == "JSONSchemaPropsOrArray":
             for each in value:
-                self._decode(schema, each, "", (), faults)
+                self._decode(schema, each, struct, path, faults)
         elif isinstance(value, list) and node.go_type == "JSONSchemaPropsOrStringArray":
-            if not all(isinstance(each, str) for each in value):
-                raise DecodeError("json: cannot unmarshal into Go value of type []string")
+            faults += [_mismatch(each, struct, path, "string") for each in value if not isinstance(each, str)]
         elif not (isinstance(value, bool) and node.go_type == "JSONSchemaPropsOrBool"):
             if node.go_type == "JSONSchemaPropsOrBool":
                 raise DecodeError("boolean or JSON schema expected")
@@ -225,9 +224,9 @@ def _first_bad_base64(text: str) -> int:
     return len(text) - len(text) % 4 if found is None else found.start()
 
 
-def _decode_time(kind: str, value: Any) -> None:
+def _decode_time(kind: str, value: Any, struct: str, path: tuple[str, ...]) -> None:
     if not isinstance(value, str):
-        raise DecodeError(f"json: cannot unmarshal {json_kind(value)} into Go value of type string")
+        raise DecodeError(_mismatch(value, struct, path, "string"))
     if value and _RFC3339[kind].fullmatch(value) is None:
         place, wanted = _where_time_fails(value, _TIME_PARTS[kind])
         said = f"parsing time {go_quote(value)} as {go_quote(_TIMES[kind])}"
@@ -277,14 +276,14 @@ def _decode_quantity(value: Any) -> None:
         raise DecodeError("unable to parse quantity's suffix")
 
 
-def _decode_int_or_string(value: Any) -> None:
+def _decode_int_or_string(value: Any, struct: str, path: tuple[str, ...]) -> None:
     if isinstance(value, str):
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise DecodeError(f"json: cannot unmarshal {json_kind(value)} into Go value of type int32")
+        raise DecodeError(_mismatch(value, struct, path, "int32"))
     if isinstance(value, float) or not fits_range(value, "integer", "int32"):
         shown = go_float(value) if isinstance(value, float) else str(value)
-        raise DecodeError(f"json: cannot unmarshal number {shown} into Go value of type int32")
+        raise DecodeError(_mismatch(value, struct, path, "int32", shown=shown))
 
 
 class _Fitter:
