@@ -179,13 +179,8 @@ def _format_faults(node: Call, template: object) -> list[Fault]:
     except EvalError as error:
         return [(node.offset, str(error))]
     if len(arg.elements) > used:
-        given = len(arg.elements)
-        return [
-            (
-                node.offset,
-                f"too many arguments supplied to string.format (expected {used}, got {given})",
-            )
-        ]
+        text = f"too many arguments supplied to string.format (expected {used}, got {len(arg.elements)})"
+        return [(node.offset, text)]
     return []
 
 
