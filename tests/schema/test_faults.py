@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.crd.recorded import SCENARIOS, SUFFIX
 
-from apimachinery.cel.libraries.patterns import PatternError, compile_pattern
+from apimachinery.cel.patterns import PatternError, compile_pattern
 from apimachinery.meta.field_errors import (
     FieldError,
     Reason,

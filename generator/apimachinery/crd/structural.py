@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery.cel.libraries.patterns import PatternError, compile_pattern
+from apimachinery.cel.patterns import PatternError, compile_pattern
 from apimachinery.crd.form import Schema
 from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, required
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.cel.libraries.declarations import Library
+from apimachinery.cel.patterns import PatternError, compile_pattern
 from apimachinery.cel.values.errors import EvalError
-
-from .patterns import PatternError, compile_pattern
 
 
 def _program(pattern: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import re2
 
 from apimachinery.cel.libraries.declarations import Library
-from apimachinery.cel.libraries.patterns import PatternError, compile_pattern
+from apimachinery.cel.patterns import PatternError, compile_pattern
 from apimachinery.cel.values import values as v
 from apimachinery.cel.values.errors import CostLimitError, EvalError
 from apimachinery.cel.values.values import (

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from apimachinery.cel.libraries.patterns import PatternError
+from apimachinery.cel.patterns import PatternError
 from apimachinery.schema.defaulting import value_maker
 from apimachinery.schema.formats import string_format_check
 from apimachinery.schema.node import MISSING, Node

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apimachinery.cel.libraries.patterns import PatternError, compile_pattern
+from apimachinery.cel.patterns import PatternError, compile_pattern
 from apimachinery.meta.printing import go_quote
 from apimachinery.schema.formats import string_format_check
 from apimachinery.schema.node import Node

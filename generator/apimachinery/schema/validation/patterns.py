@@ -8,7 +8,7 @@ from typing import Any
 
 import re2
 
-from apimachinery.cel.libraries.patterns import compile_pattern
+from apimachinery.cel.patterns import compile_pattern
 
 _QUIET = re2.Options()
 _QUIET.log_errors = False
