@@ -22,7 +22,7 @@ _UNLIMITED = 2**63 - 1
 
 def compiled(line: Line) -> Iterator[Answer]:
     """Each rule of a schema: what is wrong with it, its highest costs, how often it may stand in an object."""
-    types = SchemaTypes(line["schema"], is_root=bool(line["schema"].get("x-kubernetes-embedded-resource")))
+    types = SchemaTypes(line["schema"], is_root=_is_root(line["schema"]))
     declared = types.root
     theirs = line["out"] or []
     rules = [Rule.read(entry) for entry in line["schema"].get("x-kubernetes-validations") or ()]
@@ -52,6 +52,21 @@ _UNIQUE = re.compile(r"selfType\d+")
 def _named(text: str) -> str:
     """With the type of ``self`` called as we call it: Kubernetes gives it a number, another one each time."""
     return _UNIQUE.sub("selfType", text)
+
+
+_OF_OBJECTS = re.compile(r"\bself\.(apiVersion|kind|metadata)\b")
+
+
+def _is_root(schema: dict[str, Any]) -> bool:
+    """Lines do not say it: embedded objects, and where rules speak of a field that only whole objects have."""
+    spoken = {
+        name
+        for rule in schema.get("x-kubernetes-validations") or ()
+        for name in _OF_OBJECTS.findall(rule["rule"])
+    }
+    return bool(schema.get("x-kubernetes-embedded-resource")) or bool(
+        spoken - set(schema.get("properties") or {})
+    )
 
 
 def _wrong(rule: dict[str, Any]) -> bool:
