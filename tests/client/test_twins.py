@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from tests.client.twins import AWAITED, PLAIN, plain
+from tests.client.twins import AWAITED, PAIRS, PLAIN, plain
 
 
-def test_the_plain_verbs_follow_from_the_awaited_ones(request: pytest.FixtureRequest) -> None:
-    made = plain(AWAITED.read_text())
+@pytest.mark.parametrize(("awaited", "made"), PAIRS, ids=lambda path: path.name)
+def test_a_plain_module_follows_from_its_awaited_twin(
+    awaited: Path, made: Path, request: pytest.FixtureRequest
+) -> None:
+    text = plain(awaited.read_text())
     if request.config.getoption("--rewrite-golden"):
-        PLAIN.write_text(made)
-    assert PLAIN.read_text() == made, "run `make golden`"
+        made.write_text(text)
+    assert made.read_text() == text, "run `make golden`"
 
 
 def test_a_difference_is_seen() -> None:

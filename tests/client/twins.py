@@ -1,4 +1,4 @@
-"""``resource``, the verbs called plainly, as it follows from ``async_resource``, the verbs awaited.
+"""Modules called plainly, as they follow from their twins, which are awaited: the verbs of the client, and controllers.
 
 One text says what both do; ``make golden`` writes the plain one anew.
 """
@@ -12,9 +12,24 @@ from pathlib import Path
 
 CLIENT = Path(__file__).parents[2] / "generator/apimachinery/client"
 AWAITED, PLAIN = CLIENT / "async_resource.py", CLIENT / "resource.py"
+CONTROLLER = CLIENT.parent / "controller"
+BY_HAND = {"async_running.py"}
+"""What concurrency is made of differs; everything above it does not."""
+PAIRS = [
+    (AWAITED, PLAIN),
+    *(
+        (path, path.with_name(path.name.removeprefix("async_")))
+        for path in sorted(CONTROLLER.glob("async_*.py"))
+        if path.name not in BY_HAND
+    ),
+]
 
 RULES = (
     ("a resource, awaited", "a resource, called plainly"),
+    (r"(?<=[a-z]), awaited(?=[:.])", ", for threads"),
+    (r"\bAwaitable\[None\]", "None"),
+    (r"\bAwaitable\[(float \| None|[A-Z])\]", r"\1"),
+    (r", Awaitable\b|\bAwaitable, ", lambda found: ""),
     ("``close`` or leaving", "``close`` (from any thread) or leaving"),
     (r"\bawait ", ""),
     (r"\basync (?=def|for|with)", ""),
@@ -22,8 +37,8 @@ RULES = (
     (r"\basync_(?=[a-z])", ""),
     (r"__a(?=(?:iter|enter|exit)__)", "__"),
     (
-        "``resource``, its plain twin, is made of this file: ``make golden``",
-        "Made of ``async_resource`` by ``make golden``: edit that one",
+        r"``(\w+)``, its plain twin, is\s+made of this file: ``make golden``",
+        r"Made of ``async_\1`` by ``make golden``: edit that one",
     ),
 )
 """Pattern → what stands there in the plain twin; in order."""

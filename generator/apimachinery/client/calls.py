@@ -82,11 +82,40 @@ class Event(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Codec(Generic[T]):
-    """How objects of one resource are read, one or the items of a list, and written."""
+    """How objects of one resource are read, one or the items of a list, and written. ``form`` is the kind that the
+    server is to convert answers to (``PartialObjectMetadata``), empty for the resource's own."""
 
     decode: Callable[[lossless.Origin], T]
     encode: Callable[[Any], bytes]
     decode_all: Callable[[Sequence[lossless.Origin]], list[T]]
+    form: str = ""
+
+    def accept(self, *, as_list: bool) -> dict[str, str]:
+        """The headers that ask for ``form``."""
+        if not self.form:
+            return {}
+        kind = f"{self.form}List" if as_list else self.form
+        return {"Accept": f"{JSON};as={kind};g=meta.k8s.io;v=v1,{JSON}"}
+
+    def transformed(self, transform: Callable[[T], T]) -> Codec[T]:
+        """A codec whose objects pass through ``transform``, which may change them: to keep less of them."""
+
+        def read(obj: T) -> T:
+            raw = lossless.origin_of(obj) if isinstance(obj, Object) else None
+            try:
+                return transform(obj)
+            except (
+                Exception
+            ) as error:  # somebody else's function: its object is left out, as one that is unreadable
+                raise UnreadableObject(
+                    f"{type(obj).__name__} (transform)", bytes(raw or b"{}"), error
+                ) from error
+
+        return replace(
+            self,
+            decode=lambda raw: read(self.decode(raw)),
+            decode_all=lambda parts: [read(obj) for obj in self.decode_all(parts)],
+        )
 
 
 class _Meta(msgspec.Struct):
@@ -337,7 +366,8 @@ def list_page(target: Target, codec: Codec[T], options: ListOptions, token: str 
             items, unreadable = decode_items(codec, envelope.items or [])
         return Page(items, meta.resourceVersion, meta.continue_, meta.remainingItemCount, tuple(unreadable))
 
-    return Call(Request("GET", target.collection() + query), decode, repeatable=True)
+    request = Request("GET", target.collection() + query, codec.accept(as_list=True))
+    return Call(request, decode, repeatable=True)
 
 
 @contextmanager

@@ -55,6 +55,17 @@ class Store(Generic[T]):
         with self._lock:
             return [self._items[key] for key in self._indexes[index].get(value, ())]
 
+    def add_index(self, name: str, function: IndexFunction[T]) -> None:
+        """Another index, over what is there and what comes. Raises ``ValueError`` where the name is taken."""
+        with self._lock:
+            if name in self._functions and self._functions[name] is not function:
+                raise ValueError(f'there is an index "{name}" already')
+            self._functions[name] = function
+            self._indexes[name] = {}
+            for key, obj in self._items.items():
+                for value in _values(name, function, obj):
+                    self._indexes[name].setdefault(value, {})[key] = None
+
     def __len__(self) -> int:
         return len(self._items)
 

@@ -237,7 +237,8 @@ class Plan(Generic[T]):
         options = WatchOptions(
             bookmarks=True, initial_events=initial, timeout_seconds=seconds, silence=self.options.silence
         )
-        return calls.watch(self.target, replace(self.selection, resource_version=version), options)
+        request = calls.watch(self.target, replace(self.selection, resource_version=version), options)
+        return replace(request, headers=self.codec.accept(as_list=False)) if self.codec.form else request
 
     def ended(self, events: int, seconds: float) -> float:
         """Takes note of a watch that ended by itself after so many events: how long to wait before the next.

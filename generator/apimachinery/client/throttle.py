@@ -25,11 +25,11 @@ class Limits:
 class TokenBucket:
     """The state of one client; may be shared between threads."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, now: float | None = None) -> None:
         self._qps = limits.qps
         self._burst = max(1, limits.burst)
         self._tokens = float(self._burst)
-        self._at = time.monotonic()
+        self._at = time.monotonic() if now is None else now
         self._lock = threading.Lock()
 
     def reserve(self, now: float | None = None) -> float:
@@ -41,3 +41,16 @@ class TokenBucket:
             self._tokens = min(float(self._burst), self._tokens + (now - self._at) * self._qps) - 1.0
             self._at = now
             return max(0.0, -self._tokens / self._qps)
+
+    def take(self, now: float | None = None) -> bool:
+        """Takes a token where there is one; whether there was."""
+        if self._qps <= 0:
+            return True
+        with self._lock:
+            now = time.monotonic() if now is None else now
+            self._tokens = min(float(self._burst), self._tokens + (now - self._at) * self._qps)
+            self._at = now
+            if self._tokens < 1.0:
+                return False
+            self._tokens -= 1.0
+            return True

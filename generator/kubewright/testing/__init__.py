@@ -7,9 +7,12 @@
         with server.namespace() as namespace:
             ...
 
-The pytest plugin (``kubewright.testing.plugin``) gives the same as fixtures.
+``faults`` puts faults between clients and the server, ``history`` checks what informers heard. The pytest plugin
+(``kubewright.testing.plugin``) gives the same as fixtures.
 """
 
+from kubewright.testing.faults import FaultProxy
+from kubewright.testing.history import History, HistoryError
 from kubewright.testing.server import ApiServer, StartError
 
-__all__ = ["ApiServer", "StartError"]
+__all__ = ["ApiServer", "FaultProxy", "History", "HistoryError", "StartError"]

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from apimachinery.client.connection import Client
+    from apimachinery.controller.clock import FakeClock
+    from kubewright.testing.faults import FaultProxy
+    from kubewright.testing.history import History
     from kubewright.testing.server import ApiServer
 
 
@@ -83,3 +86,38 @@ def kubewright_client(kubewright_server: ApiServer) -> Iterator[Client]:
     """A client of the session's server."""
     with kubewright_server.client() as client:
         yield client
+
+
+@pytest.fixture
+def kubewright_faults(kubewright_server: ApiServer) -> Iterator[FaultProxy]:
+    """A proxy to the session's server that makes faults (``kubewright.testing.faults``); none until it is told to."""
+    from kubewright.testing.faults import FaultProxy
+
+    with FaultProxy(lambda: kubewright_server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def kubewright_fault_client(kubewright_faults: FaultProxy, kubewright_namespace: str) -> Iterator[Client]:
+    """A client that reaches the session's server through that proxy, in the test's namespace."""
+    from apimachinery.client.config import Config
+    from apimachinery.client.connection import Client
+
+    with Client(Config(server=kubewright_faults.url, namespace=kubewright_namespace)) as client:
+        yield client
+
+
+@pytest.fixture
+def kubewright_history() -> History[Any]:
+    """Keeps and checks what an informer's handler hears."""
+    from kubewright.testing.history import History
+
+    return History()
+
+
+@pytest.fixture
+def kubewright_clock() -> FakeClock:
+    """A clock for work queues and elections that stands still until ``advance``."""
+    from apimachinery.controller.clock import FakeClock
+
+    return FakeClock()

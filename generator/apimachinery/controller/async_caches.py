@@ -1,0 +1,157 @@
+"""Informers that controllers share: one watch for each resource and selection, however many read it; awaited.
+
+``caches``, its plain twin, is made of this file: ``make golden``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from apimachinery.client.async_connection import AsyncClient
+from apimachinery.client.async_informer import AsyncInformer
+from apimachinery.client.async_reflector import AsyncReflector
+from apimachinery.client.calls import Codec, ListOptions, Target, typed_codec
+from apimachinery.client.partial import PARTIAL, PartialObjectMetadata
+from apimachinery.client.reflector import ReflectorOptions
+from apimachinery.controller.kinds import resource_of
+from apimachinery.controller.lister import Lister
+from apimachinery.meta.object import Object
+from apimachinery.meta.resources import Resource
+
+O = TypeVar("O", bound=Object)  # noqa: E741 - an object
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncCacheKey:
+    """What two users must agree in to share a watch."""
+
+    resource: Resource
+    namespace: str
+    label_selector: str
+    field_selector: str
+    metadata_only: bool
+
+
+class AsyncSharedInformers:
+    """Informers by what they mirror. ``namespace`` empty: of all namespaces.
+
+    They wait for their first state through every refusal (``ReflectorOptions.patient``): a role or CRD that is
+    created a moment later must not end an operator. ``on_error`` hears which resource has what trouble.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        *,
+        namespace: str = "",
+        options: ReflectorOptions | None = None,
+        on_error: Callable[[Resource, Exception], None] | None = None,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._options = options if options is not None else ReflectorOptions(patient=True)
+        self._on_error = on_error
+        self._informers: dict[AsyncCacheKey, AsyncInformer[Any]] = {}
+        self._transforms: dict[AsyncCacheKey, Callable[[Any], Any] | None] = {}
+        self._started = False
+
+    def informer(
+        self,
+        model: type[O],
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        transform: Callable[[O], O] | None = None,
+    ) -> AsyncInformer[O]:
+        """The informer of a kind, made at the first call.
+
+        ``transform`` may change each object before it is kept, to save memory; whoever shares the informer must
+        name the same one. Raises ``ValueError`` for another, ``UnknownResourceError`` for a class of no resource.
+        """
+        resource = resource_of(model)
+        key = self._key(resource, namespace, label_selector, field_selector, metadata_only=False)
+        return self._shared(key, typed_codec(model), transform)
+
+    def metadata_informer(
+        self,
+        model: type[Object],
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> AsyncInformer[PartialObjectMetadata]:
+        """The informer of the metadata of a kind: the server sends, and the cache holds, nothing else."""
+        resource = resource_of(model)
+        key = self._key(resource, namespace, label_selector, field_selector, metadata_only=True)
+        return self._shared(key, PARTIAL, None)
+
+    def lister(self, model: type[O], *, namespace: str | None = None) -> Lister[O]:
+        """Reads of the informer of a kind."""
+        return Lister(self.informer(model, namespace=namespace).store)
+
+    def start(self) -> None:
+        """Begins to mirror; informers that are made later start by themselves."""
+        self._started = True
+        for informer in self._informers.values():
+            informer.start()
+
+    async def wait_until_synced(self, timeout: float) -> None:
+        """Waits for the first state of all of them. Raises ``TimeoutError``, which says why."""
+        ends = time.monotonic() + timeout
+        for informer in [*self._informers.values()]:
+            await informer.wait_until_synced(max(0.0, ends - time.monotonic()))
+
+    async def stop(self) -> None:
+        """Ends all of them."""
+        for informer in self._informers.values():
+            await informer.stop()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether all caches are whole and current."""
+        return all(informer.healthy for informer in self._informers.values())
+
+    @property
+    def troubles(self) -> list[str]:
+        """What keeps caches from being current, a line each."""
+        return [
+            f"{key.resource.plural}: {informer.last_error or 'not synced'}"
+            for key, informer in self._informers.items()
+            if not informer.healthy
+        ]
+
+    def _key(
+        self, resource: Resource, namespace: str | None, labels: str, fields: str, *, metadata_only: bool
+    ) -> AsyncCacheKey:
+        wanted = self._namespace if namespace is None else namespace
+        return AsyncCacheKey(resource, wanted if resource.namespaced else "", labels, fields, metadata_only)
+
+    def _shared(
+        self, key: AsyncCacheKey, codec: Codec[O], transform: Callable[[O], O] | None
+    ) -> AsyncInformer[O]:
+        known = self._informers.get(key)
+        if known is not None:
+            if self._transforms[key] is not transform and transform is not None:
+                raise ValueError(f"{key.resource.plural} are shared with another transform")
+            return known
+        options = self._options
+        if self._on_error is not None:
+            hook = self._on_error
+            options = replace(options, on_error=lambda error: hook(key.resource, error))
+        reflector: AsyncReflector[O] = AsyncReflector(
+            self._client,
+            Target(key.resource, key.namespace),
+            codec if transform is None else codec.transformed(transform),
+            ListOptions(label_selector=key.label_selector, field_selector=key.field_selector),
+            options,
+        )
+        informer = AsyncInformer(reflector)
+        self._informers[key] = informer
+        self._transforms[key] = transform
+        if self._started:
+            informer.start()
+        return informer

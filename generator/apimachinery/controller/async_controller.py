@@ -1,0 +1,346 @@
+"""A controller: makes the world as the objects of one kind say, one object at a time, awaited.
+
+Theory. A reconcile function gets an object as it is now, not what happened to it: it compares and corrects, so events
+that were missed, doubled or heard late do no harm. The controller watches the kind itself (``for_``), the kinds that it
+creates for it (``owns``: an event on an owned object is work on its owner) and others (``watches``, by a function that
+names the objects to work on). An object is worked on by one worker at a time; what raises is tried again, later each
+time. Objects come out of a cache, so they may be a moment old: writes that carry the version they are of meet
+``Conflict`` then, and the object is worked on again when the cache has caught up.
+
+``controller``, its plain twin, is made of this file: ``make golden``.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from apimachinery.client.access import key_of, name_of, namespace_of
+from apimachinery.client.async_connection import AsyncClient
+from apimachinery.client.async_informer import AsyncInformer
+from apimachinery.client.errors import Conflict, NotFound
+from apimachinery.client.reflector import Change
+from apimachinery.controller.async_caches import AsyncSharedInformers
+from apimachinery.controller.async_objects import (
+    async_add_finalizer,
+    async_apply,
+    async_remove_finalizer,
+    async_write_status,
+)
+from apimachinery.controller.async_recorder import AsyncRecorder
+from apimachinery.controller.async_running import AsyncGroup
+from apimachinery.controller.async_work_queue import AsyncWorkQueue
+from apimachinery.controller.backlog import RateLimiter
+from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
+from apimachinery.controller.event_series import EventKind
+from apimachinery.controller.kinds import as_json, finalizers_of, is_deleting, meta_of, owner_of
+from apimachinery.controller.lister import Lister
+from apimachinery.controller.observing import Observer, Outcome
+from apimachinery.meta.object import Object
+
+T = TypeVar("T", bound=Object)
+O = TypeVar("O", bound=Object)  # noqa: E741 - an object
+
+_log = logging.getLogger("kubewright.controller")
+
+
+class Refused(Exception):
+    """An error that trying again does not cure (a spec that cannot be fulfilled): raise it in a reconcile function,
+    and the object rests until it changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which object is to be worked on; the namespace is empty for cluster-scoped ones."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Watch(Generic[O]):
+    """Another kind that matters: ``requests`` names the objects to work on when one of it changes, ``when`` says
+    which changes matter at all."""
+
+    model: type[O]
+    requests: Callable[[O], Iterable[Request]]
+    when: Callable[[Change[O]], bool] | None = None
+    label_selector: str = ""
+
+
+def generation_changed(change: Change[Any]) -> bool:
+    """Whether a change is of the spec, or of what else is not status: for ``when``."""
+    if change.old is None:
+        return True
+    old, new = meta_of(change.old), meta_of(change.object)
+    same = (
+        old.generation == new.generation and old.labels == new.labels and old.annotations == new.annotations
+    )
+    return not same or old.deletion_timestamp != new.deletion_timestamp or change.old is change.object
+
+
+class AsyncContext(Generic[T]):
+    """What a reconcile function works with, for the object it was called for."""
+
+    def __init__(
+        self, controller: AsyncController[T], runtime: AsyncRuntime, request: Request, obj: T | None
+    ) -> None:
+        self.request = request
+        self.client = runtime.client
+        self.log = logging.LoggerAdapter(_log, {"controller": controller.name, "object": str(request)})
+        self._controller = controller
+        self._runtime = runtime
+        self._object = obj
+        self._before = None if obj is None else as_json(obj).get("status")
+
+    async def apply(self, obj: O, *, owned: bool = True, force: bool = True) -> O:
+        """Server-side apply of what is set in ``obj``, as this controller; ``owned``: in the namespace of the object
+        worked on, and deleted with it. Writes nothing new where all of it is so already."""
+        owner = self._object if owned else None
+        manager = self._controller.name
+        return await async_apply(self.client, obj, field_manager=manager, owner=owner, force=force)
+
+    async def write_status(self, obj: T) -> T:
+        """Writes the status of the object worked on, unless it is what it was when the call began."""
+        if as_json(obj).get("status") == self._before:
+            return obj
+        return await async_write_status(self.client, obj, field_manager=self._controller.name)
+
+    async def event(self, kind: EventKind, reason: str, message: str) -> None:
+        """An event about the object worked on."""
+        if self._object is not None:
+            await self._runtime.recorder(self._controller.name).event(self._object, kind, reason, message)
+
+    def lister(self, model: type[O]) -> Lister[O]:
+        """The cache of a kind; of one that the controller neither owns nor watches it begins empty."""
+        return self._runtime.informers.lister(model)
+
+    def owned(self, model: type[O]) -> list[O]:
+        """The objects of a kind that belong to the one worked on, out of the cache."""
+        kind = self._controller.for_
+        return [
+            obj
+            for obj in self.lister(model).namespaced(self.request.namespace).list()
+            if owner_of(obj, kind.API_VERSION, kind.KIND) == self.request.name
+        ]
+
+
+Reconcile: TypeAlias = Callable[[AsyncContext[T], T], Awaitable[float | None]]
+"""Gives in how many seconds to look again; None for when something changes."""
+Gone: TypeAlias = Callable[[AsyncContext[T], Request], Awaitable[None]]
+
+
+class AsyncRuntime:
+    """What controllers of one program share."""
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        informers: AsyncSharedInformers,
+        *,
+        observer: Observer | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.client = client
+        self.informers = informers
+        self.observer = observer if observer is not None else Observer()
+        self.clock = clock
+        self._recorders: dict[str, AsyncRecorder] = {}
+
+    def recorder(self, component: str) -> AsyncRecorder:
+        """The recorder of a component; what it told before counts."""
+        if component not in self._recorders:
+            self._recorders[component] = AsyncRecorder(self.client, component, clock=self.clock)
+        return self._recorders[component]
+
+
+class AsyncController(Generic[T]):
+    """Reconciles one kind; ``AsyncOperator`` runs it.
+
+    ``finalizer`` keeps deleted objects until ``finalize`` has returned for them; it needs a domain (``example.com/x``).
+    ``gone`` is called for objects that are not there any more. ``resync_seconds`` works on every object again and
+    again, for worlds that do not say when they change.
+    """
+
+    def __init__(
+        self,
+        *,
+        for_: type[T],
+        reconcile: Reconcile[T] | None = None,
+        owns: Sequence[type[Object]] = (),
+        watches: Sequence[Watch[Any]] = (),
+        finalizer: str = "",
+        finalize: Callable[[AsyncContext[T], T], Awaitable[float | None]] | None = None,
+        gone: Gone[T] | None = None,
+        when: Callable[[Change[T]], bool] | None = None,
+        name: str = "",
+        label_selector: str = "",
+        workers: int = 1,
+        resync_seconds: float = 0.0,
+        limiter: RateLimiter | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.for_ = for_
+        self.name = name or f"{for_.KIND.lower()}-controller"
+        self.queue: AsyncWorkQueue[Request] = AsyncWorkQueue(limiter, clock)
+        self._reconcile = reconcile
+        self._finalizer = finalizer
+        self._finalize = finalize
+        self._gone = gone
+        self._when = when
+        self._owns = tuple(owns)
+        self._watches = tuple(watches)
+        self._selector = label_selector
+        self._workers = workers
+        self._resync = resync_seconds
+        self._informer: AsyncInformer[T] | None = None
+        self._runtime: AsyncRuntime | None = None
+        self._group = AsyncGroup()
+
+    def reconciler(self, function: Reconcile[T]) -> Reconcile[T]:
+        """Makes ``function`` the reconcile function; a decorator."""
+        self._reconcile = function
+        return function
+
+    def finalizer(self, function: Reconcile[T]) -> Reconcile[T]:
+        """Makes ``function`` the one that cleans up after a deleted object; a decorator. What it gives is seconds to
+        try again in, while the object stays; None lets the object go."""
+        self._finalize = function
+        return function
+
+    def attach(self, runtime: AsyncRuntime) -> None:
+        """Makes the informers it needs. Raises ``ValueError`` where it lacks a function."""
+        if self._reconcile is None:
+            raise ValueError(f"{self.name} has no reconcile function")
+        if bool(self._finalizer) != (self._finalize is not None):
+            raise ValueError(f"{self.name} needs both a finalizer's name and its function, or neither")
+        self._runtime = runtime
+        self._informer = runtime.informers.informer(self.for_, label_selector=self._selector)
+        for model in self._owns:
+            runtime.informers.informer(model)
+        for watch in self._watches:
+            runtime.informers.informer(watch.model, label_selector=watch.label_selector)
+
+    def start(self) -> None:
+        """Hears of changes and works on what they mean; the informers are synced."""
+        runtime, informer = self._attached()
+        informer.add_handler(self._hear_own, resync_seconds=self._resync)
+        for model in self._owns:
+            runtime.informers.informer(model).add_handler(self._hear_owned)
+        for watch in self._watches:
+            other = runtime.informers.informer(watch.model, label_selector=watch.label_selector)
+            other.add_handler(self._hearer(watch))
+        for number in range(self._workers):
+            self._group.spawn(f"{self.name}-{number}", self._work)
+
+    async def stop(self, grace_seconds: float) -> bool:
+        """Takes on nothing more and waits for what is under way; whether it ended in time."""
+        self.queue.stop()
+        return await self._group.join(grace_seconds)
+
+    async def _hear_own(self, change: Change[T]) -> None:
+        if self._when is None or self._when(change):
+            self._add(Request(*key_of(change.object)))
+
+    async def _hear_owned(self, change: Change[Any]) -> None:
+        owners = {
+            owner_of(obj, self.for_.API_VERSION, self.for_.KIND) for obj in (change.object, change.old) if obj
+        }
+        for owner in owners - {""}:
+            self._add(Request(namespace_of(change.object) or "", owner))
+
+    def _hearer(self, watch: Watch[Any]) -> Callable[[Change[Any]], Awaitable[None]]:
+        async def hear(change: Change[Any]) -> None:
+            if watch.when is None or watch.when(change):
+                for obj in (change.object, change.old):
+                    for request in watch.requests(obj) if obj is not None else ():
+                        self._add(request)
+
+        return hear
+
+    def _add(self, request: Request) -> None:
+        self.queue.add(request)
+        self._attached()[0].observer.queued(self.name, len(self.queue))
+
+    def _attached(self) -> tuple[AsyncRuntime, AsyncInformer[T]]:
+        if self._runtime is None or self._informer is None:
+            raise ValueError(f"{self.name} is run by no operator")
+        return self._runtime, self._informer
+
+    async def _work(self) -> None:
+        runtime, _ = self._attached()
+        while True:
+            request = await self.queue.get()
+            if request is None or self.queue.backlog.stopped:
+                return
+            runtime.observer.queued(self.name, len(self.queue))
+            began = time.perf_counter()
+            try:
+                outcome = await self._handle(request)
+            finally:
+                self.queue.done(request)
+            runtime.observer.reconciled(self.name, outcome, time.perf_counter() - began)
+
+    async def _handle(self, request: Request) -> Outcome:
+        """One object; whatever it raises means another try, later."""
+        runtime, _ = self._attached()
+        try:
+            with runtime.observer.reconciling(self.name, request.namespace, request.name):
+                outcome, seconds = await self._look(request)
+        except Refused as error:
+            self.queue.forget(request)
+            _log.warning("%s: %s is refused: %s", self.name, request, error)
+            return "refused"
+        except Conflict as error:
+            self._again(request)
+            _log.debug("%s: %s changed meanwhile: %s", self.name, request, error)
+            return "conflict"
+        except Exception:  # a reconcile function is somebody else's; its errors must not end the worker
+            self._again(request)
+            _log.exception("%s: %s failed", self.name, request)
+            return "error"
+        self.queue.forget(request)
+        if seconds is None:
+            return outcome
+        self.queue.add_after(request, seconds)
+        return "again"
+
+    def _again(self, request: Request) -> None:
+        self.queue.add_rate_limited(request)
+        self._attached()[0].observer.retried(self.name, self.queue.failures(request))
+
+    async def _look(self, request: Request) -> tuple[Outcome, float | None]:
+        runtime, informer = self._attached()
+        cached = informer.store.get(request.name, namespace=request.namespace)
+        if cached is None:
+            if self._gone is not None:
+                await self._gone(AsyncContext(self, runtime, request, None), request)
+            return "gone", None
+        obj = copy.deepcopy(cached)  # the cache is everybody's
+        if is_deleting(obj):
+            return "success", await self._let_go(AsyncContext(self, runtime, request, obj), obj)
+        if self._finalizer and self._finalizer not in finalizers_of(obj):
+            obj = await async_add_finalizer(runtime.client, obj, self._finalizer)
+        assert self._reconcile is not None
+        try:
+            return "success", await self._reconcile(AsyncContext(self, runtime, request, obj), obj)
+        except NotFound as error:
+            if error.name != name_of(obj) or informer.store.get(request.name, namespace=request.namespace):
+                raise
+            return "gone", None  # it went while it was worked on
+
+    async def _let_go(self, context: AsyncContext[T], obj: T) -> float | None:
+        if not self._finalizer or self._finalizer not in finalizers_of(obj):
+            return None
+        assert self._finalize is not None
+        seconds = await self._finalize(context, obj)
+        if seconds is None:
+            await async_remove_finalizer(context.client, obj, self._finalizer)
+        return seconds

@@ -1,0 +1,172 @@
+"""Runs controllers as one program: caches first, then leadership, then work; and the same backwards at the end.
+
+``operator``, its plain twin, is made of this file: ``make golden``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from apimachinery.client.async_connection import AsyncClient
+from apimachinery.client.reflector import ReflectorOptions
+from apimachinery.controller.async_caches import AsyncSharedInformers
+from apimachinery.controller.async_controller import AsyncController, AsyncRuntime
+from apimachinery.controller.async_election import AsyncElection, AsyncElector, LostLeadership
+from apimachinery.controller.async_running import AsyncFlag, AsyncGroup, async_on_signals
+from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
+from apimachinery.controller.observing import Observer
+from apimachinery.controller.probes import Probes
+from apimachinery.meta.resources import Resource
+
+_log = logging.getLogger("kubewright.controller")
+
+
+class AsyncOperator:
+    """Controllers that share a client and caches. ``run`` it, or use it in an ``async with`` block (for tests).
+
+    ``namespace`` empty: all namespaces. ``election``: work only while this copy holds a lease. ``probes_port``: where
+    ``/healthz``, ``/readyz`` and, with ``metrics`` (``PrometheusObserver.exposition``), ``/metrics`` are served.
+    ``grace_seconds``: how long work under way may take at the end.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        controllers: Sequence[AsyncController[Any]],
+        *,
+        namespace: str = "",
+        election: AsyncElection | None = None,
+        observer: Observer | None = None,
+        metrics: Callable[[], bytes] | None = None,
+        probes_port: int | None = None,
+        grace_seconds: float = 30.0,
+        sync_seconds: float = 120.0,
+        options: ReflectorOptions | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.observer = observer if observer is not None else Observer()
+        self.informers = AsyncSharedInformers(
+            client, namespace=namespace, options=options, on_error=self._mirror_failed
+        )
+        self.runtime = AsyncRuntime(client, self.informers, observer=self.observer, clock=clock)
+        self.controllers = tuple(controllers)
+        self.elector = (
+            None if election is None else AsyncElector(client, election, clock=clock, observer=self.observer)
+        )
+        self.working = AsyncFlag()
+        self._stopping = AsyncFlag()
+        self._released = AsyncFlag()
+        self._lost = False
+        self._grace = grace_seconds
+        self._sync_seconds = sync_seconds
+        self._group = AsyncGroup()
+        self._failure: Exception | None = None
+        checks = {"/healthz": lambda: "", "/livez": lambda: "", "/readyz": self._trouble}
+        self.probes = None if probes_port is None else Probes(probes_port, checks=checks, metrics=metrics)
+        for controller in self.controllers:
+            controller.attach(self.runtime)
+
+    async def run(self, *, signals: bool = True) -> None:
+        """Works until SIGTERM, SIGINT or ``stop``. Raises ``LostLeadership``, and ``TimeoutError`` where the caches
+        have no first state in ``sync_seconds``."""
+        undo = async_on_signals(self.stop) if signals else None
+        try:
+            self.start()
+            await self._stopping.wait()
+        finally:
+            await self.close()
+            if undo is not None:
+                undo()
+        if self._failure is not None:
+            raise self._failure
+        if self._lost:
+            raise LostLeadership("another copy may lead by now")
+
+    def start(self) -> None:
+        """Begins in the background; ``working`` is set when objects are worked on."""
+        if self.probes is not None:
+            self.probes.start()
+        self.informers.start()
+        self._group.spawn("operator", self._begin)
+
+    def stop(self) -> None:
+        """Lets ``run`` end; from any thread."""
+        self._stopping.set()
+
+    async def close(self) -> None:
+        """Ends everything in order: work, leadership, caches, probes."""
+        self._stopping.set()
+        for controller in self.controllers:
+            if not await controller.stop(self._grace):
+                _log.warning("%s did not end within %g s", controller.name, self._grace)
+        self._released.set()
+        await self._group.join(self._grace)
+        if self.elector is not None:
+            await self.elector.release()
+        await self.informers.stop()
+        if self.probes is not None:
+            self.probes.stop()
+
+    async def wait_until_idle(self, seconds: float = 10.0, *, delayed: bool = True) -> bool:
+        """For tests: waits until no controller has anything to do; whether that came in time. An operator that does
+        nothing may have something to do a moment later, when its caches have heard of it."""
+        in_time = True
+        for controller in self.controllers:
+            in_time &= await controller.queue.wait_until_idle(seconds, delayed=delayed)
+        return in_time
+
+    async def __aenter__(self) -> Self:
+        self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _begin(self) -> None:
+        try:
+            await self._sync()
+        except Exception as error:  # raised by ``run``
+            if not self._stopping.is_set:
+                self._failure = error
+                _log.error("not started: %s", error)
+            self._stopping.set()
+            return
+        if self.elector is not None:
+            if not await self.elector.acquire(self._stopping):
+                return
+            self._group.spawn("election", self.elector.hold, self._released, self._lose)
+        if not self._stopping.is_set:
+            for controller in self.controllers:
+                controller.start()
+            self.working.set()
+
+    async def _sync(self) -> None:
+        waited = 0.0
+        while True:
+            try:
+                await self.informers.wait_until_synced(0.5)
+                return
+            except TimeoutError:
+                waited += 0.5
+                if self._stopping.is_set or waited >= self._sync_seconds:
+                    raise
+
+    def _lose(self) -> None:
+        _log.error("leadership is lost; stopping")
+        self._lost = True
+        self._stopping.set()
+
+    def _trouble(self) -> str:
+        if self.elector is not None and not self.elector.is_leader:
+            return "; ".join(self.informers.troubles)  # a copy that waits for the lease is ready to take it
+        if not self.working.is_set:
+            return "not started"
+        return "; ".join(self.informers.troubles)
+
+    def _mirror_failed(self, resource: Resource, error: Exception) -> None:
+        self.observer.mirror_failed(resource.plural, error)

@@ -1,0 +1,172 @@
+"""Runs controllers as one program: caches first, then leadership, then work; and the same backwards at the end.
+
+Made of ``async_operator`` by ``make golden``: edit that one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from apimachinery.client.connection import Client
+from apimachinery.client.reflector import ReflectorOptions
+from apimachinery.controller.caches import SharedInformers
+from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
+from apimachinery.controller.controller import Controller, Runtime
+from apimachinery.controller.election import Election, Elector, LostLeadership
+from apimachinery.controller.observing import Observer
+from apimachinery.controller.probes import Probes
+from apimachinery.controller.running import Flag, Group, on_signals
+from apimachinery.meta.resources import Resource
+
+_log = logging.getLogger("kubewright.controller")
+
+
+class Operator:
+    """Controllers that share a client and caches. ``run`` it, or use it in an ``with`` block (for tests).
+
+    ``namespace`` empty: all namespaces. ``election``: work only while this copy holds a lease. ``probes_port``: where
+    ``/healthz``, ``/readyz`` and, with ``metrics`` (``PrometheusObserver.exposition``), ``/metrics`` are served.
+    ``grace_seconds``: how long work under way may take at the end.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        controllers: Sequence[Controller[Any]],
+        *,
+        namespace: str = "",
+        election: Election | None = None,
+        observer: Observer | None = None,
+        metrics: Callable[[], bytes] | None = None,
+        probes_port: int | None = None,
+        grace_seconds: float = 30.0,
+        sync_seconds: float = 120.0,
+        options: ReflectorOptions | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.observer = observer if observer is not None else Observer()
+        self.informers = SharedInformers(
+            client, namespace=namespace, options=options, on_error=self._mirror_failed
+        )
+        self.runtime = Runtime(client, self.informers, observer=self.observer, clock=clock)
+        self.controllers = tuple(controllers)
+        self.elector = (
+            None if election is None else Elector(client, election, clock=clock, observer=self.observer)
+        )
+        self.working = Flag()
+        self._stopping = Flag()
+        self._released = Flag()
+        self._lost = False
+        self._grace = grace_seconds
+        self._sync_seconds = sync_seconds
+        self._group = Group()
+        self._failure: Exception | None = None
+        checks = {"/healthz": lambda: "", "/livez": lambda: "", "/readyz": self._trouble}
+        self.probes = None if probes_port is None else Probes(probes_port, checks=checks, metrics=metrics)
+        for controller in self.controllers:
+            controller.attach(self.runtime)
+
+    def run(self, *, signals: bool = True) -> None:
+        """Works until SIGTERM, SIGINT or ``stop``. Raises ``LostLeadership``, and ``TimeoutError`` where the caches
+        have no first state in ``sync_seconds``."""
+        undo = on_signals(self.stop) if signals else None
+        try:
+            self.start()
+            self._stopping.wait()
+        finally:
+            self.close()
+            if undo is not None:
+                undo()
+        if self._failure is not None:
+            raise self._failure
+        if self._lost:
+            raise LostLeadership("another copy may lead by now")
+
+    def start(self) -> None:
+        """Begins in the background; ``working`` is set when objects are worked on."""
+        if self.probes is not None:
+            self.probes.start()
+        self.informers.start()
+        self._group.spawn("operator", self._begin)
+
+    def stop(self) -> None:
+        """Lets ``run`` end; from any thread."""
+        self._stopping.set()
+
+    def close(self) -> None:
+        """Ends everything in order: work, leadership, caches, probes."""
+        self._stopping.set()
+        for controller in self.controllers:
+            if not controller.stop(self._grace):
+                _log.warning("%s did not end within %g s", controller.name, self._grace)
+        self._released.set()
+        self._group.join(self._grace)
+        if self.elector is not None:
+            self.elector.release()
+        self.informers.stop()
+        if self.probes is not None:
+            self.probes.stop()
+
+    def wait_until_idle(self, seconds: float = 10.0, *, delayed: bool = True) -> bool:
+        """For tests: waits until no controller has anything to do; whether that came in time. An operator that does
+        nothing may have something to do a moment later, when its caches have heard of it."""
+        in_time = True
+        for controller in self.controllers:
+            in_time &= controller.queue.wait_until_idle(seconds, delayed=delayed)
+        return in_time
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _begin(self) -> None:
+        try:
+            self._sync()
+        except Exception as error:  # raised by ``run``
+            if not self._stopping.is_set:
+                self._failure = error
+                _log.error("not started: %s", error)
+            self._stopping.set()
+            return
+        if self.elector is not None:
+            if not self.elector.acquire(self._stopping):
+                return
+            self._group.spawn("election", self.elector.hold, self._released, self._lose)
+        if not self._stopping.is_set:
+            for controller in self.controllers:
+                controller.start()
+            self.working.set()
+
+    def _sync(self) -> None:
+        waited = 0.0
+        while True:
+            try:
+                self.informers.wait_until_synced(0.5)
+                return
+            except TimeoutError:
+                waited += 0.5
+                if self._stopping.is_set or waited >= self._sync_seconds:
+                    raise
+
+    def _lose(self) -> None:
+        _log.error("leadership is lost; stopping")
+        self._lost = True
+        self._stopping.set()
+
+    def _trouble(self) -> str:
+        if self.elector is not None and not self.elector.is_leader:
+            return "; ".join(self.informers.troubles)  # a copy that waits for the lease is ready to take it
+        if not self.working.is_set:
+            return "not started"
+        return "; ".join(self.informers.troubles)
+
+    def _mirror_failed(self, resource: Resource, error: Exception) -> None:
+        self.observer.mirror_failed(resource.plural, error)
