@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: tables help setup generate verify test test-real test-kill golden lint type bench bench-server soak-cel wheel clean differential
+.PHONY: tables help setup generate verify test test-real test-faults test-kill golden lint type bench bench-server soak-cel wheel clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -39,11 +39,11 @@ golden: $(SETUP) ## write the golden files and the client's plain verbs anew, to
 	$(RUN) -m pytest -q tests/compiler/emit/golden tests/client/test_twins.py --rewrite-golden
 
 lint: $(SETUP) ## ruff, on hand-written and generated code
-	$(BIN)/ruff check generator generated tests
-	$(BIN)/ruff format --check --quiet generator tests
+	$(BIN)/ruff check generator generated tests examples
+	$(BIN)/ruff format --check --quiet generator tests examples
 
 type: $(SETUP) ## mypy --strict, on hand-written and generated code
-	$(BIN)/mypy generator generated
+	$(BIN)/mypy generator generated examples
 
 tables: $(SETUP) ## outcomes of Kubernetes' own unit tests against ours, a line a suite; TABLES="builtin --show 5"
 	$(RUN) -m tests.tables.run $(TABLES)
@@ -62,6 +62,9 @@ bench-server: $(SETUP) ## the server under load, plain and over TLS; needs wrk
 differential: $(SETUP) ## random conversations with REFERENCE=kubeconfig and with this server, compared; SEED= REQUESTS= ARGS=
 	@test -n "$(REFERENCE)" || { echo "REFERENCE=kubeconfig of a kube-apiserver is needed (docs/differential.md)"; exit 2; }
 	PYTHONPATH=generator:generated:. PYTHONWARNINGS= $(BIN)/python -m tests.differential --reference $(REFERENCE) --seed $(or $(SEED),1) --requests $(or $(REQUESTS),2000) $(ARGS)
+
+test-faults: $(SETUP) ## the fault table at full length, and the example operator under 200 seeded runs of faults
+	FAULT_SECONDS=3 FAULT_RUNS=200 $(RUN) -m pytest -q -n $(JOBS) tests/client/test_fault_table.py examples
 
 test-kill: $(SETUP) ## the storage killed 20 times under load; nothing acknowledged may be lost
 	KUBEWRIGHT_KILLS=20 $(RUN) -m pytest -q tests/storage/test_sqlite.py -k kill_9

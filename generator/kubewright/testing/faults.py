@@ -249,7 +249,9 @@ class FaultProxy:
                 while (raw := _read_request(client)) is not None:
                     if not self._answer(client, *raw):
                         break
-                client.shutdown(socket.SHUT_RDWR)  # close alone waits for the thread that reads the same socket
+                client.shutdown(
+                    socket.SHUT_RDWR
+                )  # close alone waits for the thread that reads the same socket
         finally:
             with self._lock:
                 self._sockets.discard(client)
