@@ -2,26 +2,24 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of example.kubewright.dev/v1 merge."""
 
-from apimachinery.merge.schema import NUMBER, STRING, Field, ListOf, Ref, Struct, Type
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "dev.kubewright.example.v1.Website": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            "spec": Struct(
-                {"image": STRING, "replicas": Field(NUMBER, default=1), "port": Field(NUMBER, default=80)},
-            ),
-            "status": Struct({"ready": NUMBER, "address": STRING, "observedGeneration": NUMBER}),
-        },
-    ),
-    "dev.kubewright.example.v1.WebsiteList": Struct(
-        {
-            "apiVersion": STRING,
-            "kind": STRING,
-            "metadata": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
-            "items": ListOf(Ref("dev.kubewright.example.v1.Website")),
-        },
-    ),
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "dev.kubewright.example.v1.Website": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+  "spec": {"struct": {"image": "string", "replicas": {"word": "number", "default": 1}, "port": {"word": "number", "default": 80}}},
+  "status": {"struct": {"ready": "number", "address": "string", "observedGeneration": "number"}}}},
+ "dev.kubewright.example.v1.WebsiteList": {"struct": {
+  "apiVersion": "string",
+  "kind": "string",
+  "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+  "items": {"list": {"ref": "dev.kubewright.example.v1.Website"}}}}
 }
+'''
+)

@@ -2,78 +2,54 @@
 # Do not edit: change the spec, then run `make generate`.
 """How values of meta.k8s.io/v1 merge."""
 
-from apimachinery.merge.schema import (
-    ANY,
-    BOOLEAN,
-    DEDUCED,
-    MAP,
-    NUMBER,
-    SET,
-    STRING,
-    Field,
-    ListOf,
-    MapOf,
-    Ref,
-    Struct,
-    Type,
-)
+from collections.abc import Mapping
 
-TYPES: dict[str, Type] = {
-    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": MapOf(DEDUCED),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta": Struct(
-        {
-            "continue": STRING,
-            "remainingItemCount": NUMBER,
-            "resourceVersion": STRING,
-            "selfLink": STRING,
-            "shardInfo": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ShardInfo"),
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry": Struct(
-        {
-            "apiVersion": STRING,
-            "fieldsType": STRING,
-            "fieldsV1": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1"),
-            "manager": STRING,
-            "operation": STRING,
-            "subresource": STRING,
-            "time": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": Struct(
-        {
-            "annotations": MapOf(STRING),
-            "creationTimestamp": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "deletionGracePeriodSeconds": NUMBER,
-            "deletionTimestamp": Ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
-            "finalizers": Field(ListOf(STRING, SET), patch=("merge",)),
-            "generateName": STRING,
-            "generation": NUMBER,
-            "labels": MapOf(STRING),
-            "managedFields": ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry")),
-            "name": STRING,
-            "namespace": STRING,
-            "ownerReferences": Field(
-                ListOf(Ref("io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"), MAP, ("uid",)),
-                patch=("merge",),
-                merge_key="uid",
-            ),
-            "resourceVersion": STRING,
-            "selfLink": STRING,
-            "uid": STRING,
-        },
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": Struct(
-        {
-            "apiVersion": STRING,
-            "blockOwnerDeletion": BOOLEAN,
-            "controller": BOOLEAN,
-            "kind": STRING,
-            "name": STRING,
-            "uid": STRING,
-        },
-        atomic=True,
-    ),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ShardInfo": Struct({"selector": STRING}),
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": ANY,
+from apimachinery.merge.schema import Type
+from apimachinery.merge.table import read_types
+
+TYPES: Mapping[str, Type] = read_types(
+    r'''{
+ "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": {"map": "deduced"},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta": {"struct": {
+  "continue": "string",
+  "remainingItemCount": "number",
+  "resourceVersion": "string",
+  "selfLink": "string",
+  "shardInfo": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ShardInfo"}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry": {"struct": {
+  "apiVersion": "string",
+  "fieldsType": "string",
+  "fieldsV1": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1"},
+  "manager": "string",
+  "operation": "string",
+  "subresource": "string",
+  "time": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {"struct": {
+  "annotations": {"map": "string"},
+  "creationTimestamp": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "deletionGracePeriodSeconds": "number",
+  "deletionTimestamp": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+  "finalizers": {"list": "string", "set": true, "patch": ["merge"]},
+  "generateName": "string",
+  "generation": "number",
+  "labels": {"map": "string"},
+  "managedFields": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry"}},
+  "name": "string",
+  "namespace": "string",
+  "ownerReferences": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"}, "keys": ["uid"], "patch": ["merge"], "merge_key": "uid"},
+  "resourceVersion": "string",
+  "selfLink": "string",
+  "uid": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": {"struct": {
+  "apiVersion": "string",
+  "blockOwnerDeletion": "boolean",
+  "controller": "boolean",
+  "kind": "string",
+  "name": "string",
+  "uid": "string"}, "atomic": true},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.ShardInfo": {"struct": {
+  "selector": "string"}},
+ "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "any"
 }
+'''
+)
