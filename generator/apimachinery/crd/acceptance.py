@@ -8,7 +8,7 @@ it. Sources: apiextensions' naming, establishing, nonstructural-schema and API-a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +43,15 @@ def accept_names(crd: dict[str, Any], others: Iterable[dict[str, Any]]) -> Accep
     KubernetesAPIApprovalPolicyConformant, the last two only where they apply. Setting
     ``lastTransitionTime`` is the caller's.
     """
+    return decide_names(crd, *_taken(crd, others), structure_condition(crd))
+
+
+def decide_names(
+    crd: dict[str, Any], resources: Container[str], kinds: Container[str], structure: Condition | None
+) -> Acceptance:
+    """``accept_names`` for a caller who knows which names of resources and kinds others of the group hold, and the
+    condition that the schemas make."""
     spec = crd.get("spec") or {}
-    resources, kinds = _taken(crd, others)
     names, conflict = _decide(
         spec.get("names") or {}, (crd.get("status") or {}).get("acceptedNames") or {}, resources, kinds
     )
@@ -54,8 +61,62 @@ def accept_names(crd: dict[str, Any], others: Iterable[dict[str, Any]]) -> Accep
         conditions.append(_condition("Established", "True", "InitialNamesAccepted", text))
     else:
         conditions.append(_condition("Established", "False", "NotAccepted", "not all names are accepted"))
-    conditions += [each for each in (_structure(crd), _approval(crd)) if each is not None]
+    conditions += [each for each in (structure, _approval(crd)) if each is not None]
     return Acceptance(names, tuple(conditions))
+
+
+class HeldNames:
+    """The accepted names of all CRDs, by group: what ``accept_names`` asks of the others, kept up to date instead of
+    gathered for each of them."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {}
+        self._resources: dict[tuple[str, str], set[str]] = {}
+        self._kinds: dict[tuple[str, str], set[str]] = {}
+
+    def set(self, owner: str, group: str, accepted: dict[str, Any]) -> None:
+        """Puts the accepted names of a CRD in place of those it had."""
+        self.drop(owner)
+        resources, kinds = _held_names(accepted)
+        self._held[owner] = (group, resources, kinds)
+        for names, holders in ((resources, self._resources), (kinds, self._kinds)):
+            for name in names:
+                holders.setdefault((group, name), set()).add(owner)
+
+    def drop(self, owner: str) -> None:
+        """Forgets a CRD."""
+        group, resources, kinds = self._held.pop(owner, ("", (), ()))
+        for names, holders in ((resources, self._resources), (kinds, self._kinds)):
+            for name in names:
+                owners = holders[group, name]
+                owners.discard(owner)
+                if not owners:
+                    del holders[group, name]
+
+    def resources_of_others(self, owner: str, group: str) -> Container[str]:
+        """The names of resources that other CRDs of the group hold."""
+        return _HeldByOthers(self._resources, owner, group)
+
+    def kinds_of_others(self, owner: str, group: str) -> Container[str]:
+        """The names of kinds that other CRDs of the group hold."""
+        return _HeldByOthers(self._kinds, owner, group)
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldByOthers:
+    holders: dict[tuple[str, str], set[str]]
+    owner: str
+    group: str
+
+    def __contains__(self, name: object) -> bool:
+        owners = self.holders.get((self.group, name)) if isinstance(name, str) else None
+        return owners is not None and bool(owners - {self.owner})
+
+
+def _held_names(accepted: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    resources = (accepted.get("plural"), accepted.get("singular"), *(accepted.get("shortNames") or ()))
+    kinds = (accepted.get("kind"), accepted.get("listKind"))
+    return tuple(name for name in resources if name), tuple(name for name in kinds if name)
 
 
 def _condition(kind: str, status: str, reason: str, message: str) -> Condition:
@@ -73,15 +134,14 @@ def _taken(crd: dict[str, Any], others: Iterable[dict[str, Any]]) -> tuple[set[s
             "name"
         ) == name:
             continue
-        held = (other.get("status") or {}).get("acceptedNames") or {}
-        resources.update(each for each in (held.get("plural"), held.get("singular")) if each)
-        resources.update(held.get("shortNames") or ())
-        kinds.update(each for each in (held.get("kind"), held.get("listKind")) if each)
+        held = _held_names((other.get("status") or {}).get("acceptedNames") or {})
+        resources.update(held[0])
+        kinds.update(held[1])
     return resources, kinds
 
 
 def _decide(
-    wanted: dict[str, Any], accepted: dict[str, Any], resources: set[str], kinds: set[str]
+    wanted: dict[str, Any], accepted: dict[str, Any], resources: Container[str], kinds: Container[str]
 ) -> tuple[dict[str, Any], Condition | None]:
     """The accepted names, with the first conflict; every part is decided for itself."""
     names = {key: accepted[key] for key in accepted if accepted[key]}
@@ -115,7 +175,7 @@ def _decide(
     return {key: ordered[key] for key in order if key in ordered}, conflict
 
 
-def _structure(crd: dict[str, Any]) -> Condition | None:
+def structure_condition(crd: dict[str, Any]) -> Condition | None:
     """The condition of schemas that are not structural; only stored CRDs of old can have them."""
     try:
         form = read_form(crd)

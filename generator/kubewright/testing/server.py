@@ -252,7 +252,7 @@ def _read_crds(path: Path) -> Iterator[dict[str, Any]]:
     for file in files:
         with file.open(encoding="utf-8") as text:
             try:
-                documents = list(yaml.safe_load_all(text))
+                documents = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
             except yaml.YAMLError as fault:
                 raise StartError(f"{file} is not YAML: {fault}") from None
         for document in documents:

@@ -30,14 +30,24 @@ class Catalog:
     """All resources of a server."""
 
     def __init__(self) -> None:
-        self.groups: dict[str, ServedGroup] = {}
+        self._groups: dict[str, ServedGroup] = {}
         self.generation = 0
         self._resources: dict[tuple[str, str, str], Served] = {}
         self._custom: dict[str, list[Served]] = {}
+        self._owners: dict[str, dict[str, None]] = {}
+        self._changed: set[str] = set()
+
+    @property
+    def groups(self) -> dict[str, ServedGroup]:
+        """All groups by name. Those that have changed are put together when somebody looks, so that many definitions
+        may come before that."""
+        while self._changed:
+            self._gather(self._changed.pop())
+        return self._groups
 
     def add_group(self, group: Group, versions: tuple[str, ...], resources: Iterable[Served]) -> None:
         """Adds a built-in group with the versions that are served."""
-        served = self.groups[group.name] = ServedGroup(group.name, versions, group.priority, True)
+        served = self._groups[group.name] = ServedGroup(group.name, versions, group.priority, True)
         for resource in resources:
             served.resources[resource.version, resource.plural] = resource
             self._resources[group.name, resource.version, resource.plural] = resource
@@ -58,23 +68,28 @@ class Catalog:
         for resource in resources:
             self._resources[resource.group, resource.version, resource.plural] = resource
         for group in groups:
-            self._gather(group)
+            owners = self._owners.setdefault(group, {})
+            owners.pop(owner, None)
+            if resources:
+                owners[owner] = None
+            self._changed.add(group)
         self.generation += 1
 
     def _gather(self, name: str) -> None:
-        builtin = self.groups.get(name)
+        builtin = self._groups.get(name)
         if builtin is not None and builtin.builtin:
             return
-        found = [r for resources in self._custom.values() for r in resources if r.group == name]
+        found = [r for owner in self._owners[name] for r in self._custom[owner] if r.group == name]
         if not found:
-            self.groups.pop(name, None)
+            self._groups.pop(name, None)
+            del self._owners[name]
             return
         versions = sorted({resource.version for resource in found}, key=version_order)
         group = ServedGroup(name, tuple(versions), CUSTOM_PRIORITY, False)
         # Discovery lists a group's resources as their definitions are named.
         for resource in sorted(found, key=lambda r: r.plural):
             group.resources[resource.version, resource.plural] = resource
-        self.groups[name] = group
+        self._groups[name] = group
 
     def in_order(self) -> list[ServedGroup]:
         """All groups but the core one, as discovery lists them."""

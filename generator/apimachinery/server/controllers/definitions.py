@@ -3,6 +3,9 @@
 A definition is read again whenever it changes: its names are accepted among the others of its group, its conditions
 written, and the resources of its served versions put into the catalog, so what is served follows within moments of
 the write. A definition that is being deleted refuses new objects; when the last one is gone, so is it.
+
+What one definition costs does not grow with their number: the names that are held are kept by group, and of the others
+only those that wait for a name are looked at again when one is given up.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from apimachinery.crd import accept_names
+import msgspec
+
+from apimachinery.crd import HeldNames, decide_names, structure_condition
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.builtin_hooks import CLEANUP
 from apimachinery.server.catalog.catalog import Catalog
@@ -31,6 +36,25 @@ from apimachinery.storage.watch_cache import WatchCache
 
 DEFINITIONS = "/apiextensions.k8s.io/customresourcedefinitions/"
 log = logging.getLogger("kubewright.server.crds")
+
+
+class _Group(msgspec.Struct):
+    group: str = ""
+
+
+class _Status(msgspec.Struct):
+    accepted: dict[str, Any] | None = msgspec.field(default=None, name="acceptedNames")
+    conditions: list[dict[str, Any]] | None = None
+
+
+class _Outline(msgspec.Struct):
+    """What of a stored definition concerns the others; the schemas are passed over unread."""
+
+    spec: _Group = msgspec.field(default_factory=_Group)
+    status: _Status | None = None
+
+
+_outline = msgspec.json.Decoder(_Outline).decode
 
 
 class Definitions:
@@ -54,14 +78,21 @@ class Definitions:
         self._objects = cache.resource(DEFINITIONS)
         self._changed: asyncio.Queue[str] = asyncio.Queue()
         self._specs: dict[str, Any] = {}
+        self._names = HeldNames()
+        self._waiting: dict[str, set[str]] = {}
         self._task: asyncio.Task[None] | None = None
         self._stop: Callable[[], None] | None = None
 
     async def start(self) -> None:
         """Serves what is stored, and follows it."""
         self._stop = self._objects.listen(DEFINITIONS, self._take)
-        for record in self._objects.snapshot(DEFINITIONS).records:
+        records = self._objects.snapshot(DEFINITIONS).records
+        for record in records:
+            self._note(record)
+        for number, record in enumerate(records):
             await self._reconcile(record.key)
+            if number % 20 == 0:
+                await asyncio.sleep(0)
         self._task = asyncio.create_task(self._follow())
 
     async def stop(self) -> None:
@@ -73,7 +104,28 @@ class Definitions:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def _take(self, event: Event) -> None:
+        if event.deleted:
+            self._forget(event.record.key)
+        else:
+            self._note(event.record)
         self._changed.put_nowait(event.record.key)
+
+    def _note(self, record: Record) -> None:
+        """Keeps which names a definition holds, and whether it waits for some."""
+        self._forget(record.key)
+        outline = _outline(record.value)
+        status = outline.status or _Status()
+        self._names.set(record.key, outline.spec.group, status.accepted or {})
+        if _state(status.conditions or []).get("NamesAccepted") != "True":
+            self._waiting.setdefault(outline.spec.group, set()).add(record.key)
+
+    def _forget(self, key: str) -> None:
+        self._names.drop(key)
+        group = key.removeprefix(DEFINITIONS).partition(".")[2]
+        if (waiting := self._waiting.get(group)) is not None:
+            waiting.discard(key)
+            if not waiting:
+                del self._waiting[group]
 
     async def _follow(self) -> None:
         while True:
@@ -103,9 +155,17 @@ class Definitions:
 
     async def _accept(self, record: Record, crd: Json) -> bool:
         """Writes names and conditions where they are not yet what they shall be; says whether it wrote."""
-        others = [self._served.read(other) for other in self._objects.snapshot(DEFINITIONS).records]
-        accepted = accept_names(crd, others)
         status = crd.get("status") or {}
+        group = crd["spec"]["group"]
+        known = _state(status.get("conditions") or [])
+        # What is written was found structural; what is stored from older days was looked at once.
+        checked = known.get("Established") == "True" and "NonStructuralSchema" not in known
+        accepted = decide_names(
+            crd,
+            self._names.resources_of_others(record.key, group),
+            self._names.kinds_of_others(record.key, group),
+            None if checked else structure_condition(crd),
+        )
         conditions = [dict(c) for c in status.get("conditions") or []]
         for wanted in accepted.conditions:
             _set_condition(conditions, wanted)
@@ -129,17 +189,14 @@ class Definitions:
     def _recheck_conflicts(self, gone: str) -> None:
         """Names that a definition gave up may be what another one waits for."""
         group = gone.partition(".")[2]
-        for record in self._objects.snapshot(DEFINITIONS).records:
-            name = record.key.removeprefix(DEFINITIONS)
-            if name != gone and name.partition(".")[2] == group:
-                self._changed.put_nowait(record.key)
+        for key in sorted(self._waiting.get(group, ())):
+            if key.removeprefix(DEFINITIONS) != gone:
+                self._changed.put_nowait(key)
 
     def _offer(self, name: str, crd: Json) -> None:
         """Puts a definition's resources into the catalog."""
-        conditions = {
-            c.get("type"): c.get("status") for c in (crd.get("status") or {}).get("conditions") or []
-        }
-        if conditions.get("Established") != "True":
+        conditions = (crd.get("status") or {}).get("conditions") or []
+        if _state(conditions).get("Established") != "True":
             self._withdraw(name)
             return
         terminating = "deletionTimestamp" in crd["metadata"]
@@ -187,6 +244,11 @@ class Definitions:
         else:
             del crd["metadata"]["finalizers"]
             await self._writer.remove(target, record, crd)
+
+
+def _state(conditions: list[Json]) -> dict[str, str]:
+    """The statuses of conditions by type."""
+    return {condition.get("type", ""): condition.get("status", "") for condition in conditions}
 
 
 def _tell_progress(crd: Json) -> bool:
