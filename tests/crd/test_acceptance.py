@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from apimachinery.crd import accept_names, default_crd
+from apimachinery.crd import HeldNames, accept_names, decide_names, default_crd
 from tests.crd.recorded import CRDS, SCENARIOS, SUFFIX
 
 Json = dict[str, Any]
@@ -105,3 +105,39 @@ def test_recorded_conflicts() -> None:
             assert world[name]["status"]["acceptedNames"] == wanted["acceptedNames"], step["id"]
             compared += 1
     assert compared >= 13
+
+
+def test_names_kept_up_to_date_say_what_a_walk_over_all_definitions_says() -> None:
+    """``HeldNames`` is what ``accept_names`` would gather, after any order of changes."""
+    import random
+
+    chance = random.Random(7)
+    held = HeldNames()
+    present: dict[str, dict[str, Any]] = {}
+    names = [f"n{number}" for number in range(6)]
+    for _ in range(300):
+        owner, group = f"o{chance.randrange(8)}", f"g{chance.randrange(2)}"
+        if chance.random() < 0.3:
+            held.drop(owner)
+            present.pop(owner, None)
+        else:
+            accepted = {
+                "plural": chance.choice(names),
+                "kind": chance.choice(names),
+                "shortNames": [chance.choice(names)],
+            }
+            held.set(owner, group, accepted)
+            present[owner] = {
+                "metadata": {"name": owner},
+                "spec": {"group": group},
+                "status": {"acceptedNames": accepted},
+            }
+        asker = {
+            "metadata": {"name": "o0"},
+            "spec": {"group": group, "names": {"plural": "n0", "kind": "n1", "shortNames": ["n2", "n3"]}},
+        }
+        others = list(present.values())
+        expected = accept_names(asker, others)
+        assert expected == decide_names(
+            asker, held.resources_of_others("o0", group), held.kinds_of_others("o0", group), None
+        )

@@ -87,7 +87,7 @@ class HeldNames:
         """Forgets a CRD."""
         group, resources, kinds = self._held.pop(owner, ("", (), ()))
         for names, holders in ((resources, self._resources), (kinds, self._kinds)):
-            for name in names:
+            for name in set(names):  # a short name may be the plural again
                 owners = holders[group, name]
                 owners.discard(owner)
                 if not owners:
