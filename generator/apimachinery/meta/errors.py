@@ -1,7 +1,7 @@
-"""API failures as exceptions, one class per ``reason`` of a Status, and the Status they carry.
+"""A failed request as an exception: ``ApiError`` with code, reason and causes, and functions that make the usual ones.
 
-The server raises them and writes ``status()``; the client reads a Status and raises the same classes, so
-a ``NotFound`` is one thing on both sides. Reasons, codes and the shape of ``details`` follow meta/v1 Status.
+The server raises it and writes ``status()``. The client has exceptions of its own by reason (``client.errors``). Reasons,
+codes and the shape of ``details`` follow meta/v1 Status.
 """
 
 from __future__ import annotations
