@@ -1,7 +1,7 @@
 """A failed request as an exception: ``ApiError`` with code, reason and causes, and functions that make the usual ones.
 
-The server raises it and writes ``status()``. The client has exceptions of its own by reason (``client.errors``). Reasons,
-codes and the shape of ``details`` follow meta/v1 Status.
+The server raises it and writes ``status()``. The client has exceptions of its own by reason (``client.errors``).
+Reasons, codes and the shape of ``details`` follow meta/v1 Status.
 """
 
 from __future__ import annotations
