@@ -34,10 +34,6 @@ ENUMS: dict[str, dict[str, tuple[str, ...]]] = {
         "whenScaled": ("Delete", "Retain"),
     },
     "io.k8s.api.batch.v1.CronJobSpec": {"concurrencyPolicy": ("Allow", "Forbid", "Replace")},
-    "io.k8s.api.batch.v1.JobSpec": {
-        "completionMode": ("Indexed", "NonIndexed"),
-        "podReplacementPolicy": ("Failed", "TerminatingOrFailed"),
-    },
     "io.k8s.api.core.v1.Container": {
         "imagePullPolicy": ("Always", "IfNotPresent", "Never"),
         "terminationMessagePolicy": ("FallbackToLogsOnError", "File"),
@@ -51,13 +47,6 @@ ENUMS: dict[str, dict[str, tuple[str, ...]]] = {
         "dnsPolicy": ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
         "preemptionPolicy": ("Never", "PreemptLowerPriority"),
         "restartPolicy": ("Always", "Never", "OnFailure"),
-    },
-    "io.k8s.api.core.v1.ServicePort": {"protocol": ("SCTP", "TCP", "UDP")},
-    "io.k8s.api.core.v1.ServiceSpec": {
-        "externalTrafficPolicy": ("Cluster", "Local"),
-        "internalTrafficPolicy": ("Cluster", "Local"),
-        "sessionAffinity": ("ClientIP", "None"),
-        "type": ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
     },
     "io.k8s.api.discovery.v1.EndpointPort": {"protocol": ("SCTP", "TCP", "UDP")},
     "io.k8s.api.discovery.v1.EndpointSlice": {"addressType": ("FQDN", "IPv4", "IPv6")},

@@ -7,7 +7,7 @@ the function's name. The same fault told twice counts once: Kubernetes looks at 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from functools import cache
 from importlib import import_module
@@ -19,6 +19,7 @@ from apimachinery.meta.names import NAME_RULES
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.resources import Resource
 from apimachinery.meta.strategies import Strategy
+from apimachinery.rules import services
 from kubernetes_api.registry import GROUP_VERSIONS
 
 from . import faults
@@ -71,10 +72,14 @@ _ALSO_AS_ON_CREATE = frozenset(
 )
 """Updates that look at metadata both ways."""
 _NO_METADATA = frozenset({"ValidateJobStatusUpdate", "ValidateServiceClusterIPsRelatedFields"})
-_PARTS = frozenset(
-    {"ValidateNodeResources", "ValidateServiceClusterIPsRelatedFields", "ValidatePodLogOptions"}
-)
+_PARTS: dict[str, Callable[[Any, Any], Iterable[FieldError]]] = {
+    "ValidateServiceClusterIPsRelatedFields": lambda obj, old: services.cluster_addresses(
+        obj["spec"], (old or {}).get("spec") or {}
+    ),
+}
 """Functions that look at a part of an object: a fault elsewhere is none of theirs."""
+_OTHERS = frozenset({"ValidateNodeResources", "ValidatePodLogOptions"})
+"""Parts that are no objects of the API."""
 
 
 def _table(api_version: str, module: str, name: str) -> dict[Any, Any]:
@@ -110,7 +115,7 @@ def validated(line: Line) -> Iterator[Answer]:
     api_version, kind = obj["apiVersion"], obj["kind"]
     function = line["func"]
     resource = _resource(api_version, kind)
-    if resource is None or function in _PARTS:
+    if resource is None or function in _OTHERS:
         return
     obj, old = deepcopy(obj), deepcopy(old)
     _shape(obj)
@@ -127,7 +132,7 @@ def validated(line: Line) -> Iterator[Answer]:
             found += validate_object_meta(
                 metadata, namespaced=resource.namespaced, name_rule=NAME_RULES[strategy.name], builtin=True
             )
-    own = _own(api_version, kind, subresource_of(function))
+    own = _PARTS.get(function) or _own(api_version, kind, subresource_of(function))
     if own is not None:
         found += own(obj, old)
     wanted = {each["text"]: each for each in line["errs"]}
@@ -140,7 +145,7 @@ def _shape(obj: Any) -> None:
         obj["metadata"] = {}
 
 
-def _own(api_version: str, kind: str, subresource: str) -> Callable[[Any, Any], list[FieldError]] | None:
+def _own(api_version: str, kind: str, subresource: str) -> Callable[[Any, Any], Iterable[FieldError]] | None:
     if subresource:
         return _table(api_version, "validation", "SUBRESOURCE_VALIDATORS").get((kind, subresource))
     return _table(api_version, "validation", "VALIDATORS").get(kind)

@@ -24,14 +24,22 @@ def compared(wanted: Iterable[dict[str, Any]], ours: Iterable[FieldError]) -> It
         sorted([each["field"], each["type"]] for each in theirs),
         sorted([each.field or "<nil>", each.reason.value] for each in mine),
     )
-    yield Answer(TEXT, sorted(_shown(each["text"]) for each in theirs), sorted(map(_text, mine)))
+    yield Answer(
+        TEXT,
+        sorted(_shown(each["text"], each["detail"]) for each in theirs),
+        sorted(_shown(f"{each.field or '<nil>'}: {each.body}", each.detail) for each in mine),
+    )
 
 
-def _shown(text: str) -> str:
-    """A text without the difference of two Go structs that a few end with: it names fields of Go's memory."""
+def _shown(text: str, detail: str) -> str:
+    """A text without what tells only of Go's memory: a value that is a struct, or the difference of two, is printed
+    with every field of the internal type."""
     head, newline, difference = text.partition("\n")
-    return head if newline and difference.lstrip().startswith(_DIFFERENCE) else text
-
-
-def _text(fault: FieldError) -> str:
-    return f"{fault.field or '<nil>'}: {fault.body}"
+    if newline and difference.lstrip().startswith(_DIFFERENCE):
+        return head
+    said = text.removesuffix(f": {detail}") if detail else text
+    start = said.find(" value: ") + len(" value: ")
+    value = said[start:]
+    if start < len(" value: ") or not value.startswith(("{", "[{")):
+        return text
+    return f"{said[:start]}{value[0]}: {detail}"

@@ -5,8 +5,8 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, workloads
-from apimachinery.rules.fields import Json, lookup, struct
+from apimachinery.rules import checks, jobs
+from apimachinery.rules.fields import Json, struct
 from apimachinery.rules.predicates import is_set
 from kubernetes_api.core_v1 import validation as core_v1
 
@@ -19,7 +19,7 @@ def check_cron_job(cron_job: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_job(job: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Job."""
-    yield from workloads.job_selector(job, prefix.removesuffix("."))
+    yield from jobs.job(job, prefix.removesuffix("."))
     if (spec := struct(job, "spec")) is not None:
         yield from check_job_spec(spec, f"{prefix}spec.")
 
@@ -27,8 +27,6 @@ def check_job(job: Json, prefix: str) -> Iterator[FieldError]:
 def check_cron_job_spec(cron_job_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a CronJobSpec."""
     yield from checks.required(cron_job_spec.get("schedule"), f"{prefix}schedule")
-    yield from workloads.schedule(cron_job_spec.get("schedule"), f"{prefix}schedule")
-    yield from workloads.time_zone(cron_job_spec.get("timeZone"), f"{prefix}timeZone")
     yield from checks.minimum(
         cron_job_spec.get("startingDeadlineSeconds"), f"{prefix}startingDeadlineSeconds"
     )
@@ -38,6 +36,10 @@ def check_cron_job_spec(cron_job_spec: Json, prefix: str) -> Iterator[FieldError
         values=("Allow", "Forbid", "Replace"),
         optional=False,
     )
+    if (job_template := struct(cron_job_spec, "jobTemplate")) is not None and is_set(
+        job_template.get("spec")
+    ):
+        yield from jobs.job_template(job_template.get("spec"), f"{prefix}jobTemplate.spec")
     yield from checks.minimum(
         cron_job_spec.get("successfulJobsHistoryLimit"), f"{prefix}successfulJobsHistoryLimit"
     )
@@ -48,42 +50,8 @@ def check_cron_job_spec(cron_job_spec: Json, prefix: str) -> Iterator[FieldError
 
 def check_job_spec(job_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a JobSpec."""
-    yield from checks.minimum(job_spec.get("parallelism"), f"{prefix}parallelism")
-    yield from checks.minimum(job_spec.get("completions"), f"{prefix}completions")
-    yield from checks.minimum(job_spec.get("activeDeadlineSeconds"), f"{prefix}activeDeadlineSeconds")
-    yield from checks.minimum(job_spec.get("backoffLimit"), f"{prefix}backoffLimit")
-    yield from checks.minimum(job_spec.get("ttlSecondsAfterFinished"), f"{prefix}ttlSecondsAfterFinished")
-    yield from checks.minimum(job_spec.get("backoffLimitPerIndex"), f"{prefix}backoffLimitPerIndex")
-    yield from checks.minimum(job_spec.get("maxFailedIndexes"), f"{prefix}maxFailedIndexes")
-    yield from checks.one_of(
-        job_spec.get("completionMode"), f"{prefix}completionMode", values=("Indexed", "NonIndexed")
-    )
-    if job_spec.get("completionMode") == "Indexed" and not is_set(job_spec.get("completions")):
-        yield from checks.demand(
-            job_spec.get("completions"), f"{prefix}completions", detail="when completion mode is Indexed"
-        )
-    if job_spec.get("completionMode") == "NonIndexed":
-        yield from checks.forbid(
-            job_spec.get("backoffLimitPerIndex"),
-            f"{prefix}backoffLimitPerIndex",
-            detail="may not be set for non-Indexed completion mode",
-        )
-    yield from checks.one_of(
-        job_spec.get("podReplacementPolicy"),
-        f"{prefix}podReplacementPolicy",
-        values=("Failed", "TerminatingOrFailed"),
-    )
     if (template := struct(job_spec, "template")) is not None:
         yield from core_v1.check_pod_template_spec(template, f"{prefix}template.")
-    if (spec := struct(job_spec, "template", "spec")) is not None and spec.get("restartPolicy") not in (
-        "OnFailure",
-        "Never",
-    ):
-        yield from checks.demand(
-            spec.get("restartPolicy"),
-            f"{prefix}template.spec.restartPolicy",
-            detail='valid values: "OnFailure", "Never"',
-        )
 
 
 def check_job_template_spec(job_template_spec: Json, prefix: str) -> Iterator[FieldError]:
@@ -94,23 +62,53 @@ def check_job_template_spec(job_template_spec: Json, prefix: str) -> Iterator[Fi
 
 def validate_cron_job(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new CronJob, or of one that is to replace the stored one."""
-    return list(check_cron_job(new, ""))
+    errors = list(check_cron_job(new, ""))
+    if old is None:
+        errors.extend(check_cron_job_create(new))
+    if old is not None:
+        errors.extend(check_cron_job_update(new, old))
+    return errors
+
+
+def check_cron_job_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new CronJob and may be so in one that is stored."""
+    yield from jobs.new_cron_job(new, prefix.removesuffix("."))
+
+
+def check_cron_job_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in a CronJob."""
+    yield from jobs.cron_job_changes(new, prefix.removesuffix("."), old)
 
 
 def validate_job(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new Job, or of one that is to replace the stored one."""
     errors = list(check_job(new, ""))
+    if old is None:
+        errors.extend(check_job_create(new))
     if old is not None:
         errors.extend(check_job_update(new, old))
     return errors
 
 
+def check_job_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new Job and may be so in one that is stored."""
+    yield from jobs.new_job(new, prefix.removesuffix("."))
+
+
 def check_job_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a Job."""
-    yield from workloads.job_update(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
+    yield from jobs.job_update(new, prefix.removesuffix("."), old)
+
+
+def check_job_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a Job."""
+    yield from jobs.job_status(new, prefix.removesuffix("."), old)
 
 
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "CronJob": validate_cron_job,
     "Job": validate_job,
+}
+SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("Job", "status"): check_job_status,
 }

@@ -148,45 +148,7 @@ def check_secret(secret: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_service(service: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Service."""
-    yield from services.ports(service, prefix.removesuffix("."))
-    yield from services.addresses(service, prefix.removesuffix("."))
-    if (spec := struct(service, "spec")) is not None:
-        yield from checks.one_of(
-            spec.get("sessionAffinity"),
-            f"{prefix}spec.sessionAffinity",
-            values=("ClientIP", "None"),
-            optional=False,
-        )
-    if (client_ip := struct(service, "spec", "sessionAffinityConfig", "clientIP")) is not None:
-        yield from checks.between(
-            client_ip.get("timeoutSeconds"),
-            f"{prefix}spec.sessionAffinityConfig.clientIP.timeoutSeconds",
-            least=1,
-            most=86400,
-        )
-    if (spec := struct(service, "spec")) is not None:
-        yield from checks.labels(spec.get("selector"), f"{prefix}spec.selector")
-        yield from checks.one_of(
-            spec.get("type"),
-            f"{prefix}spec.type",
-            values=("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
-            optional=False,
-        )
-        yield from checks.one_of(
-            spec.get("externalTrafficPolicy"),
-            f"{prefix}spec.externalTrafficPolicy",
-            values=("Cluster", "Local"),
-        )
-        yield from checks.one_of(
-            spec.get("internalTrafficPolicy"),
-            f"{prefix}spec.internalTrafficPolicy",
-            values=("Cluster", "Local"),
-        )
-        yield from checks.items_format(spec.get("externalIPs"), f"{prefix}spec.externalIPs", format="ip")
-        yield from checks.items_format(
-            spec.get("loadBalancerSourceRanges"), f"{prefix}spec.loadBalancerSourceRanges", format="cidr"
-        )
-        yield from check_service_spec(spec, f"{prefix}spec.")
+    yield from ()
 
 
 def check_service_account(service_account: Json, prefix: str) -> Iterator[FieldError]:
@@ -470,26 +432,6 @@ def check_replication_controller_spec(replication_controller_spec: Json, prefix:
         yield from check_pod_template_spec(template, f"{prefix}template.")
 
 
-def check_service_port(service_port: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a ServicePort."""
-    yield from checks.string_format(service_port.get("name"), f"{prefix}name", format="dns-label")
-    yield from checks.between(service_port.get("port"), f"{prefix}port", least=1, most=65535)
-    yield from checks.one_of(
-        service_port.get("protocol"), f"{prefix}protocol", values=("SCTP", "TCP", "UDP"), optional=False
-    )
-    yield from checks.port_or_name(service_port.get("targetPort"), f"{prefix}targetPort")
-    yield from checks.port(service_port.get("nodePort"), f"{prefix}nodePort")
-    yield from checks.string_format(
-        service_port.get("appProtocol"), f"{prefix}appProtocol", format="qualified-name"
-    )
-
-
-def check_service_spec(service_spec: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a ServiceSpec."""
-    for port_index, port in numbered(service_spec, "ports"):
-        yield from check_service_port(port, f"{prefix}ports[{port_index}].")
-
-
 def check_volume_mount(volume_mount: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a VolumeMount."""
     yield from checks.required(volume_mount.get("name"), f"{prefix}name")
@@ -676,17 +618,26 @@ def check_secret_update(new: Json, old: Json, prefix: str = "") -> Iterator[Fiel
 def validate_service(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new Service, or of one that is to replace the stored one."""
     errors = list(check_service(new, ""))
+    if old is None:
+        errors.extend(check_service_create(new))
     if old is not None:
         errors.extend(check_service_update(new, old))
     return errors
 
 
+def check_service_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new Service and may be so in one that is stored."""
+    yield from services.service(new, prefix.removesuffix("."))
+
+
 def check_service_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a Service."""
-    if (spec := struct(new, "spec")) is not None:
-        yield from services.kept_address(
-            spec.get("clusterIP"), f"{prefix}spec.clusterIP", lookup(old, "spec", "clusterIP")
-        )
+    yield from services.service_update(new, prefix.removesuffix("."), old)
+
+
+def check_service_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a Service."""
+    yield from services.service_status(new, prefix.removesuffix("."), old)
 
 
 def validate_service_account(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -716,4 +667,5 @@ SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[Fi
     ("Pod", "status"): check_pod_status,
     ("Pod", "ephemeralcontainers"): check_pod_ephemeralcontainers,
     ("Pod", "resize"): check_pod_resize,
+    ("Service", "status"): check_service_status,
 }

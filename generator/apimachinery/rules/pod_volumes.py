@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.meta import names
-from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid_value,
+    not_supported,
+    too_long,
+)
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 from apimachinery.meta.quantity import parse_quantity
@@ -289,13 +296,17 @@ def _certificate(certificate: Json, path: str, paths: _Paths) -> Errors:
 
 
 def _user_annotations(value: Any, path: str) -> Errors:
-    """Annotations whose keys name a domain."""
+    """Annotations whose keys name a domain, 256 KiB in all."""
     if not isinstance(value, dict):
         return
-    yield from checks.annotation_map(value, path)
     for key in sorted(value):
-        if "/" not in key:
-            yield invalid_value(path, key, "prefix part must be non-empty")
+        faults = names.qualified_name_faults(key.lower())
+        for detail in faults:
+            yield invalid_value(path, key.lower(), detail)
+        if not faults and "/" not in key:
+            yield invalid_value(path, key.lower(), 'must be a domain-prefixed key (such as "acme.io/foo")')
+    if sum(len(key.encode()) + len(str(text).encode()) for key, text in value.items()) > 256 * 1024:
+        yield too_long(path, 256 * 1024)
 
 
 def _downward_file(file: Json, path: str) -> Errors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -9,7 +10,7 @@ from zoneinfo import ZoneInfo
 from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, lookup, struct
+from apimachinery.rules.fields import Json, lookup
 
 Errors = Iterator[FieldError]
 
@@ -22,6 +23,7 @@ _STATEFUL_MUTABLE = (
     "persistentVolumeClaimRetentionPolicy",
     "minReadySeconds",
 )
+_ZONE_PART = re.compile(r"(?!\.{1,2}$)(?!-)[A-Za-z.\-_0-9+]{1,14}")
 _CRON_FIELDS = (
     ("minute", 0, 59),
     ("hour", 0, 23),
@@ -112,62 +114,45 @@ def stateful_set_update(value: Any, path: str, old: Any) -> Errors:
         )
 
 
-def job_selector(value: Json, path: str) -> Errors:
-    """A job whose selector the client gives says so; the selector fits the template."""
-    del path
-    spec = struct(value, "spec") or {}
-    selector, labels = spec.get("selector"), lookup(spec, "template", "metadata", "labels")
-    if selector is None:
-        yield required_error("spec.selector")
-        return
-    yield from checks.label_selector(selector, "spec.selector")
-    if not checks.selects(selector, labels):
-        yield invalid_value(
-            "spec.template.metadata.labels", labels, "`selector` does not match template `labels`"
-        )
-
-
-def job_update(value: Any, path: str, old: Any) -> Errors:
-    """What of a job's spec stays: how much is to be done, and by which pods."""
-    if not isinstance(value, dict) or not isinstance(old, dict):
-        return
-    if old.get("completionMode") != "Indexed":
-        yield from checks.immutable(value.get("completions"), f"{path}.completions", old.get("completions"))
-    yield from checks.immutable(value.get("selector"), f"{path}.selector", old.get("selector"))
-    if old.get("suspend") is not True:
-        yield from checks.immutable(value.get("template"), f"{path}.template", old.get("template"))
-    for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
-        yield from checks.immutable(value.get(name), f"{path}.{name}", old.get(name))
-
-
 def time_zone(value: Any, path: str) -> Errors:
     """A time zone of the IANA database."""
     if value is None:
         return
     if not value:
         yield invalid_value(path, value, "timeZone must be nil or non-empty string")
-    elif value.lower() == "local":
+        return
+    if not all(_ZONE_PART.fullmatch(part) for part in value.split("/")):
+        yield invalid_value(path, value, f"unknown time zone {value}")
+        return
+    if value.lower() == "local":
         yield invalid_value(
             path,
             value,
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
         )
-    else:
-        try:
-            ZoneInfo(value)
-        except (ValueError, OSError, KeyError):
-            yield invalid_value(path, value, f"unknown time zone {value}")
+        if value == "Local":  # the name of a zone to Go, and only in this spelling
+            return
+    try:
+        ZoneInfo(value)
+    except (ValueError, OSError, KeyError):
+        yield invalid_value(path, value, f"unknown time zone {value}")
 
 
-def schedule(value: Any, path: str) -> Errors:
-    """A cron schedule: five fields, or a descriptor such as ``@daily``."""
+def schedule(value: Any, path: str, allows_zone: bool = False, zone: Any = None) -> Errors:
+    """A cron schedule: five fields, or a descriptor such as ``@daily``. One that is stored may name its zone."""
     if not isinstance(value, str) or not value:
         return
-    if "TZ" in value and value.lstrip().startswith(("TZ=", "CRON_TZ=")):
-        yield invalid_value(path, value, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
-        return
-    if fault := schedule_fault(value):
+    text = value
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        text = text.partition(" ")[2].strip()
+    if fault := schedule_fault(text):
         yield invalid_value(path, value, fault)
+    if "TZ" in value:
+        if not allows_zone:
+            detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+            yield invalid_value(path, value, detail)
+        elif zone is not None:
+            yield invalid_value(path, value, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
 
 
 def schedule_fault(text: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 
 from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
 from apimachinery.crd.defaults import prepare_crd_for_update
+from apimachinery.rules.services import is_external, needs_health_check
 from apimachinery.server.catalog.hooks import BUILTIN, FieldValue, Hooks, Json
 
 
@@ -62,6 +64,8 @@ def _allocate(service: Json) -> None:
         number = secrets.randbelow((1 << 16) - 512) + 256
         spec["clusterIP"] = f"10.96.{number >> 8}.{number & 255}"
     spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    if needs_health_check(spec) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = 30000 + secrets.randbelow(2768)
     if spec.get("type") in ("NodePort", "LoadBalancer"):
         for port in spec.get("ports") or []:
             if isinstance(port, dict) and not port.get("nodePort"):
@@ -71,13 +75,51 @@ def _allocate(service: Json) -> None:
 _ALLOCATED = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
 
 
+_OF_TYPES: tuple[tuple[Callable[[Json], bool], tuple[str, ...]], ...] = (
+    (
+        lambda spec: spec.get("type") != "ExternalName",
+        ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"),
+    ),
+    (needs_health_check, ("healthCheckNodePort",)),
+    (
+        lambda spec: spec.get("type") == "LoadBalancer",
+        ("allocateLoadBalancerNodePorts", "loadBalancerClass"),
+    ),
+    (is_external, ("externalTrafficPolicy",)),
+)
+"""Fields that only services of some types have."""
+
+
+def _drop_of_other_types(spec: Json, old: Json) -> None:
+    """A service that changes its type loses what the new one does not have, where its user left it as it was."""
+    for has, keys in _OF_TYPES:
+        if has(old) and not has(spec):
+            for key in keys:
+                if spec.get(key) == old.get(key):
+                    spec.pop(key, None)
+    with_ports = ("LoadBalancer", "NodePort")
+    if old.get("type") in with_ports and spec.get("type") not in with_ports:
+        stored = {port.get("nodePort") for port in old.get("ports") or () if port.get("nodePort")}
+        ports = [port for port in spec.get("ports") or () if isinstance(port, dict)]
+        if all(port.get("nodePort") in (None, 0, *stored) for port in ports):
+            for port in ports:
+                port.pop("nodePort", None)
+
+
 def _keep_allocated(service: Json, old: Json) -> None:
     spec, old_spec = _spec(service), old.get("spec") or {}
+    _drop_of_other_types(spec, old_spec)
     if spec.get("type") == "ExternalName":
         return
+    named = spec.get("clusterIP")
+    if named and named != old_spec.get("clusterIP") and spec.get("clusterIPs") == old_spec.get("clusterIPs"):
+        spec.pop("clusterIPs", None)
     for key in _ALLOCATED:
-        if key in old_spec and not spec.get(key):
-            spec[key] = old_spec[key]
+        if key in old_spec and not spec.get(key) and not (key == "clusterIPs" and named):
+            if key != "healthCheckNodePort" or needs_health_check(spec):
+                spec[key] = old_spec[key]
+    if named and named == old_spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = old_spec.get("clusterIPs") or [named]
     old_ports = {
         (port.get("port"), port.get("protocol")): port.get("nodePort") for port in old_spec.get("ports") or []
     }
