@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from apimachinery.meta.strategies import Strategy
+from apimachinery.rules import services
 from apimachinery.schema.typed_form import compile_typed_form
 from kubernetes_api.registry import GROUP_VERSIONS
 from kubernetes_api.zero_values import ZERO_VALUES
@@ -75,5 +76,6 @@ def create(obj: Json, namespace: str = "", uid: str = "00000000-0000-0000-0000-0
         obj["status"] = json.loads(json.dumps(facts.status))
     if facts.prepare_create:
         facts.prepare_create(obj)
-    del metadata["uid"]
+    if obj["kind"] == "Service" and services.needs_health_check(obj["spec"]):
+        obj["spec"].setdefault("healthCheckNodePort", 30000)
     return obj
