@@ -11,7 +11,6 @@ project around them. A configuration that cannot be understood is a list of diag
           - kubernetes: "1.37"      # definitions of that release, with the catalog of resources
         facts: kubernetes           # folder of declared rules: defaults, conversions, …
       library_api:
-        documentation: true
         sources: [examples/library] # OpenAPI v2/v3 documents, CRD manifests, folders of them
 """
 
@@ -27,7 +26,7 @@ from kubewright.location import Document, Location
 
 FILE_NAME = "kubewright.yaml"
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
-_PACKAGE_KEYS = {"sources", "documentation", "models", "facts", "only"}
+_PACKAGE_KEYS = {"sources", "documentation", "models", "facts", "only", "standalone"}
 DEFAULT_RELEASE = "1.37"
 
 
@@ -52,14 +51,29 @@ Source = PathSource | KubernetesSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """One generated package. ``only`` limits the emitters, empty means all."""
+    """One generated package. ``only`` limits the emitters, empty means all. A ``standalone`` one has classes of its own
+    even for copies of built-in types."""
 
     name: str
     sources: tuple[Source, ...]
-    documentation: bool = False
+    documentation: bool | None = None
     models: str = "msgspec"
     facts: Path | None = None
     only: tuple[str, ...] = ()
+    standalone: bool = False
+
+    @property
+    def is_documented(self) -> bool:
+        """Whether the specs' prose is kept: unless said otherwise, that of all but the built-in groups."""
+        if self.documentation is not None:
+            return self.documentation
+        return not any(isinstance(source, KubernetesSource) for source in self.sources)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the models use no types of an installed package: asked for, or in a flavour that has none there."""
+        built_in = any(isinstance(source, KubernetesSource) for source in self.sources)
+        return self.standalone or self.models != "msgspec" or built_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,9 +187,12 @@ class _Reader:
         models = body.get("models", "msgspec")
         if models not in FLAVOURS:
             self.fault(f"unknown models {models!r}", f"{place}/models", f"one of: {', '.join(FLAVOURS)}")
-        documentation = body.get("documentation", False)
-        if not isinstance(documentation, bool):
+        documentation, standalone = body.get("documentation"), body.get("standalone", False)
+        if documentation is not None and not isinstance(documentation, bool):
             self.fault("`documentation` must be true or false", f"{place}/documentation")
+            documentation = None
+        if not isinstance(standalone, bool):
+            self.fault("`standalone` must be true or false", f"{place}/standalone")
         facts = body.get("facts")
         if facts is not None and not isinstance(facts, str):
             self.fault("`facts` must be the path of a folder", f"{place}/facts")
@@ -195,8 +212,9 @@ class _Reader:
                 for index, item in enumerate(sources)
                 if (source := self._source(item, f"{place}/sources/{index}"))
             ),
-            documentation=bool(documentation),
+            documentation=documentation,
             models=str(models),
+            standalone=standalone is True,
             facts=self.folder / facts if facts else None,
             only=tuple(only),
         )

@@ -6,6 +6,7 @@ on disk. A run whose inputs, compiler and outputs are what they were at the last
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -16,21 +17,25 @@ from kubewright.config import Config, KubernetesSource, Package, PathSource, spe
 from kubewright.diagnostics import Diagnostics
 from kubewright.freshness import fingerprint, read_stamp, write_stamp
 from kubewright.ir.api import Api
+from kubewright.ir.known_types import KnownTypes
+from kubewright.ir.shapes import fold
 from kubewright.upstream import fix, judge
 
 Progress = Callable[[str], None]
+BUILT_IN = "kubernetes_api"
+"""The package of the built-in groups, installed with kubewright: other packages' models use its types."""
 
 
 @dataclass(slots=True)
 class Built:
-    """One package in memory, and what is to be said about it."""
+    """One package in memory, and what is to be said about it: ``definitions`` were read, ``types`` stand in the models
+    that were made (classes and names for what is no object)."""
 
     package: Package
     tree: output.Tree
     diagnostics: Diagnostics
     definitions: int = 0
     types: int = 0
-    skipped: tuple[tuple[str, str], ...] = ()
     fresh: bool = False
 
 
@@ -80,29 +85,91 @@ def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
     return api
 
 
+def read_known(package: Package, diagnostics: Diagnostics) -> KnownTypes | None:
+    """The types of the installed built-in groups, for a package whose models are to use them."""
+    if package.is_alone or package.name == BUILT_IN:
+        return None
+    return _known_types(diagnostics)
+
+
+def _known_types(diagnostics: Diagnostics) -> KnownTypes | None:
+    from kubewright.emit.code.layout import definition_class_names
+    from kubewright.emit.code.names import module_names
+    from kubewright.ir.known_types import KnownTypes
+    from kubewright.ir.link import link
+    from kubewright.source import reading
+    from kubewright.source.kubernetes_validate import NEWEST
+
+    document = reading.load_kubernetes(NEWEST, diagnostics)
+    if document is None:
+        return None
+    fix(document, document.value["$defs"], NEWEST, diagnostics)
+    fragment = reading.read_kubernetes(document, specs_folder() / "kubernetes", NEWEST, diagnostics)
+    api = link(BUILT_IN, [fragment], diagnostics)
+    pairs = {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
+    modules, classes = module_names(pairs), definition_class_names(api)
+    places = {d.name: (modules[d.group, d.version], classes[d.name]) for d in api.definitions}
+    return KnownTypes(api, BUILT_IN, places)
+
+
 def build(package: Package, folder: Path, progress: Progress = lambda text: None, jobs: int = 1) -> Built:
     """All files of one package, in memory."""
     from kubewright.emit.code.names import check_names
-    from kubewright.emit.registry import EMITTERS, Options, load_emitter
+    from kubewright.emit.registry import EMITTERS, Form, Options, form_of, load_emitter
 
     built = Built(package, output.Tree(folder), Diagnostics())
     progress(f"{package.name}: reading")
     api = read_api(package, built.diagnostics, jobs)
     check_names(api, built.diagnostics)
-    built.definitions = built.types = len(api.definitions)
+    built.definitions = len(api.definitions)
     if built.diagnostics.has_errors:
         return built
+    forms = {Form.READ: api, Form.FOLDED: api, Form.MODELS: api}
+    if not any(isinstance(source, KubernetesSource) for source in package.sources):
+        forms[Form.FOLDED] = fold(api)
+        forms[Form.MODELS] = fold(api, read_known(package, built.diagnostics))
     options = Options(
         package=package.name,
         origins=origins(package),
-        documentation=package.documentation,
+        documentation=package.is_documented,
         models=package.models,
     )
     chosen = [name for name in EMITTERS if not package.only or name in package.only]
     for count, name in enumerate(chosen, 1):
         progress(f"{package.name}: emitting {name} ({count}/{len(chosen)})")
-        built.tree.add(load_emitter(name, options).emit(api), built.diagnostics, name)
+        built.tree.add(load_emitter(name, options).emit(forms[form_of(name)]), built.diagnostics, name)
+    if "models" in chosen:
+        _count_types(built, forms[Form.MODELS])
     return built
+
+
+_TYPE = re.compile(rb"^(?:class (\w+)[(:]|(\w+)(?:: TypeAlias)? = )", re.MULTILINE)
+
+
+def _count_types(built: Built, api: Api) -> None:
+    """Counts the types in the files that were made, and holds the definitions against them."""
+    from kubewright.emit.code.layout import definition_class_names, is_class
+    from kubewright.emit.code.names import module_names
+
+    made = {
+        (path.partition("/")[0], (match[1] or match[2]).decode())
+        for path, content in built.tree.files.items()
+        if path.endswith("/models.py")
+        for match in _TYPE.finditer(content)
+    }
+    built.types = len(made)
+    pairs = {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
+    modules, classes = module_names(pairs), definition_class_names(api)
+    for definition in api.definitions:
+        if built.package.models != "msgspec" and not is_class(definition.value.type):
+            continue  # the other flavours write out what is no object
+        if (modules[definition.group, definition.version], classes[definition.name]) not in made:
+            built.diagnostics.error(
+                "K605",
+                f"no type was made of {definition.name}",
+                definition.value.location,
+                "this is a fault of kubewright: please report it with the spec",
+            )
 
 
 def generate(

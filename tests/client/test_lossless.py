@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, UnsetType
 
-from apimachinery.client import lossless
 from apimachinery.client.calls import typed_codec
+from apimachinery.meta import lossless
 from apimachinery.meta.object import Object, Part
 
 

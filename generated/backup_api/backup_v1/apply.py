@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
 from apimachinery.meta.object import Object, Part
-from backup_api.meta_v1 import apply as meta_v1
+from kubernetes_api.autoscaling_v2 import apply as autoscaling_v2
+from kubernetes_api.meta_v1 import apply as meta_v1
 
 
 class BackupSchedule(Object, kw_only=True):
@@ -54,18 +55,18 @@ class BackupScheduleSpec(Part, kw_only=True):
     """
 
     schedule: BackupScheduleSpecSchedule | None = None
-    window: BackupScheduleSpecWindow | UnsetType | None = UNSET
+    window: Window | UnsetType | None = UNSET
     suspend: bool | None = None
-    concurrency_policy: str | None = None
+    concurrency_policy: Literal["Allow", "Forbid", "Replace"] | None = None
     backoff_limit: int | None = None
     workers: int | None = None
-    target: BackupScheduleSpecTarget | None = None
-    stores: list[BackupScheduleSpecStores] | None = None
-    retention: BackupScheduleSpecRetention | None = None
-    encryption: BackupScheduleSpecEncryption | UnsetType | None = UNSET
-    hooks: list[BackupScheduleSpecHooks] | None = None
-    transfer: BackupScheduleSpecTransfer | None = None
-    overrides: BackupScheduleSpecOverrides | None = None
+    target: Target | None = None
+    stores: list[BackupScheduleSpecStore] | None = None
+    retention: Retention | None = None
+    encryption: Encryption | UnsetType | None = UNSET
+    hooks: list[Hook] | None = None
+    transfer: Transfer | None = None
+    overrides: Overrides | None = None
     parameters: dict[str, Any] | None = None
     notify: list[str] | None = None
 
@@ -84,7 +85,27 @@ class BackupScheduleSpecSchedule(Part, kw_only=True):
     jitter: str | None = None
 
 
-class BackupScheduleSpecWindow(Part, kw_only=True):
+class BackupScheduleSpecStore(Part, kw_only=True):
+    """Where copies are kept.
+
+    Fields:
+        name: Name of a BackupStore.
+        protocol: How the store is reached. A store may be listed once for each protocol.
+        port: Port of the store: a number, or the name of a port of its Service.
+        path: Folder in the store.
+        priority: Stores with a greater number are tried first.
+        credentials: Access token of the store.
+    """
+
+    name: str | None = None
+    protocol: Literal["https", "sftp"] | None = None
+    port: int | str | None = None
+    path: str | None = None
+    priority: int | None = None
+    credentials: Key | None = None
+
+
+class Window(Part, kw_only=True):
     """Time of day in which runs may start. Null means any.
 
     Fields:
@@ -96,7 +117,7 @@ class BackupScheduleSpecWindow(Part, kw_only=True):
     end: str | None = None
 
 
-class BackupScheduleSpecTarget(Part, kw_only=True):
+class Target(Part, kw_only=True):
     """What is backed up.
 
     Fields:
@@ -106,37 +127,11 @@ class BackupScheduleSpecTarget(Part, kw_only=True):
     """
 
     namespaces: list[str] | None = None
-    selector: BackupScheduleSpecTargetSelector | None = None
-    resources: list[BackupScheduleSpecTargetResources] | None = None
+    selector: meta_v1.LabelSelector | None = None
+    resources: list[TargetResource] | None = None
 
 
-class BackupScheduleSpecTargetSelector(Part, kw_only=True):
-    """Which objects are backed up, by their labels. Left out, all are.
-
-    Fields:
-        match_labels: Labels an object must have, with these values.
-        match_expressions: Further conditions on labels; all must hold.
-    """
-
-    match_labels: dict[str, str] | None = None
-    match_expressions: list[BackupScheduleSpecTargetSelectorMatchExpressions] | None = None
-
-
-class BackupScheduleSpecTargetSelectorMatchExpressions(Part, kw_only=True):
-    """One condition.
-
-    Fields:
-        key: The label.
-        operator: How label and values relate.
-        values: The values of In and NotIn.
-    """
-
-    key: str | None = None
-    operator: str | None = None
-    values: list[str] | None = None
-
-
-class BackupScheduleSpecTargetResources(Part, kw_only=True):
+class TargetResource(Part, kw_only=True):
     """One resource, by group and plural.
 
     Fields:
@@ -150,27 +145,7 @@ class BackupScheduleSpecTargetResources(Part, kw_only=True):
     order: int | None = None
 
 
-class BackupScheduleSpecStores(Part, kw_only=True):
-    """Where copies are kept.
-
-    Fields:
-        name: Name of a BackupStore.
-        protocol: How the store is reached. A store may be listed once for each protocol.
-        port: Port of the store: a number, or the name of a port of its Service.
-        path: Folder in the store.
-        priority: Stores with a greater number are tried first.
-        credentials: Access token of the store.
-    """
-
-    name: str | None = None
-    protocol: str | None = None
-    port: int | str | None = None
-    path: str | None = None
-    priority: int | None = None
-    credentials: BackupScheduleSpecStoresCredentials | None = None
-
-
-class BackupScheduleSpecStoresCredentials(Part, kw_only=True):
+class Key(Part, kw_only=True):
     """Access token of the store.
 
     Fields:
@@ -182,7 +157,7 @@ class BackupScheduleSpecStoresCredentials(Part, kw_only=True):
     key: str | None = None
 
 
-class BackupScheduleSpecRetention(Part, kw_only=True):
+class Retention(Part, kw_only=True):
     """Which copies stay.
 
     Fields:
@@ -198,7 +173,7 @@ class BackupScheduleSpecRetention(Part, kw_only=True):
     share: float | None = None
 
 
-class BackupScheduleSpecEncryption(Part, kw_only=True):
+class Encryption(Part, kw_only=True):
     """Encryption at rest. Null turns it off where the store would turn it on.
 
     Fields:
@@ -207,24 +182,12 @@ class BackupScheduleSpecEncryption(Part, kw_only=True):
         rotation: How long a key is used for new copies.
     """
 
-    algorithm: str | None = None
-    key: BackupScheduleSpecEncryptionKey | None = None
+    algorithm: Literal["aes-256-gcm", "chacha20-poly1305"] | None = None
+    key: Key | None = None
     rotation: str | UnsetType | None = UNSET
 
 
-class BackupScheduleSpecEncryptionKey(Part, kw_only=True):
-    """Key of 32 bytes.
-
-    Fields:
-        name: Name of a Secret in the same namespace.
-        key: Entry of the Secret that holds the value.
-    """
-
-    name: str | None = None
-    key: str | None = None
-
-
-class BackupScheduleSpecHooks(Part, kw_only=True):
+class Hook(Part, kw_only=True):
     """An object created before or after each run, and removed when the run ends.
 
     Fields:
@@ -235,12 +198,12 @@ class BackupScheduleSpecHooks(Part, kw_only=True):
     """
 
     name: str | None = None
-    phase: str | None = None
+    phase: Literal["Before", "After"] | None = None
     timeout_seconds: int | None = None
     template: dict[str, Any] | None = None
 
 
-class BackupScheduleSpecTransfer(Part, kw_only=True):
+class Transfer(Part, kw_only=True):
     """How bytes travel.
 
     Fields:
@@ -251,14 +214,14 @@ class BackupScheduleSpecTransfer(Part, kw_only=True):
         bandwidth: Upper limit, as a quantity of bytes a second.
     """
 
-    class_: str | None = None
+    class_: Literal["standard", "reduced", "archive"] | None = None
     from_: str | None = None
     import_: list[str] | None = None
     continue_: bool | None = None
     bandwidth: int | str | None = None
 
 
-class BackupScheduleSpecOverrides(Part, kw_only=True):
+class Overrides(Part, kw_only=True):
     """Changes made to objects when they are restored.
 
     Fields:
@@ -289,31 +252,11 @@ class BackupScheduleStatus(Part, kw_only=True):
     """
 
     observed_generation: int | None = None
-    conditions: list[BackupScheduleStatusConditions] | None = None
+    conditions: list[autoscaling_v2.HorizontalPodAutoscalerCondition] | None = None
     active: int | None = None
     selector: str | None = None
     last_run: BackupScheduleStatusLastRun | None = None
-    history: list[str] | None = None
-
-
-class BackupScheduleStatusConditions(Part, kw_only=True):
-    """One observation, and since when it has held.
-
-    Fields:
-        type: What the observation is about: Ready, Progressing or StoreReachable.
-        status: Whether it holds.
-        reason: One word for the cause, for programs.
-        message: The cause in a sentence, for people.
-        observed_generation: Generation of the spec that was looked at.
-        last_transition_time: When the status last changed.
-    """
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    observed_generation: int | None = None
-    last_transition_time: str | None = None
+    history: list[Literal["Succeeded", "Failed", "Skipped"]] | None = None
 
 
 class BackupScheduleStatusLastRun(Part, kw_only=True):
@@ -370,7 +313,7 @@ class BackupStoreSpec(Part, kw_only=True):
     """
 
     url: str | None = None
-    driver: str | None = None
+    driver: Literal["s3", "gcs", "azure", "sftp", "memory"] | None = None
     class_: str | None = None
     capacity: int | str | None = None
     read_only: bool | None = None
@@ -397,29 +340,9 @@ class BackupStoreStatus(Part, kw_only=True):
         last_contact: When the store last answered.
     """
 
-    conditions: list[BackupStoreStatusConditions] | None = None
+    conditions: list[autoscaling_v2.HorizontalPodAutoscalerCondition] | None = None
     used: int | None = None
     last_contact: str | None = None
-
-
-class BackupStoreStatusConditions(Part, kw_only=True):
-    """One observation, and since when it has held.
-
-    Fields:
-        type: What the observation is about: Ready, Progressing or StoreReachable.
-        status: Whether it holds.
-        reason: One word for the cause, for programs.
-        message: The cause in a sentence, for people.
-        observed_generation: Generation of the spec that was looked at.
-        last_transition_time: When the status last changed.
-    """
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    observed_generation: int | None = None
-    last_transition_time: str | None = None
 
 
 class Restore(Object, kw_only=True):
@@ -495,7 +418,7 @@ class RestoreSpecModeMerge(Part, kw_only=True):
         strategy: How lists are merged.
     """
 
-    strategy: str | None = None
+    strategy: Literal["atomic", "byKey"] | None = None
 
 
 class RestoreStatus(Part, kw_only=True):
@@ -507,12 +430,12 @@ class RestoreStatus(Part, kw_only=True):
         errors: Objects that failed.
     """
 
-    phase: str | None = None
+    phase: Literal["Pending", "Running", "Done", "Failed"] | None = None
     restored: int | None = None
-    errors: list[RestoreStatusErrors] | None = None
+    errors: list[RestoreStatusError] | None = None
 
 
-class RestoreStatusErrors(Part, kw_only=True):
+class RestoreStatusError(Part, kw_only=True):
     """An object and its fault.
 
     Fields:

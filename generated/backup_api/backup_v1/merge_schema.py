@@ -13,24 +13,68 @@ TYPES: Mapping[str, Type] = read_types(
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
-  "spec": {"struct": {"schedule": {"struct": {"cron": "string", "timeZone": {"word": "string", "default": "Etc/UTC"}, "jitter": {"word": "any", "default": "0s"}}}, "window": {"struct": {"start": "string", "end": "string"}}, "suspend": {"word": "boolean", "default": false}, "concurrencyPolicy": {"word": "string", "default": "Forbid"}, "backoffLimit": {"word": "number", "default": 6}, "workers": {"word": "number", "default": 1}, "target": {"struct": {"namespaces": {"list": "string", "set": true}, "selector": {"struct": {"matchLabels": {"map": "string"}, "matchExpressions": {"list": {"struct": {"key": "string", "operator": "string", "values": {"list": "string"}}}}}, "atomic": true}, "resources": {"list": {"struct": {"group": {"word": "string", "default": ""}, "resource": "string", "order": {"word": "number", "default": 100}}}, "keys": ["group", "resource"]}}}, "stores": {"list": {"struct": {"name": "string", "protocol": {"word": "string", "default": "https"}, "port": "any", "path": {"word": "string", "default": "/"}, "priority": "number", "credentials": {"struct": {"name": "string", "key": {"word": "string", "default": "token"}}, "atomic": true}}}, "keys": ["name", "protocol"]}, "retention": {"struct": {"keepLast": {"word": "number", "default": 7}, "keepDaily": "number", "maxAge": "any", "share": "number"}}, "encryption": {"struct": {"algorithm": {"word": "string", "default": "aes-256-gcm"}, "key": {"struct": {"name": "string", "key": {"word": "string", "default": "token"}}, "atomic": true}, "rotation": "any"}}, "hooks": {"list": {"struct": {"name": "string", "phase": {"word": "string", "default": "Before"}, "timeoutSeconds": {"word": "number", "default": 300}, "template": {"struct": {"apiVersion": "string", "kind": "string", "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}}, "rest": "deduced"}}}, "keys": ["name"]}, "transfer": {"struct": {"class": {"word": "string", "default": "standard"}, "from": "string", "import": {"list": "string"}, "continue": {"word": "boolean", "default": true}, "bandwidth": "any"}}, "overrides": {"struct": {"$ref": "string", "properties": {"map": "deduced"}, "items": {"list": "string", "set": true}, "labels": {"map": "string"}, "annotations": {"map": "string", "atomic": true}}}, "parameters": {"map": "deduced"}, "notify": {"list": "any", "set": true}}},
-  "status": {"struct": {"observedGeneration": "number", "conditions": {"list": {"struct": {"type": "string", "status": "string", "reason": "string", "message": "string", "observedGeneration": "number", "lastTransitionTime": "any"}}, "keys": ["type"]}, "active": "number", "selector": "string", "lastRun": {"struct": {"id": "any", "startTime": "any", "completionTime": "any", "bytes": "number", "ratio": "number", "checksum": "string"}}, "history": {"list": "string"}}}}},
+  "spec": {"struct": {"schedule": {"struct": {"cron": "string", "timeZone": {"word": "string", "default": "Etc/UTC"}, "jitter": {"word": "any", "default": "0s"}}}, "window": {"ref": "dev.kubewright.backup.v1.Window"}, "suspend": {"word": "boolean", "default": false}, "concurrencyPolicy": {"word": "string", "default": "Forbid"}, "backoffLimit": {"word": "number", "default": 6}, "workers": {"word": "number", "default": 1}, "target": {"ref": "dev.kubewright.backup.v1.Target"}, "stores": {"list": {"struct": {"name": "string", "protocol": {"word": "string", "default": "https"}, "port": "any", "path": {"word": "string", "default": "/"}, "priority": "number", "credentials": {"ref": "dev.kubewright.backup.v1.Key", "atomic": true}}}, "keys": ["name", "protocol"]}, "retention": {"ref": "dev.kubewright.backup.v1.Retention"}, "encryption": {"ref": "dev.kubewright.backup.v1.Encryption"}, "hooks": {"list": {"ref": "dev.kubewright.backup.v1.Hook"}, "keys": ["name"]}, "transfer": {"ref": "dev.kubewright.backup.v1.Transfer"}, "overrides": {"ref": "dev.kubewright.backup.v1.Overrides"}, "parameters": {"map": "deduced"}, "notify": {"list": "any", "set": true}}},
+  "status": {"ref": "dev.kubewright.backup.v1.BackupScheduleStatus"}}},
  "dev.kubewright.backup.v1.BackupScheduleList": {"struct": {
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
   "items": {"list": {"ref": "dev.kubewright.backup.v1.BackupSchedule"}}}},
+ "dev.kubewright.backup.v1.BackupScheduleStatus": {"struct": {
+  "observedGeneration": "number",
+  "conditions": {"list": {"ref": "dev.kubewright.backup.v1.Condition"}, "keys": ["type"]},
+  "active": "number",
+  "selector": "string",
+  "lastRun": {"struct": {"id": "any", "startTime": "any", "completionTime": "any", "bytes": "number", "ratio": "number", "checksum": "string"}},
+  "history": {"list": "string"}}},
  "dev.kubewright.backup.v1.BackupStore": {"struct": {
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
-  "spec": {"struct": {"url": "any", "driver": {"word": "string", "default": "s3"}, "class": "string", "capacity": "any", "readOnly": {"word": "boolean", "default": false}, "mirrors": {"list": "any", "set": true}, "options": {"struct": {"retries": {"word": "number", "default": 2}}, "rest": "deduced"}}},
-  "status": {"struct": {"conditions": {"list": {"struct": {"type": "string", "status": "string", "reason": "string", "message": "string", "observedGeneration": "number", "lastTransitionTime": "any"}}, "keys": ["type"]}, "used": "number", "lastContact": "any"}}}},
+  "spec": {"ref": "dev.kubewright.backup.v1.BackupStoreSpec"},
+  "status": {"ref": "dev.kubewright.backup.v1.BackupStoreStatus"}}},
  "dev.kubewright.backup.v1.BackupStoreList": {"struct": {
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
   "items": {"list": {"ref": "dev.kubewright.backup.v1.BackupStore"}}}},
+ "dev.kubewright.backup.v1.BackupStoreSpec": {"struct": {
+  "url": "any",
+  "driver": "string",
+  "class": "string",
+  "capacity": "any",
+  "readOnly": "boolean",
+  "mirrors": {"list": "any", "set": true},
+  "options": {"struct": {"retries": {"word": "number", "default": 2}}, "rest": "deduced"}}},
+ "dev.kubewright.backup.v1.BackupStoreStatus": {"struct": {
+  "conditions": {"list": {"ref": "dev.kubewright.backup.v1.Condition"}, "keys": ["type"]},
+  "used": "number",
+  "lastContact": "any"}},
+ "dev.kubewright.backup.v1.Condition": {"struct": {
+  "type": "string",
+  "status": "string",
+  "reason": "string",
+  "message": "string",
+  "observedGeneration": "number",
+  "lastTransitionTime": "any"}},
+ "dev.kubewright.backup.v1.Encryption": {"struct": {
+  "algorithm": "string",
+  "key": {"ref": "dev.kubewright.backup.v1.Key", "atomic": true},
+  "rotation": "any"}},
+ "dev.kubewright.backup.v1.Hook": {"struct": {
+  "name": "string",
+  "phase": "string",
+  "timeoutSeconds": "number",
+  "template": {"struct": {"apiVersion": "string", "kind": "string", "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}}, "rest": "deduced"}}},
+ "dev.kubewright.backup.v1.Key": {"struct": {
+  "name": "string",
+  "key": "string"}, "atomic": true},
+ "dev.kubewright.backup.v1.Overrides": {"struct": {
+  "$ref": "string",
+  "properties": {"map": "deduced"},
+  "items": {"list": "string", "set": true},
+  "labels": {"map": "string"},
+  "annotations": {"map": "string", "atomic": true}}},
  "dev.kubewright.backup.v1.Restore": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -41,7 +85,28 @@ TYPES: Mapping[str, Type] = read_types(
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
-  "items": {"list": {"ref": "dev.kubewright.backup.v1.Restore"}}}}
+  "items": {"list": {"ref": "dev.kubewright.backup.v1.Restore"}}}},
+ "dev.kubewright.backup.v1.Retention": {"struct": {
+  "keepLast": "number",
+  "keepDaily": "number",
+  "maxAge": "any",
+  "share": "number"}},
+ "dev.kubewright.backup.v1.Selector": {"struct": {
+  "matchLabels": {"map": "string"},
+  "matchExpressions": {"list": {"struct": {"key": "string", "operator": "string", "values": {"list": "string"}}}}}, "atomic": true},
+ "dev.kubewright.backup.v1.Target": {"struct": {
+  "namespaces": {"list": "string", "set": true},
+  "selector": {"ref": "dev.kubewright.backup.v1.Selector", "atomic": true},
+  "resources": {"list": {"struct": {"group": {"word": "string", "default": ""}, "resource": "string", "order": {"word": "number", "default": 100}}}, "keys": ["group", "resource"]}}},
+ "dev.kubewright.backup.v1.Transfer": {"struct": {
+  "class": "string",
+  "from": "string",
+  "import": {"list": "string"},
+  "continue": "boolean",
+  "bandwidth": "any"}},
+ "dev.kubewright.backup.v1.Window": {"struct": {
+  "start": "string",
+  "end": "string"}}
 }
 '''
 )

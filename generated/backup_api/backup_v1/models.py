@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType, field
 
 from apimachinery.meta.object import Object, Part
-from backup_api.meta_v1 import models as meta_v1
+from kubernetes_api.autoscaling_v2 import models as autoscaling_v2
+from kubernetes_api.meta_v1 import models as meta_v1
 
 
 class BackupSchedule(Object, kw_only=True):
@@ -24,6 +25,7 @@ class BackupSchedule(Object, kw_only=True):
 
     API_VERSION = "backup.kubewright.dev/v1"
     KIND = "BackupSchedule"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "BackupSchedule")
@@ -54,18 +56,18 @@ class BackupScheduleSpec(Part, kw_only=True):
     """
 
     schedule: BackupScheduleSpecSchedule
-    window: BackupScheduleSpecWindow | UnsetType | None = UNSET
-    suspend: bool | None = None
-    concurrency_policy: str | None = None
-    backoff_limit: int | None = None
-    workers: int | None = None
-    target: BackupScheduleSpecTarget
-    stores: list[BackupScheduleSpecStores]
-    retention: BackupScheduleSpecRetention | None = None
-    encryption: BackupScheduleSpecEncryption | UnsetType | None = UNSET
-    hooks: list[BackupScheduleSpecHooks] | None = None
-    transfer: BackupScheduleSpecTransfer | None = None
-    overrides: BackupScheduleSpecOverrides | None = None
+    window: Window | UnsetType | None = UNSET
+    suspend: bool = False
+    concurrency_policy: Literal["Allow", "Forbid", "Replace"] = "Forbid"
+    backoff_limit: int = 6
+    workers: int = 1
+    target: Target
+    stores: list[BackupScheduleSpecStore]
+    retention: Retention | None = None
+    encryption: Encryption | UnsetType | None = UNSET
+    hooks: list[Hook] | None = None
+    transfer: Transfer | None = None
+    overrides: Overrides | None = None
     parameters: dict[str, Any] | None = None
     notify: list[str] | None = None
 
@@ -80,77 +82,11 @@ class BackupScheduleSpecSchedule(Part, kw_only=True):
     """
 
     cron: str
-    time_zone: str | None = None
-    jitter: str | None = None
+    time_zone: str = "Etc/UTC"
+    jitter: str = "0s"
 
 
-class BackupScheduleSpecWindow(Part, kw_only=True):
-    """Time of day in which runs may start. Null means any.
-
-    Fields:
-        start: First minute, as HH:MM.
-        end: Last minute, as HH:MM; before the start, it lies on the next day.
-    """
-
-    start: str
-    end: str
-
-
-class BackupScheduleSpecTarget(Part, kw_only=True):
-    """What is backed up.
-
-    Fields:
-        namespaces: Namespaces whose objects are backed up.
-        selector: Which objects are backed up, by their labels. Left out, all are.
-        resources: Resources that are backed up. Left out, all that can be listed.
-    """
-
-    namespaces: list[str] | None = None
-    selector: BackupScheduleSpecTargetSelector | None = None
-    resources: list[BackupScheduleSpecTargetResources] | None = None
-
-
-class BackupScheduleSpecTargetSelector(Part, kw_only=True):
-    """Which objects are backed up, by their labels. Left out, all are.
-
-    Fields:
-        match_labels: Labels an object must have, with these values.
-        match_expressions: Further conditions on labels; all must hold.
-    """
-
-    match_labels: dict[str, str] | None = None
-    match_expressions: list[BackupScheduleSpecTargetSelectorMatchExpressions] | None = None
-
-
-class BackupScheduleSpecTargetSelectorMatchExpressions(Part, kw_only=True):
-    """One condition.
-
-    Fields:
-        key: The label.
-        operator: How label and values relate.
-        values: The values of In and NotIn.
-    """
-
-    key: str
-    operator: str
-    values: list[str] | None = None
-
-
-class BackupScheduleSpecTargetResources(Part, kw_only=True):
-    """One resource, by group and plural.
-
-    Fields:
-        group: API group; empty for the core group.
-        resource: Plural of the resource.
-        order: Place in the order of restoring: smaller first.
-    """
-
-    group: str | None = None
-    resource: str
-    order: int | None = None
-
-
-class BackupScheduleSpecStores(Part, kw_only=True):
+class BackupScheduleSpecStore(Part, kw_only=True):
     """Where copies are kept.
 
     Fields:
@@ -163,14 +99,54 @@ class BackupScheduleSpecStores(Part, kw_only=True):
     """
 
     name: str
-    protocol: str | None = None
+    protocol: Literal["https", "sftp"] = "https"
     port: int | str | None = None
-    path: str | None = None
+    path: str = "/"
     priority: int | None = None
-    credentials: BackupScheduleSpecStoresCredentials | None = None
+    credentials: Key | None = None
 
 
-class BackupScheduleSpecStoresCredentials(Part, kw_only=True):
+class Window(Part, kw_only=True):
+    """Time of day in which runs may start. Null means any.
+
+    Fields:
+        start: First minute, as HH:MM.
+        end: Last minute, as HH:MM; before the start, it lies on the next day.
+    """
+
+    start: str
+    end: str
+
+
+class Target(Part, kw_only=True):
+    """What is backed up.
+
+    Fields:
+        namespaces: Namespaces whose objects are backed up.
+        selector: Which objects are backed up, by their labels. Left out, all are.
+        resources: Resources that are backed up. Left out, all that can be listed.
+    """
+
+    namespaces: list[str] | None = None
+    selector: meta_v1.LabelSelector | None = None
+    resources: list[TargetResource] | None = None
+
+
+class TargetResource(Part, kw_only=True):
+    """One resource, by group and plural.
+
+    Fields:
+        group: API group; empty for the core group.
+        resource: Plural of the resource.
+        order: Place in the order of restoring: smaller first.
+    """
+
+    group: str = ""
+    resource: str
+    order: int = 100
+
+
+class Key(Part, kw_only=True):
     """Access token of the store.
 
     Fields:
@@ -179,10 +155,10 @@ class BackupScheduleSpecStoresCredentials(Part, kw_only=True):
     """
 
     name: str
-    key: str | None = None
+    key: str = "token"
 
 
-class BackupScheduleSpecRetention(Part, kw_only=True):
+class Retention(Part, kw_only=True):
     """Which copies stay.
 
     Fields:
@@ -192,13 +168,13 @@ class BackupScheduleSpecRetention(Part, kw_only=True):
         share: Largest part of the store that copies may fill.
     """
 
-    keep_last: int | None = None
+    keep_last: int = 7
     keep_daily: int | None = None
     max_age: str | None = None
     share: float | None = None
 
 
-class BackupScheduleSpecEncryption(Part, kw_only=True):
+class Encryption(Part, kw_only=True):
     """Encryption at rest. Null turns it off where the store would turn it on.
 
     Fields:
@@ -207,24 +183,12 @@ class BackupScheduleSpecEncryption(Part, kw_only=True):
         rotation: How long a key is used for new copies.
     """
 
-    algorithm: str | None = None
-    key: BackupScheduleSpecEncryptionKey
+    algorithm: Literal["aes-256-gcm", "chacha20-poly1305"] = "aes-256-gcm"
+    key: Key
     rotation: str | UnsetType | None = UNSET
 
 
-class BackupScheduleSpecEncryptionKey(Part, kw_only=True):
-    """Key of 32 bytes.
-
-    Fields:
-        name: Name of a Secret in the same namespace.
-        key: Entry of the Secret that holds the value.
-    """
-
-    name: str
-    key: str | None = None
-
-
-class BackupScheduleSpecHooks(Part, kw_only=True):
+class Hook(Part, kw_only=True):
     """An object created before or after each run, and removed when the run ends.
 
     Fields:
@@ -235,12 +199,12 @@ class BackupScheduleSpecHooks(Part, kw_only=True):
     """
 
     name: str
-    phase: str | None = None
-    timeout_seconds: int | None = None
+    phase: Literal["Before", "After"] = "Before"
+    timeout_seconds: int = 300
     template: dict[str, Any]
 
 
-class BackupScheduleSpecTransfer(Part, kw_only=True):
+class Transfer(Part, kw_only=True):
     """How bytes travel.
 
     Fields:
@@ -251,14 +215,14 @@ class BackupScheduleSpecTransfer(Part, kw_only=True):
         bandwidth: Upper limit, as a quantity of bytes a second.
     """
 
-    class_: str | None = None
+    class_: Literal["standard", "reduced", "archive"] = "standard"
     from_: str | None = None
     import_: list[str] | None = None
-    continue_: bool | None = None
+    continue_: bool = True
     bandwidth: int | str | None = None
 
 
-class BackupScheduleSpecOverrides(Part, kw_only=True):
+class Overrides(Part, kw_only=True):
     """Changes made to objects when they are restored.
 
     Fields:
@@ -289,31 +253,11 @@ class BackupScheduleStatus(Part, kw_only=True):
     """
 
     observed_generation: int | None = None
-    conditions: list[BackupScheduleStatusConditions] | None = None
+    conditions: list[autoscaling_v2.HorizontalPodAutoscalerCondition] | None = None
     active: int | None = None
     selector: str | None = None
     last_run: BackupScheduleStatusLastRun | None = None
-    history: list[str] | None = None
-
-
-class BackupScheduleStatusConditions(Part, kw_only=True):
-    """One observation, and since when it has held.
-
-    Fields:
-        type: What the observation is about: Ready, Progressing or StoreReachable.
-        status: Whether it holds.
-        reason: One word for the cause, for programs.
-        message: The cause in a sentence, for people.
-        observed_generation: Generation of the spec that was looked at.
-        last_transition_time: When the status last changed.
-    """
-
-    type: str
-    status: str
-    reason: str
-    message: str
-    observed_generation: int | None = None
-    last_transition_time: str
+    history: list[Literal["Succeeded", "Failed", "Skipped"]] | None = None
 
 
 class BackupScheduleStatusLastRun(Part, kw_only=True):
@@ -348,6 +292,7 @@ class BackupStore(Object, kw_only=True):
 
     API_VERSION = "backup.kubewright.dev/v1"
     KIND = "BackupStore"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "BackupStore")
@@ -370,10 +315,10 @@ class BackupStoreSpec(Part, kw_only=True):
     """
 
     url: str
-    driver: str | None = None
+    driver: Literal["s3", "gcs", "azure", "sftp", "memory"] = "s3"
     class_: str | None = None
     capacity: int | str | None = None
-    read_only: bool | None = None
+    read_only: bool = False
     mirrors: list[str] | None = None
     options: BackupStoreSpecOptions | None = None
 
@@ -385,7 +330,7 @@ class BackupStoreSpecOptions(Part, kw_only=True):
         retries: How often a request is tried again.
     """
 
-    retries: int | None = None
+    retries: int = 2
 
 
 class BackupStoreStatus(Part, kw_only=True):
@@ -397,29 +342,9 @@ class BackupStoreStatus(Part, kw_only=True):
         last_contact: When the store last answered.
     """
 
-    conditions: list[BackupStoreStatusConditions] | None = None
+    conditions: list[autoscaling_v2.HorizontalPodAutoscalerCondition] | None = None
     used: int | None = None
     last_contact: str | None = None
-
-
-class BackupStoreStatusConditions(Part, kw_only=True):
-    """One observation, and since when it has held.
-
-    Fields:
-        type: What the observation is about: Ready, Progressing or StoreReachable.
-        status: Whether it holds.
-        reason: One word for the cause, for programs.
-        message: The cause in a sentence, for people.
-        observed_generation: Generation of the spec that was looked at.
-        last_transition_time: When the status last changed.
-    """
-
-    type: str
-    status: str
-    reason: str
-    message: str
-    observed_generation: int | None = None
-    last_transition_time: str
 
 
 class Restore(Object, kw_only=True):
@@ -434,6 +359,7 @@ class Restore(Object, kw_only=True):
 
     API_VERSION = "backup.kubewright.dev/v1"
     KIND = "Restore"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Restore")
@@ -456,12 +382,12 @@ class RestoreSpec(Part, kw_only=True):
     """
 
     schedule_name: str
-    from_: str | None = None
+    from_: str = "latest"
     at: str | None = None
     mode: RestoreSpecMode
     rename: dict[str, str] | None = None
     extra: Any | UnsetType = UNSET
-    dry_run: bool | None = None
+    dry_run: bool = False
 
 
 class RestoreSpecMode(Part, kw_only=True):
@@ -485,7 +411,7 @@ class RestoreSpecModeReplace(Part, kw_only=True):
         force: Also objects that others own.
     """
 
-    force: bool | None = None
+    force: bool = False
 
 
 class RestoreSpecModeMerge(Part, kw_only=True):
@@ -495,7 +421,7 @@ class RestoreSpecModeMerge(Part, kw_only=True):
         strategy: How lists are merged.
     """
 
-    strategy: str | None = None
+    strategy: Literal["atomic", "byKey"] = "byKey"
 
 
 class RestoreStatus(Part, kw_only=True):
@@ -507,12 +433,12 @@ class RestoreStatus(Part, kw_only=True):
         errors: Objects that failed.
     """
 
-    phase: str | None = None
+    phase: Literal["Pending", "Running", "Done", "Failed"] = "Pending"
     restored: int | None = None
-    errors: list[RestoreStatusErrors] | None = None
+    errors: list[RestoreStatusError] | None = None
 
 
-class RestoreStatusErrors(Part, kw_only=True):
+class RestoreStatusError(Part, kw_only=True):
     """An object and its fault.
 
     Fields:
@@ -523,7 +449,7 @@ class RestoreStatusErrors(Part, kw_only=True):
     """
 
     resource: str
-    namespace: str | None = None
+    namespace: str = ""
     name: str
     message: str | None = None
 
@@ -533,6 +459,7 @@ class BackupScheduleList(Object, kw_only=True):
 
     API_VERSION = "backup.kubewright.dev/v1"
     KIND = "BackupScheduleList"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "BackupScheduleList")
@@ -545,6 +472,7 @@ class BackupStoreList(Object, kw_only=True):
 
     API_VERSION = "backup.kubewright.dev/v1"
     KIND = "BackupStoreList"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "BackupStoreList")
@@ -557,6 +485,7 @@ class RestoreList(Object, kw_only=True):
 
     API_VERSION = "backup.kubewright.dev/v1"
     KIND = "RestoreList"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "RestoreList")

@@ -2,34 +2,26 @@
 # Do not edit: change the spec, then run `make generate`.
 """Models of backup.kubewright.dev/v1alpha1."""
 
+from backup_api.backup_v1.models import (
+    BackupStoreSpec,
+    BackupStoreStatus,
+)
 from backup_api.backup_v1alpha1.models import (
     BackupSchedule,
     BackupScheduleList,
     BackupScheduleSpec,
-    BackupScheduleSpecSelector,
-    BackupScheduleSpecSelectorMatchExpressions,
     BackupScheduleStatus,
-    BackupScheduleStatusConditions,
     BackupStore,
     BackupStoreList,
-    BackupStoreSpec,
-    BackupStoreSpecOptions,
-    BackupStoreStatus,
-    BackupStoreStatusConditions,
 )
 
 __all__ = [
     "BackupSchedule",
     "BackupScheduleList",
     "BackupScheduleSpec",
-    "BackupScheduleSpecSelector",
-    "BackupScheduleSpecSelectorMatchExpressions",
     "BackupScheduleStatus",
-    "BackupScheduleStatusConditions",
     "BackupStore",
     "BackupStoreList",
     "BackupStoreSpec",
-    "BackupStoreSpecOptions",
     "BackupStoreStatus",
-    "BackupStoreStatusConditions",
 ]

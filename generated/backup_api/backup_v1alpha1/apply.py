@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import field
 
 from apimachinery.meta.object import Object, Part
-from backup_api.meta_v1 import apply as meta_v1
+from backup_api.backup_v1 import apply as backup_v1
+from kubernetes_api.autoscaling_v2 import apply as autoscaling_v2
+from kubernetes_api.meta_v1 import apply as meta_v1
 
 
 class BackupSchedule(Object, kw_only=True):
@@ -54,40 +56,14 @@ class BackupScheduleSpec(Part, kw_only=True):
     timezone: str | None = None
     window: str | None = None
     paused: bool | None = None
-    overlap: str | None = None
+    overlap: Literal["allow", "skip", "replace"] | None = None
     retries: int | None = None
     workers: int | None = None
     namespaces: list[str] | None = None
-    selector: BackupScheduleSpecSelector | None = None
+    selector: meta_v1.LabelSelector | None = None
     store: str | None = None
     keep: int | None = None
     parameters: dict[str, Any] | None = None
-
-
-class BackupScheduleSpecSelector(Part, kw_only=True):
-    """Which objects are backed up, by their labels. Left out, all are.
-
-    Fields:
-        match_labels: Labels an object must have, with these values.
-        match_expressions: Further conditions on labels; all must hold.
-    """
-
-    match_labels: dict[str, str] | None = None
-    match_expressions: list[BackupScheduleSpecSelectorMatchExpressions] | None = None
-
-
-class BackupScheduleSpecSelectorMatchExpressions(Part, kw_only=True):
-    """One condition.
-
-    Fields:
-        key: The label.
-        operator: How label and values relate.
-        values: The values of In and NotIn.
-    """
-
-    key: str | None = None
-    operator: str | None = None
-    values: list[str] | None = None
 
 
 class BackupScheduleStatus(Part, kw_only=True):
@@ -102,30 +78,10 @@ class BackupScheduleStatus(Part, kw_only=True):
     """
 
     observed_generation: int | None = None
-    conditions: list[BackupScheduleStatusConditions] | None = None
+    conditions: list[autoscaling_v2.HorizontalPodAutoscalerCondition] | None = None
     active: int | None = None
     selector: str | None = None
     last_run_time: str | None = None
-
-
-class BackupScheduleStatusConditions(Part, kw_only=True):
-    """One observation, and since when it has held.
-
-    Fields:
-        type: What the observation is about: Ready, Progressing or StoreReachable.
-        status: Whether it holds.
-        reason: One word for the cause, for programs.
-        message: The cause in a sentence, for people.
-        observed_generation: Generation of the spec that was looked at.
-        last_transition_time: When the status last changed.
-    """
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    observed_generation: int | None = None
-    last_transition_time: str | None = None
 
 
 class BackupStore(Object, kw_only=True):
@@ -144,71 +100,5 @@ class BackupStore(Object, kw_only=True):
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1alpha1")
     kind: str = field(default_factory=lambda: "BackupStore")
     metadata: meta_v1.ObjectMeta | None = None
-    spec: BackupStoreSpec | None = None
-    status: BackupStoreStatus | None = None
-
-
-class BackupStoreSpec(Part, kw_only=True):
-    """Where and how copies are kept.
-
-    Fields:
-        url: Where the store answers.
-        driver: Plugin that speaks to the store.
-        class_: Quality of the store.
-        capacity: Size, as a quantity of bytes.
-        read_only: Whether nothing new is written.
-        mirrors: Addresses of copies of this store.
-        options: Settings of the plugin; `retries` is known to every plugin.
-    """
-
-    url: str | None = None
-    driver: str | None = None
-    class_: str | None = None
-    capacity: int | str | None = None
-    read_only: bool | None = None
-    mirrors: list[str] | None = None
-    options: BackupStoreSpecOptions | None = None
-
-
-class BackupStoreSpecOptions(Part, kw_only=True):
-    """Settings of the plugin; `retries` is known to every plugin.
-
-    Fields:
-        retries: How often a request is tried again.
-    """
-
-    retries: int | None = None
-
-
-class BackupStoreStatus(Part, kw_only=True):
-    """What the controller saw last.
-
-    Fields:
-        conditions: What holds of this object right now, one entry a type.
-        used: Bytes in use.
-        last_contact: When the store last answered.
-    """
-
-    conditions: list[BackupStoreStatusConditions] | None = None
-    used: int | None = None
-    last_contact: str | None = None
-
-
-class BackupStoreStatusConditions(Part, kw_only=True):
-    """One observation, and since when it has held.
-
-    Fields:
-        type: What the observation is about: Ready, Progressing or StoreReachable.
-        status: Whether it holds.
-        reason: One word for the cause, for programs.
-        message: The cause in a sentence, for people.
-        observed_generation: Generation of the spec that was looked at.
-        last_transition_time: When the status last changed.
-    """
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    observed_generation: int | None = None
-    last_transition_time: str | None = None
+    spec: backup_v1.BackupStoreSpec | None = None
+    status: backup_v1.BackupStoreStatus | None = None

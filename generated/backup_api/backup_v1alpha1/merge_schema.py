@@ -13,8 +13,8 @@ TYPES: Mapping[str, Type] = read_types(
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
-  "spec": {"struct": {"cron": "string", "timezone": {"word": "string", "default": "Etc/UTC"}, "window": "string", "paused": {"word": "boolean", "default": false}, "overlap": {"word": "string", "default": "allow"}, "retries": {"word": "number", "default": 3}, "workers": {"word": "number", "default": 1}, "namespaces": {"list": "string", "set": true}, "selector": {"struct": {"matchLabels": {"map": "string"}, "matchExpressions": {"list": {"struct": {"key": "string", "operator": "string", "values": {"list": "string"}}}}}, "atomic": true}, "store": "string", "keep": {"word": "number", "default": 7}, "parameters": {"map": "deduced"}}},
-  "status": {"struct": {"observedGeneration": "number", "conditions": {"list": {"struct": {"type": "string", "status": "string", "reason": "string", "message": "string", "observedGeneration": "number", "lastTransitionTime": "any"}}, "keys": ["type"]}, "active": "number", "selector": "string", "lastRunTime": "any"}}}},
+  "spec": {"struct": {"cron": "string", "timezone": {"word": "string", "default": "Etc/UTC"}, "window": "string", "paused": {"word": "boolean", "default": false}, "overlap": {"word": "string", "default": "allow"}, "retries": {"word": "number", "default": 3}, "workers": {"word": "number", "default": 1}, "namespaces": {"list": "string", "set": true}, "selector": {"ref": "dev.kubewright.backup.v1.Selector", "atomic": true}, "store": "string", "keep": {"word": "number", "default": 7}, "parameters": {"map": "deduced"}}},
+  "status": {"struct": {"observedGeneration": "number", "conditions": {"list": {"ref": "dev.kubewright.backup.v1.Condition"}, "keys": ["type"]}, "active": "number", "selector": "string", "lastRunTime": "any"}}}},
  "dev.kubewright.backup.v1alpha1.BackupScheduleList": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -24,8 +24,8 @@ TYPES: Mapping[str, Type] = read_types(
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
-  "spec": {"struct": {"url": "any", "driver": {"word": "string", "default": "s3"}, "class": "string", "capacity": "any", "readOnly": {"word": "boolean", "default": false}, "mirrors": {"list": "any", "set": true}, "options": {"struct": {"retries": {"word": "number", "default": 2}}, "rest": "deduced"}}},
-  "status": {"struct": {"conditions": {"list": {"struct": {"type": "string", "status": "string", "reason": "string", "message": "string", "observedGeneration": "number", "lastTransitionTime": "any"}}, "keys": ["type"]}, "used": "number", "lastContact": "any"}}}},
+  "spec": {"ref": "dev.kubewright.backup.v1.BackupStoreSpec"},
+  "status": {"ref": "dev.kubewright.backup.v1.BackupStoreStatus"}}},
  "dev.kubewright.backup.v1alpha1.BackupStoreList": {"struct": {
   "apiVersion": "string",
   "kind": "string",

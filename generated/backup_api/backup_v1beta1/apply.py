@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
 from apimachinery.meta.object import Object, Part
-from backup_api.meta_v1 import apply as meta_v1
+from backup_api.backup_v1 import apply as backup_v1
+from kubernetes_api.meta_v1 import apply as meta_v1
 
 
 class BackupSchedule(Object, kw_only=True):
@@ -29,7 +30,7 @@ class BackupSchedule(Object, kw_only=True):
     kind: str = field(default_factory=lambda: "BackupSchedule")
     metadata: meta_v1.ObjectMeta | None = None
     spec: BackupScheduleSpec | None = None
-    status: BackupScheduleStatus | None = None
+    status: backup_v1.BackupScheduleStatus | None = None
 
 
 class BackupScheduleSpec(Part, kw_only=True):
@@ -58,89 +59,23 @@ class BackupScheduleSpec(Part, kw_only=True):
     cron: str | None = None
     time_zone: str | None = None
     jitter: str | None = None
-    window: BackupScheduleSpecWindow | UnsetType | None = UNSET
+    window: backup_v1.Window | UnsetType | None = UNSET
     suspend: bool | None = None
-    concurrency_policy: str | None = None
+    concurrency_policy: Literal["Allow", "Forbid", "Replace"] | None = None
     backoff_limit: int | None = None
     workers: int | None = None
-    target: BackupScheduleSpecTarget | None = None
-    stores: list[BackupScheduleSpecStores] | None = None
-    retention: BackupScheduleSpecRetention | None = None
-    encryption: BackupScheduleSpecEncryption | UnsetType | None = UNSET
-    hooks: list[BackupScheduleSpecHooks] | None = None
-    transfer: BackupScheduleSpecTransfer | None = None
-    overrides: BackupScheduleSpecOverrides | None = None
+    target: backup_v1.Target | None = None
+    stores: list[BackupScheduleSpecStore] | None = None
+    retention: backup_v1.Retention | None = None
+    encryption: backup_v1.Encryption | UnsetType | None = UNSET
+    hooks: list[backup_v1.Hook] | None = None
+    transfer: backup_v1.Transfer | None = None
+    overrides: backup_v1.Overrides | None = None
     parameters: dict[str, Any] | None = None
     notify: list[str] | None = None
 
 
-class BackupScheduleSpecWindow(Part, kw_only=True):
-    """Time of day in which runs may start. Null means any.
-
-    Fields:
-        start: First minute, as HH:MM.
-        end: Last minute, as HH:MM; before the start, it lies on the next day.
-    """
-
-    start: str | None = None
-    end: str | None = None
-
-
-class BackupScheduleSpecTarget(Part, kw_only=True):
-    """What is backed up.
-
-    Fields:
-        namespaces: Namespaces whose objects are backed up.
-        selector: Which objects are backed up, by their labels. Left out, all are.
-        resources: Resources that are backed up. Left out, all that can be listed.
-    """
-
-    namespaces: list[str] | None = None
-    selector: BackupScheduleSpecTargetSelector | None = None
-    resources: list[BackupScheduleSpecTargetResources] | None = None
-
-
-class BackupScheduleSpecTargetSelector(Part, kw_only=True):
-    """Which objects are backed up, by their labels. Left out, all are.
-
-    Fields:
-        match_labels: Labels an object must have, with these values.
-        match_expressions: Further conditions on labels; all must hold.
-    """
-
-    match_labels: dict[str, str] | None = None
-    match_expressions: list[BackupScheduleSpecTargetSelectorMatchExpressions] | None = None
-
-
-class BackupScheduleSpecTargetSelectorMatchExpressions(Part, kw_only=True):
-    """One condition.
-
-    Fields:
-        key: The label.
-        operator: How label and values relate.
-        values: The values of In and NotIn.
-    """
-
-    key: str | None = None
-    operator: str | None = None
-    values: list[str] | None = None
-
-
-class BackupScheduleSpecTargetResources(Part, kw_only=True):
-    """One resource, by group and plural.
-
-    Fields:
-        group: API group; empty for the core group.
-        resource: Plural of the resource.
-        order: Place in the order of restoring: smaller first.
-    """
-
-    group: str | None = None
-    resource: str | None = None
-    order: int | None = None
-
-
-class BackupScheduleSpecStores(Part, kw_only=True):
+class BackupScheduleSpecStore(Part, kw_only=True):
     """Where copies are kept.
 
     Fields:
@@ -153,162 +88,8 @@ class BackupScheduleSpecStores(Part, kw_only=True):
     """
 
     name: str | None = None
-    protocol: str | None = None
+    protocol: Literal["https", "sftp"] | None = None
     port: int | str | None = None
     path: str | None = None
     priority: int | None = None
     secret_name: str | None = None
-
-
-class BackupScheduleSpecRetention(Part, kw_only=True):
-    """Which copies stay.
-
-    Fields:
-        keep_last: Number of newest copies that always stay.
-        keep_daily: Number of days of which the last copy stays.
-        max_age: Copies older than this are removed, unless the rules above keep them.
-        share: Largest part of the store that copies may fill.
-    """
-
-    keep_last: int | None = None
-    keep_daily: int | None = None
-    max_age: str | None = None
-    share: float | None = None
-
-
-class BackupScheduleSpecEncryption(Part, kw_only=True):
-    """Encryption at rest. Null turns it off where the store would turn it on.
-
-    Fields:
-        algorithm: Cipher.
-        key: Key of 32 bytes.
-        rotation: How long a key is used for new copies.
-    """
-
-    algorithm: str | None = None
-    key: BackupScheduleSpecEncryptionKey | None = None
-    rotation: str | UnsetType | None = UNSET
-
-
-class BackupScheduleSpecEncryptionKey(Part, kw_only=True):
-    """Key of 32 bytes.
-
-    Fields:
-        name: Name of a Secret in the same namespace.
-        key: Entry of the Secret that holds the value.
-    """
-
-    name: str | None = None
-    key: str | None = None
-
-
-class BackupScheduleSpecHooks(Part, kw_only=True):
-    """An object created before or after each run, and removed when the run ends.
-
-    Fields:
-        name: Name of the hook.
-        phase: When it is created.
-        timeout_seconds: How long the run waits for it.
-        template: The object: any kind, usually a Job.
-    """
-
-    name: str | None = None
-    phase: str | None = None
-    timeout_seconds: int | None = None
-    template: dict[str, Any] | None = None
-
-
-class BackupScheduleSpecTransfer(Part, kw_only=True):
-    """How bytes travel.
-
-    Fields:
-        class_: Storage class of new copies.
-        from_: Region that is read from.
-        import_: Copies of other schedules that count as our own.
-        continue_: Whether a run goes on after an object failed.
-        bandwidth: Upper limit, as a quantity of bytes a second.
-    """
-
-    class_: str | None = None
-    from_: str | None = None
-    import_: list[str] | None = None
-    continue_: bool | None = None
-    bandwidth: int | str | None = None
-
-
-class BackupScheduleSpecOverrides(Part, kw_only=True):
-    """Changes made to objects when they are restored.
-
-    Fields:
-        ref: Name of another schedule whose overrides are applied first.
-        properties: Value of a field by its path, such as `spec.replicas`.
-        items: Paths that are removed.
-        labels: Labels added to every object.
-        annotations: Annotations that replace those of every object.
-    """
-
-    ref: str | None = field(name="$ref", default=None)
-    properties: dict[str, Any] | None = None
-    items: list[str] | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-
-
-class BackupScheduleStatus(Part, kw_only=True):
-    """What the controller saw last.
-
-    Fields:
-        observed_generation: Generation the controller has acted on.
-        conditions: What holds of this object right now, one entry a type.
-        active: Number of workers at work.
-        selector: Label selector of the workers, as text.
-        last_run: The newest run that ended.
-        history: Results of the newest runs, newest first.
-    """
-
-    observed_generation: int | None = None
-    conditions: list[BackupScheduleStatusConditions] | None = None
-    active: int | None = None
-    selector: str | None = None
-    last_run: BackupScheduleStatusLastRun | None = None
-    history: list[str] | None = None
-
-
-class BackupScheduleStatusConditions(Part, kw_only=True):
-    """One observation, and since when it has held.
-
-    Fields:
-        type: What the observation is about: Ready, Progressing or StoreReachable.
-        status: Whether it holds.
-        reason: One word for the cause, for programs.
-        message: The cause in a sentence, for people.
-        observed_generation: Generation of the spec that was looked at.
-        last_transition_time: When the status last changed.
-    """
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    observed_generation: int | None = None
-    last_transition_time: str | None = None
-
-
-class BackupScheduleStatusLastRun(Part, kw_only=True):
-    """The newest run that ended.
-
-    Fields:
-        id: Identity of the run.
-        start_time: When it started.
-        completion_time: When it ended.
-        bytes_: Bytes written.
-        ratio: Bytes written for one byte read.
-        checksum: SHA-256 of the copy.
-    """
-
-    id: str | None = None
-    start_time: str | None = None
-    completion_time: str | None = None
-    bytes_: int | None = None
-    ratio: float | None = None
-    checksum: str | None = None

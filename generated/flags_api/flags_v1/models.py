@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from msgspec import field
 
@@ -25,6 +25,7 @@ class FeatureFlag(Object, kw_only=True):
 
     API_VERSION = "flags.kubewright.dev/v1"
     KIND = "FeatureFlag"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "flags.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "FeatureFlag")
@@ -51,7 +52,7 @@ class FeatureFlagSpec(Part, kw_only=True):
     """
 
     description: str | None = None
-    type: str
+    type: Literal["boolean", "string", "integer", "json"]
     enabled: bool | None = None
     variants: list[Variant]
     default_variant: str
@@ -126,9 +127,9 @@ class Rollout(Part, kw_only=True):
         from_: Variant that is left.
     """
 
-    strategy: str | None = None
+    strategy: Literal["Immediate", "Stepped"] = "Immediate"
     steps: list[int | str] | None = None
-    step_seconds: int | None = None
+    step_seconds: int = 3600
     class_: str | None = None
     from_: str | None = None
 
@@ -142,7 +143,7 @@ class Prerequisite(Part, kw_only=True):
     """
 
     flag: str
-    variant: str | None = None
+    variant: str = "on"
 
 
 class Expression(Part, kw_only=True):
@@ -228,6 +229,7 @@ class FeatureFlagList(Object, kw_only=True):
 
     API_VERSION = "flags.kubewright.dev/v1"
     KIND = "FeatureFlagList"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "flags.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "FeatureFlagList")

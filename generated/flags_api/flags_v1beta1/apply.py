@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import field
 
@@ -51,7 +51,7 @@ class FeatureFlagSpec(Part, kw_only=True):
     """
 
     description: str | None = None
-    type: str | None = None
+    type: Literal["boolean", "string", "integer", "json"] | None = None
     enabled: bool | None = None
     variants: list[Variant] | None = None
     default_variant: str | None = None
@@ -126,7 +126,7 @@ class Rollout(Part, kw_only=True):
         from_: Variant that is left.
     """
 
-    strategy: str | None = None
+    strategy: Literal["Immediate", "Stepped"] | None = None
     steps: list[int | str] | None = None
     step_seconds: int | None = None
     class_: str | None = None

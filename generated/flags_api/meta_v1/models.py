@@ -84,7 +84,7 @@ class ManagedFieldsEntry(Part, kw_only=True):
         api_version: Version the fields are named in.
         time: When.
         fields_type: Form of the field set.
-        fields_v1_: The field set.
+        fields_v1: The field set.
         subresource: Subresource that was written.
     """
 
@@ -93,7 +93,7 @@ class ManagedFieldsEntry(Part, kw_only=True):
     api_version: str | None = None
     time: Time | None = None
     fields_type: str | None = None
-    fields_v1_: dict[str, Any] | None = None
+    fields_v1: dict[str, Any] | None = None
     subresource: str | None = None
 
 

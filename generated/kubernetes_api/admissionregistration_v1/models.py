@@ -299,9 +299,9 @@ class MutatingAdmissionPolicyBindingList(Object, kw_only=True):
     KIND = "MutatingAdmissionPolicyBindingList"
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
-    items: list[MutatingAdmissionPolicyBinding]
     kind: str = field(default_factory=lambda: "MutatingAdmissionPolicyBindingList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[MutatingAdmissionPolicyBinding]
 
 
 class MutatingAdmissionPolicyList(Object, kw_only=True):
@@ -311,9 +311,9 @@ class MutatingAdmissionPolicyList(Object, kw_only=True):
     KIND = "MutatingAdmissionPolicyList"
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
-    items: list[MutatingAdmissionPolicy]
     kind: str = field(default_factory=lambda: "MutatingAdmissionPolicyList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[MutatingAdmissionPolicy]
 
 
 class MutatingWebhookConfigurationList(Object, kw_only=True):
@@ -323,9 +323,9 @@ class MutatingWebhookConfigurationList(Object, kw_only=True):
     KIND = "MutatingWebhookConfigurationList"
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
-    items: list[MutatingWebhookConfiguration]
     kind: str = field(default_factory=lambda: "MutatingWebhookConfigurationList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[MutatingWebhookConfiguration]
 
 
 class ValidatingAdmissionPolicyBindingList(Object, kw_only=True):
@@ -335,9 +335,9 @@ class ValidatingAdmissionPolicyBindingList(Object, kw_only=True):
     KIND = "ValidatingAdmissionPolicyBindingList"
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
-    items: list[ValidatingAdmissionPolicyBinding]
     kind: str = field(default_factory=lambda: "ValidatingAdmissionPolicyBindingList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ValidatingAdmissionPolicyBinding]
 
 
 class ValidatingAdmissionPolicyList(Object, kw_only=True):
@@ -347,9 +347,9 @@ class ValidatingAdmissionPolicyList(Object, kw_only=True):
     KIND = "ValidatingAdmissionPolicyList"
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
-    items: list[ValidatingAdmissionPolicy]
     kind: str = field(default_factory=lambda: "ValidatingAdmissionPolicyList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ValidatingAdmissionPolicy]
 
 
 class ValidatingWebhookConfigurationList(Object, kw_only=True):
@@ -359,6 +359,6 @@ class ValidatingWebhookConfigurationList(Object, kw_only=True):
     KIND = "ValidatingWebhookConfigurationList"
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
-    items: list[ValidatingWebhookConfiguration]
     kind: str = field(default_factory=lambda: "ValidatingWebhookConfigurationList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ValidatingWebhookConfiguration]

@@ -132,9 +132,9 @@ class MutatingAdmissionPolicyBindingList(Object, kw_only=True):
     KIND = "MutatingAdmissionPolicyBindingList"
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1beta1")
-    items: list[MutatingAdmissionPolicyBinding]
     kind: str = field(default_factory=lambda: "MutatingAdmissionPolicyBindingList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[MutatingAdmissionPolicyBinding]
 
 
 class MutatingAdmissionPolicyList(Object, kw_only=True):
@@ -144,6 +144,6 @@ class MutatingAdmissionPolicyList(Object, kw_only=True):
     KIND = "MutatingAdmissionPolicyList"
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1beta1")
-    items: list[MutatingAdmissionPolicy]
     kind: str = field(default_factory=lambda: "MutatingAdmissionPolicyList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[MutatingAdmissionPolicy]

@@ -228,9 +228,9 @@ class CustomResourceDefinitionList(Object, kw_only=True):
     KIND = "CustomResourceDefinitionList"
 
     api_version: str = field(default_factory=lambda: "apiextensions.k8s.io/v1")
-    items: list[CustomResourceDefinition]
     kind: str = field(default_factory=lambda: "CustomResourceDefinitionList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[CustomResourceDefinition]
 
 
 CustomResourceSubresourceStatus: TypeAlias = dict[str, Any]

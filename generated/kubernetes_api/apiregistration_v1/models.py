@@ -66,6 +66,6 @@ class APIServiceList(Object, kw_only=True):
     KIND = "APIServiceList"
 
     api_version: str = field(default_factory=lambda: "apiregistration.k8s.io/v1")
-    items: list[APIService]
     kind: str = field(default_factory=lambda: "APIServiceList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[APIService]

@@ -20,9 +20,9 @@ class ControllerRevision(Object, kw_only=True):
     KIND = "ControllerRevision"
 
     api_version: str = field(default_factory=lambda: "apps/v1")
-    data: dict[str, Any] | None = None
     kind: str = field(default_factory=lambda: "ControllerRevision")
     metadata: meta_v1.ObjectMeta | None = None
+    data: dict[str, Any] | None = None
     revision: int | None = None
 
 

@@ -20,9 +20,9 @@ class ControllerRevision(Object, kw_only=True):
     KIND = "ControllerRevision"
 
     api_version: str = field(default_factory=lambda: "apps/v1")
-    data: dict[str, Any]
     kind: str = field(default_factory=lambda: "ControllerRevision")
     metadata: meta_v1.ObjectMeta | None = None
+    data: dict[str, Any]
     revision: int | None = None
 
 
@@ -285,9 +285,9 @@ class ControllerRevisionList(Object, kw_only=True):
     KIND = "ControllerRevisionList"
 
     api_version: str = field(default_factory=lambda: "apps/v1")
-    items: list[ControllerRevision]
     kind: str = field(default_factory=lambda: "ControllerRevisionList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ControllerRevision]
 
 
 class DaemonSetList(Object, kw_only=True):
@@ -297,9 +297,9 @@ class DaemonSetList(Object, kw_only=True):
     KIND = "DaemonSetList"
 
     api_version: str = field(default_factory=lambda: "apps/v1")
-    items: list[DaemonSet]
     kind: str = field(default_factory=lambda: "DaemonSetList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[DaemonSet]
 
 
 class DeploymentList(Object, kw_only=True):
@@ -309,9 +309,9 @@ class DeploymentList(Object, kw_only=True):
     KIND = "DeploymentList"
 
     api_version: str = field(default_factory=lambda: "apps/v1")
-    items: list[Deployment]
     kind: str = field(default_factory=lambda: "DeploymentList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Deployment]
 
 
 class ReplicaSetList(Object, kw_only=True):
@@ -321,9 +321,9 @@ class ReplicaSetList(Object, kw_only=True):
     KIND = "ReplicaSetList"
 
     api_version: str = field(default_factory=lambda: "apps/v1")
-    items: list[ReplicaSet]
     kind: str = field(default_factory=lambda: "ReplicaSetList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ReplicaSet]
 
 
 class StatefulSetList(Object, kw_only=True):
@@ -333,6 +333,6 @@ class StatefulSetList(Object, kw_only=True):
     KIND = "StatefulSetList"
 
     api_version: str = field(default_factory=lambda: "apps/v1")
-    items: list[StatefulSet]
     kind: str = field(default_factory=lambda: "StatefulSetList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[StatefulSet]

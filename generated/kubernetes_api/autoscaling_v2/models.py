@@ -214,6 +214,6 @@ class HorizontalPodAutoscalerList(Object, kw_only=True):
     KIND = "HorizontalPodAutoscalerList"
 
     api_version: str = field(default_factory=lambda: "autoscaling/v2")
-    items: list[HorizontalPodAutoscaler]
     kind: str = field(default_factory=lambda: "HorizontalPodAutoscalerList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[HorizontalPodAutoscaler]

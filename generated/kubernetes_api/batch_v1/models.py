@@ -180,9 +180,9 @@ class CronJobList(Object, kw_only=True):
     KIND = "CronJobList"
 
     api_version: str = field(default_factory=lambda: "batch/v1")
-    items: list[CronJob]
     kind: str = field(default_factory=lambda: "CronJobList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[CronJob]
 
 
 class JobList(Object, kw_only=True):
@@ -192,6 +192,6 @@ class JobList(Object, kw_only=True):
     KIND = "JobList"
 
     api_version: str = field(default_factory=lambda: "batch/v1")
-    items: list[Job]
     kind: str = field(default_factory=lambda: "JobList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Job]

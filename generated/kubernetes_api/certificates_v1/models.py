@@ -118,9 +118,9 @@ class CertificateSigningRequestList(Object, kw_only=True):
     KIND = "CertificateSigningRequestList"
 
     api_version: str = field(default_factory=lambda: "certificates.k8s.io/v1")
-    items: list[CertificateSigningRequest]
     kind: str = field(default_factory=lambda: "CertificateSigningRequestList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[CertificateSigningRequest]
 
 
 class ClusterTrustBundleList(Object, kw_only=True):
@@ -130,9 +130,9 @@ class ClusterTrustBundleList(Object, kw_only=True):
     KIND = "ClusterTrustBundleList"
 
     api_version: str = field(default_factory=lambda: "certificates.k8s.io/v1")
-    items: list[ClusterTrustBundle]
     kind: str = field(default_factory=lambda: "ClusterTrustBundleList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ClusterTrustBundle]
 
 
 class PodCertificateRequestList(Object, kw_only=True):
@@ -142,6 +142,6 @@ class PodCertificateRequestList(Object, kw_only=True):
     KIND = "PodCertificateRequestList"
 
     api_version: str = field(default_factory=lambda: "certificates.k8s.io/v1")
-    items: list[PodCertificateRequest]
     kind: str = field(default_factory=lambda: "PodCertificateRequestList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[PodCertificateRequest]

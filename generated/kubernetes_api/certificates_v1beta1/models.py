@@ -76,9 +76,9 @@ class ClusterTrustBundleList(Object, kw_only=True):
     KIND = "ClusterTrustBundleList"
 
     api_version: str = field(default_factory=lambda: "certificates.k8s.io/v1beta1")
-    items: list[ClusterTrustBundle]
     kind: str = field(default_factory=lambda: "ClusterTrustBundleList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ClusterTrustBundle]
 
 
 class PodCertificateRequestList(Object, kw_only=True):
@@ -88,6 +88,6 @@ class PodCertificateRequestList(Object, kw_only=True):
     KIND = "PodCertificateRequestList"
 
     api_version: str = field(default_factory=lambda: "certificates.k8s.io/v1beta1")
-    items: list[PodCertificateRequest]
     kind: str = field(default_factory=lambda: "PodCertificateRequestList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[PodCertificateRequest]

@@ -41,6 +41,6 @@ class LeaseList(Object, kw_only=True):
     KIND = "LeaseList"
 
     api_version: str = field(default_factory=lambda: "coordination.k8s.io/v1")
-    items: list[Lease]
     kind: str = field(default_factory=lambda: "LeaseList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Lease]

@@ -40,6 +40,6 @@ class LeaseCandidateList(Object, kw_only=True):
     KIND = "LeaseCandidateList"
 
     api_version: str = field(default_factory=lambda: "coordination.k8s.io/v1alpha2")
-    items: list[LeaseCandidate]
     kind: str = field(default_factory=lambda: "LeaseCandidateList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[LeaseCandidate]

@@ -41,9 +41,9 @@ class ComponentStatus(Object, kw_only=True):
     KIND = "ComponentStatus"
 
     api_version: str = field(default_factory=lambda: "v1")
-    conditions: list[ComponentCondition] | None = None
     kind: str = field(default_factory=lambda: "ComponentStatus")
     metadata: meta_v1.ObjectMeta | None = None
+    conditions: list[ComponentCondition] | None = None
 
 
 class ComponentCondition(Part, kw_only=True):
@@ -62,11 +62,11 @@ class ConfigMap(Object, kw_only=True):
     KIND = "ConfigMap"
 
     api_version: str = field(default_factory=lambda: "v1")
+    kind: str = field(default_factory=lambda: "ConfigMap")
+    metadata: meta_v1.ObjectMeta | None = None
     binary_data: dict[str, str] | None = None
     data: dict[str, str] | None = None
     immutable: bool | None = None
-    kind: str = field(default_factory=lambda: "ConfigMap")
-    metadata: meta_v1.ObjectMeta | None = None
 
 
 class Endpoints(Object, kw_only=True):
@@ -113,16 +113,16 @@ class Event(Object, kw_only=True):
     API_VERSION = "v1"
     KIND = "Event"
 
-    action: str | None = None
     api_version: str = field(default_factory=lambda: "v1")
+    kind: str = field(default_factory=lambda: "Event")
+    metadata: meta_v1.ObjectMeta | None = None
+    action: str | None = None
     count: int | None = None
     event_time: meta_v1.MicroTime | None = None
     first_timestamp: meta_v1.Time | None = None
     involved_object: ObjectReference | None = None
-    kind: str = field(default_factory=lambda: "Event")
     last_timestamp: meta_v1.Time | None = None
     message: str | None = None
-    metadata: meta_v1.ObjectMeta | None = None
     reason: str | None = None
     related: ObjectReference | None = None
     reporting_component: str | None = None
@@ -1993,10 +1993,10 @@ class Secret(Object, kw_only=True):
     KIND = "Secret"
 
     api_version: str = field(default_factory=lambda: "v1")
-    data: dict[str, str] | None = None
-    immutable: bool | None = None
     kind: str = field(default_factory=lambda: "Secret")
     metadata: meta_v1.ObjectMeta | None = None
+    data: dict[str, str] | None = None
+    immutable: bool | None = None
     string_data: dict[str, str] | None = None
     type: str | None = None
 
@@ -2099,10 +2099,10 @@ class ServiceAccount(Object, kw_only=True):
     KIND = "ServiceAccount"
 
     api_version: str = field(default_factory=lambda: "v1")
-    automount_service_account_token: bool | None = None
-    image_pull_secrets: list[LocalObjectReference] | None = None
     kind: str = field(default_factory=lambda: "ServiceAccount")
     metadata: meta_v1.ObjectMeta | None = None
+    automount_service_account_token: bool | None = None
+    image_pull_secrets: list[LocalObjectReference] | None = None
     secrets: list[ObjectReference] | None = None
 
 

@@ -41,9 +41,9 @@ class ComponentStatus(Object, kw_only=True):
     KIND = "ComponentStatus"
 
     api_version: str = field(default_factory=lambda: "v1")
-    conditions: list[ComponentCondition] | None = None
     kind: str = field(default_factory=lambda: "ComponentStatus")
     metadata: meta_v1.ObjectMeta | None = None
+    conditions: list[ComponentCondition] | None = None
 
 
 class ComponentCondition(Part, kw_only=True):
@@ -62,11 +62,11 @@ class ConfigMap(Object, kw_only=True):
     KIND = "ConfigMap"
 
     api_version: str = field(default_factory=lambda: "v1")
+    kind: str = field(default_factory=lambda: "ConfigMap")
+    metadata: meta_v1.ObjectMeta | None = None
     binary_data: dict[str, str] | None = None
     data: dict[str, str] | None = None
     immutable: bool | None = None
-    kind: str = field(default_factory=lambda: "ConfigMap")
-    metadata: meta_v1.ObjectMeta | None = None
 
 
 class Endpoints(Object, kw_only=True):
@@ -113,16 +113,16 @@ class Event(Object, kw_only=True):
     API_VERSION = "v1"
     KIND = "Event"
 
-    action: str | None = None
     api_version: str = field(default_factory=lambda: "v1")
+    kind: str = field(default_factory=lambda: "Event")
+    metadata: meta_v1.ObjectMeta
+    action: str | None = None
     count: int | None = None
     event_time: meta_v1.MicroTime | None = None
     first_timestamp: meta_v1.Time | None = None
     involved_object: ObjectReference
-    kind: str = field(default_factory=lambda: "Event")
     last_timestamp: meta_v1.Time | None = None
     message: str | None = None
-    metadata: meta_v1.ObjectMeta
     reason: str | None = None
     related: ObjectReference | None = None
     reporting_component: str | None = None
@@ -1993,10 +1993,10 @@ class Secret(Object, kw_only=True):
     KIND = "Secret"
 
     api_version: str = field(default_factory=lambda: "v1")
-    data: dict[str, str] | None = None
-    immutable: bool | None = None
     kind: str = field(default_factory=lambda: "Secret")
     metadata: meta_v1.ObjectMeta | None = None
+    data: dict[str, str] | None = None
+    immutable: bool | None = None
     string_data: dict[str, str] | None = None
     type: str | None = None
 
@@ -2099,10 +2099,10 @@ class ServiceAccount(Object, kw_only=True):
     KIND = "ServiceAccount"
 
     api_version: str = field(default_factory=lambda: "v1")
-    automount_service_account_token: bool | None = None
-    image_pull_secrets: list[LocalObjectReference] | None = None
     kind: str = field(default_factory=lambda: "ServiceAccount")
     metadata: meta_v1.ObjectMeta | None = None
+    automount_service_account_token: bool | None = None
+    image_pull_secrets: list[LocalObjectReference] | None = None
     secrets: list[ObjectReference] | None = None
 
 
@@ -2126,9 +2126,9 @@ class ComponentStatusList(Object, kw_only=True):
     KIND = "ComponentStatusList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[ComponentStatus]
     kind: str = field(default_factory=lambda: "ComponentStatusList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ComponentStatus]
 
 
 class ConfigMapList(Object, kw_only=True):
@@ -2138,9 +2138,9 @@ class ConfigMapList(Object, kw_only=True):
     KIND = "ConfigMapList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[ConfigMap]
     kind: str = field(default_factory=lambda: "ConfigMapList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ConfigMap]
 
 
 class EndpointsList(Object, kw_only=True):
@@ -2150,9 +2150,9 @@ class EndpointsList(Object, kw_only=True):
     KIND = "EndpointsList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[Endpoints]
     kind: str = field(default_factory=lambda: "EndpointsList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Endpoints]
 
 
 class EventList(Object, kw_only=True):
@@ -2162,9 +2162,9 @@ class EventList(Object, kw_only=True):
     KIND = "EventList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[Event]
     kind: str = field(default_factory=lambda: "EventList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Event]
 
 
 class LimitRangeList(Object, kw_only=True):
@@ -2174,9 +2174,9 @@ class LimitRangeList(Object, kw_only=True):
     KIND = "LimitRangeList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[LimitRange]
     kind: str = field(default_factory=lambda: "LimitRangeList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[LimitRange]
 
 
 class NamespaceList(Object, kw_only=True):
@@ -2186,9 +2186,9 @@ class NamespaceList(Object, kw_only=True):
     KIND = "NamespaceList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[Namespace]
     kind: str = field(default_factory=lambda: "NamespaceList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Namespace]
 
 
 class NodeList(Object, kw_only=True):
@@ -2198,9 +2198,9 @@ class NodeList(Object, kw_only=True):
     KIND = "NodeList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[Node]
     kind: str = field(default_factory=lambda: "NodeList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Node]
 
 
 class PersistentVolumeClaimList(Object, kw_only=True):
@@ -2210,9 +2210,9 @@ class PersistentVolumeClaimList(Object, kw_only=True):
     KIND = "PersistentVolumeClaimList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[PersistentVolumeClaim]
     kind: str = field(default_factory=lambda: "PersistentVolumeClaimList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[PersistentVolumeClaim]
 
 
 class PersistentVolumeList(Object, kw_only=True):
@@ -2222,9 +2222,9 @@ class PersistentVolumeList(Object, kw_only=True):
     KIND = "PersistentVolumeList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[PersistentVolume]
     kind: str = field(default_factory=lambda: "PersistentVolumeList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[PersistentVolume]
 
 
 class PodList(Object, kw_only=True):
@@ -2234,9 +2234,9 @@ class PodList(Object, kw_only=True):
     KIND = "PodList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[Pod]
     kind: str = field(default_factory=lambda: "PodList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Pod]
 
 
 class PodTemplateList(Object, kw_only=True):
@@ -2246,9 +2246,9 @@ class PodTemplateList(Object, kw_only=True):
     KIND = "PodTemplateList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[PodTemplate]
     kind: str = field(default_factory=lambda: "PodTemplateList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[PodTemplate]
 
 
 class ReplicationControllerList(Object, kw_only=True):
@@ -2258,9 +2258,9 @@ class ReplicationControllerList(Object, kw_only=True):
     KIND = "ReplicationControllerList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[ReplicationController]
     kind: str = field(default_factory=lambda: "ReplicationControllerList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ReplicationController]
 
 
 class ResourceQuotaList(Object, kw_only=True):
@@ -2270,9 +2270,9 @@ class ResourceQuotaList(Object, kw_only=True):
     KIND = "ResourceQuotaList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[ResourceQuota]
     kind: str = field(default_factory=lambda: "ResourceQuotaList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ResourceQuota]
 
 
 class SecretList(Object, kw_only=True):
@@ -2282,9 +2282,9 @@ class SecretList(Object, kw_only=True):
     KIND = "SecretList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[Secret]
     kind: str = field(default_factory=lambda: "SecretList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Secret]
 
 
 class ServiceAccountList(Object, kw_only=True):
@@ -2294,9 +2294,9 @@ class ServiceAccountList(Object, kw_only=True):
     KIND = "ServiceAccountList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[ServiceAccount]
     kind: str = field(default_factory=lambda: "ServiceAccountList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ServiceAccount]
 
 
 class ServiceList(Object, kw_only=True):
@@ -2306,6 +2306,6 @@ class ServiceList(Object, kw_only=True):
     KIND = "ServiceList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    items: list[Service]
     kind: str = field(default_factory=lambda: "ServiceList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Service]

@@ -17,11 +17,11 @@ class EndpointSlice(Object, kw_only=True):
     API_VERSION = "discovery.k8s.io/v1"
     KIND = "EndpointSlice"
 
-    address_type: str | None = None
     api_version: str = field(default_factory=lambda: "discovery.k8s.io/v1")
-    endpoints: list[Endpoint] | None = None
     kind: str = field(default_factory=lambda: "EndpointSlice")
     metadata: meta_v1.ObjectMeta | None = None
+    address_type: str | None = None
+    endpoints: list[Endpoint] | None = None
     ports: list[EndpointPort] | None = None
 
 

@@ -17,11 +17,11 @@ class EndpointSlice(Object, kw_only=True):
     API_VERSION = "discovery.k8s.io/v1"
     KIND = "EndpointSlice"
 
-    address_type: str
     api_version: str = field(default_factory=lambda: "discovery.k8s.io/v1")
-    endpoints: list[Endpoint] | None = None
     kind: str = field(default_factory=lambda: "EndpointSlice")
     metadata: meta_v1.ObjectMeta | None = None
+    address_type: str
+    endpoints: list[Endpoint] | None = None
     ports: list[EndpointPort] | None = None
 
 
@@ -81,6 +81,6 @@ class EndpointSliceList(Object, kw_only=True):
     KIND = "EndpointSliceList"
 
     api_version: str = field(default_factory=lambda: "discovery.k8s.io/v1")
-    items: list[EndpointSlice]
     kind: str = field(default_factory=lambda: "EndpointSliceList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[EndpointSlice]

@@ -17,15 +17,15 @@ class Event(Object, kw_only=True):
     API_VERSION = "events.k8s.io/v1"
     KIND = "Event"
 
-    action: str | None = None
     api_version: str = field(default_factory=lambda: "events.k8s.io/v1")
+    kind: str = field(default_factory=lambda: "Event")
+    metadata: meta_v1.ObjectMeta | None = None
+    action: str | None = None
     deprecated_count: int | None = None
     deprecated_first_timestamp: meta_v1.Time | None = None
     deprecated_last_timestamp: meta_v1.Time | None = None
     deprecated_source: core_v1.EventSource | None = None
     event_time: meta_v1.MicroTime | None = None
-    kind: str = field(default_factory=lambda: "Event")
-    metadata: meta_v1.ObjectMeta | None = None
     note: str | None = None
     reason: str | None = None
     regarding: core_v1.ObjectReference | None = None

@@ -188,9 +188,9 @@ class FlowSchemaList(Object, kw_only=True):
     KIND = "FlowSchemaList"
 
     api_version: str = field(default_factory=lambda: "flowcontrol.apiserver.k8s.io/v1")
-    items: list[FlowSchema]
     kind: str = field(default_factory=lambda: "FlowSchemaList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[FlowSchema]
 
 
 class PriorityLevelConfigurationList(Object, kw_only=True):
@@ -200,6 +200,6 @@ class PriorityLevelConfigurationList(Object, kw_only=True):
     KIND = "PriorityLevelConfigurationList"
 
     api_version: str = field(default_factory=lambda: "flowcontrol.apiserver.k8s.io/v1")
-    items: list[PriorityLevelConfiguration]
     kind: str = field(default_factory=lambda: "PriorityLevelConfigurationList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[PriorityLevelConfiguration]

@@ -60,9 +60,9 @@ class StorageVersionList(Object, kw_only=True):
     KIND = "StorageVersionList"
 
     api_version: str = field(default_factory=lambda: "internal.apiserver.k8s.io/v1alpha1")
-    items: list[StorageVersion]
     kind: str = field(default_factory=lambda: "StorageVersionList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[StorageVersion]
 
 
 StorageVersionSpec: TypeAlias = dict[str, Any]

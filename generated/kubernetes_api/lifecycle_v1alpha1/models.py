@@ -126,9 +126,9 @@ class EvictionList(Object, kw_only=True):
     KIND = "EvictionList"
 
     api_version: str = field(default_factory=lambda: "lifecycle.k8s.io/v1alpha1")
-    items: list[Eviction]
     kind: str = field(default_factory=lambda: "EvictionList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Eviction]
 
 
 class EvictionRequestList(Object, kw_only=True):
@@ -138,6 +138,6 @@ class EvictionRequestList(Object, kw_only=True):
     KIND = "EvictionRequestList"
 
     api_version: str = field(default_factory=lambda: "lifecycle.k8s.io/v1alpha1")
-    items: list[EvictionRequest]
     kind: str = field(default_factory=lambda: "EvictionRequestList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[EvictionRequest]

@@ -49,8 +49,8 @@ class APIGroupList(Object, kw_only=True):
     KIND = "APIGroupList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    groups: list[APIGroup] | None = None
     kind: str = field(default_factory=lambda: "APIGroupList")
+    groups: list[APIGroup] | None = None
 
 
 class APIResourceList(Object, kw_only=True):
@@ -60,8 +60,8 @@ class APIResourceList(Object, kw_only=True):
     KIND = "APIResourceList"
 
     api_version: str = field(default_factory=lambda: "v1")
-    group_version: str | None = None
     kind: str = field(default_factory=lambda: "APIResourceList")
+    group_version: str | None = None
     resources: list[APIResource] | None = None
 
 
@@ -101,11 +101,11 @@ class Status(Object, kw_only=True):
     KIND = "Status"
 
     api_version: str = field(default_factory=lambda: "v1")
+    kind: str = field(default_factory=lambda: "Status")
+    metadata: ListMeta | None = None
     code: int | None = None
     details: StatusDetails | None = None
-    kind: str = field(default_factory=lambda: "Status")
     message: str | None = None
-    metadata: ListMeta | None = None
     reason: str | None = None
     status: str | None = None
 
@@ -211,7 +211,7 @@ class ManagedFieldsEntry(Part, kw_only=True):
 
     api_version: str | None = None
     fields_type: str | None = None
-    fields_v1_: dict[str, Any] | None = None
+    fields_v1: dict[str, Any] | None = None
     manager: str | None = None
     operation: str | None = None
     subresource: str | None = None

@@ -256,9 +256,9 @@ class IPAddressList(Object, kw_only=True):
     KIND = "IPAddressList"
 
     api_version: str = field(default_factory=lambda: "networking.k8s.io/v1")
-    items: list[IPAddress]
     kind: str = field(default_factory=lambda: "IPAddressList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[IPAddress]
 
 
 class IngressClassList(Object, kw_only=True):
@@ -268,9 +268,9 @@ class IngressClassList(Object, kw_only=True):
     KIND = "IngressClassList"
 
     api_version: str = field(default_factory=lambda: "networking.k8s.io/v1")
-    items: list[IngressClass]
     kind: str = field(default_factory=lambda: "IngressClassList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[IngressClass]
 
 
 class IngressList(Object, kw_only=True):
@@ -280,9 +280,9 @@ class IngressList(Object, kw_only=True):
     KIND = "IngressList"
 
     api_version: str = field(default_factory=lambda: "networking.k8s.io/v1")
-    items: list[Ingress]
     kind: str = field(default_factory=lambda: "IngressList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Ingress]
 
 
 class NetworkPolicyList(Object, kw_only=True):
@@ -292,9 +292,9 @@ class NetworkPolicyList(Object, kw_only=True):
     KIND = "NetworkPolicyList"
 
     api_version: str = field(default_factory=lambda: "networking.k8s.io/v1")
-    items: list[NetworkPolicy]
     kind: str = field(default_factory=lambda: "NetworkPolicyList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[NetworkPolicy]
 
 
 class ServiceCIDRList(Object, kw_only=True):
@@ -304,6 +304,6 @@ class ServiceCIDRList(Object, kw_only=True):
     KIND = "ServiceCIDRList"
 
     api_version: str = field(default_factory=lambda: "networking.k8s.io/v1")
-    items: list[ServiceCIDR]
     kind: str = field(default_factory=lambda: "ServiceCIDRList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ServiceCIDR]

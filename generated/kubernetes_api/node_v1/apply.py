@@ -18,9 +18,9 @@ class RuntimeClass(Object, kw_only=True):
     KIND = "RuntimeClass"
 
     api_version: str = field(default_factory=lambda: "node.k8s.io/v1")
-    handler: str | None = None
     kind: str = field(default_factory=lambda: "RuntimeClass")
     metadata: meta_v1.ObjectMeta | None = None
+    handler: str | None = None
     overhead: Overhead | None = None
     scheduling: Scheduling | None = None
 

@@ -18,9 +18,9 @@ class RuntimeClass(Object, kw_only=True):
     KIND = "RuntimeClass"
 
     api_version: str = field(default_factory=lambda: "node.k8s.io/v1")
-    handler: str
     kind: str = field(default_factory=lambda: "RuntimeClass")
     metadata: meta_v1.ObjectMeta | None = None
+    handler: str
     overhead: Overhead | None = None
     scheduling: Scheduling | None = None
 
@@ -45,6 +45,6 @@ class RuntimeClassList(Object, kw_only=True):
     KIND = "RuntimeClassList"
 
     api_version: str = field(default_factory=lambda: "node.k8s.io/v1")
-    items: list[RuntimeClass]
     kind: str = field(default_factory=lambda: "RuntimeClassList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[RuntimeClass]

@@ -17,9 +17,9 @@ class Eviction(Object, kw_only=True):
     KIND = "Eviction"
 
     api_version: str = field(default_factory=lambda: "policy/v1")
-    delete_options: meta_v1.DeleteOptions | None = None
     kind: str = field(default_factory=lambda: "Eviction")
     metadata: meta_v1.ObjectMeta | None = None
+    delete_options: meta_v1.DeleteOptions | None = None
 
 
 class PodDisruptionBudget(Object, kw_only=True):
@@ -63,6 +63,6 @@ class PodDisruptionBudgetList(Object, kw_only=True):
     KIND = "PodDisruptionBudgetList"
 
     api_version: str = field(default_factory=lambda: "policy/v1")
-    items: list[PodDisruptionBudget]
     kind: str = field(default_factory=lambda: "PodDisruptionBudgetList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[PodDisruptionBudget]

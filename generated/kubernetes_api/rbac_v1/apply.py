@@ -16,10 +16,10 @@ class ClusterRole(Object, kw_only=True):
     API_VERSION = "rbac.authorization.k8s.io/v1"
     KIND = "ClusterRole"
 
-    aggregation_rule: AggregationRule | None = None
     api_version: str = field(default_factory=lambda: "rbac.authorization.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ClusterRole")
     metadata: meta_v1.ObjectMeta | None = None
+    aggregation_rule: AggregationRule | None = None
     rules: list[PolicyRule] | None = None
 
 

@@ -16,10 +16,10 @@ class ClusterRole(Object, kw_only=True):
     API_VERSION = "rbac.authorization.k8s.io/v1"
     KIND = "ClusterRole"
 
-    aggregation_rule: AggregationRule | None = None
     api_version: str = field(default_factory=lambda: "rbac.authorization.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ClusterRole")
     metadata: meta_v1.ObjectMeta | None = None
+    aggregation_rule: AggregationRule | None = None
     rules: list[PolicyRule] | None = None
 
 
@@ -101,9 +101,9 @@ class ClusterRoleBindingList(Object, kw_only=True):
     KIND = "ClusterRoleBindingList"
 
     api_version: str = field(default_factory=lambda: "rbac.authorization.k8s.io/v1")
-    items: list[ClusterRoleBinding]
     kind: str = field(default_factory=lambda: "ClusterRoleBindingList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ClusterRoleBinding]
 
 
 class ClusterRoleList(Object, kw_only=True):
@@ -113,9 +113,9 @@ class ClusterRoleList(Object, kw_only=True):
     KIND = "ClusterRoleList"
 
     api_version: str = field(default_factory=lambda: "rbac.authorization.k8s.io/v1")
-    items: list[ClusterRole]
     kind: str = field(default_factory=lambda: "ClusterRoleList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ClusterRole]
 
 
 class RoleBindingList(Object, kw_only=True):
@@ -125,9 +125,9 @@ class RoleBindingList(Object, kw_only=True):
     KIND = "RoleBindingList"
 
     api_version: str = field(default_factory=lambda: "rbac.authorization.k8s.io/v1")
-    items: list[RoleBinding]
     kind: str = field(default_factory=lambda: "RoleBindingList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[RoleBinding]
 
 
 class RoleList(Object, kw_only=True):
@@ -137,6 +137,6 @@ class RoleList(Object, kw_only=True):
     KIND = "RoleList"
 
     api_version: str = field(default_factory=lambda: "rbac.authorization.k8s.io/v1")
-    items: list[Role]
     kind: str = field(default_factory=lambda: "RoleList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Role]

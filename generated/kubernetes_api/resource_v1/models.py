@@ -434,9 +434,9 @@ class DeviceClassList(Object, kw_only=True):
     KIND = "DeviceClassList"
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1")
-    items: list[DeviceClass]
     kind: str = field(default_factory=lambda: "DeviceClassList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[DeviceClass]
 
 
 class DeviceTaintRuleList(Object, kw_only=True):
@@ -446,9 +446,9 @@ class DeviceTaintRuleList(Object, kw_only=True):
     KIND = "DeviceTaintRuleList"
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1")
-    items: list[DeviceTaintRule]
     kind: str = field(default_factory=lambda: "DeviceTaintRuleList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[DeviceTaintRule]
 
 
 class ResourceClaimList(Object, kw_only=True):
@@ -458,9 +458,9 @@ class ResourceClaimList(Object, kw_only=True):
     KIND = "ResourceClaimList"
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1")
-    items: list[ResourceClaim]
     kind: str = field(default_factory=lambda: "ResourceClaimList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ResourceClaim]
 
 
 class ResourceClaimTemplateList(Object, kw_only=True):
@@ -470,9 +470,9 @@ class ResourceClaimTemplateList(Object, kw_only=True):
     KIND = "ResourceClaimTemplateList"
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1")
-    items: list[ResourceClaimTemplate]
     kind: str = field(default_factory=lambda: "ResourceClaimTemplateList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ResourceClaimTemplate]
 
 
 class ResourceSliceList(Object, kw_only=True):
@@ -482,6 +482,6 @@ class ResourceSliceList(Object, kw_only=True):
     KIND = "ResourceSliceList"
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1")
-    items: list[ResourceSlice]
     kind: str = field(default_factory=lambda: "ResourceSliceList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ResourceSlice]

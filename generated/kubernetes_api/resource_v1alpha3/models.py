@@ -133,9 +133,9 @@ class DeviceTaintRuleList(Object, kw_only=True):
     KIND = "DeviceTaintRuleList"
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1alpha3")
-    items: list[DeviceTaintRule]
     kind: str = field(default_factory=lambda: "DeviceTaintRuleList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[DeviceTaintRule]
 
 
 class ResourcePoolStatusRequestList(Object, kw_only=True):
@@ -145,6 +145,6 @@ class ResourcePoolStatusRequestList(Object, kw_only=True):
     KIND = "ResourcePoolStatusRequestList"
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1alpha3")
-    items: list[ResourcePoolStatusRequest]
     kind: str = field(default_factory=lambda: "ResourcePoolStatusRequestList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[ResourcePoolStatusRequest]

@@ -17,9 +17,9 @@ class PriorityClass(Object, kw_only=True):
     KIND = "PriorityClass"
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1")
-    description: str | None = None
-    global_default: bool | None = None
     kind: str = field(default_factory=lambda: "PriorityClass")
     metadata: meta_v1.ObjectMeta | None = None
+    description: str | None = None
+    global_default: bool | None = None
     preemption_policy: str | None = None
     value: int | None = None

@@ -17,10 +17,10 @@ class PriorityClass(Object, kw_only=True):
     KIND = "PriorityClass"
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1")
-    description: str | None = None
-    global_default: bool | None = None
     kind: str = field(default_factory=lambda: "PriorityClass")
     metadata: meta_v1.ObjectMeta | None = None
+    description: str | None = None
+    global_default: bool | None = None
     preemption_policy: str | None = None
     value: int | None = None
 
@@ -32,6 +32,6 @@ class PriorityClassList(Object, kw_only=True):
     KIND = "PriorityClassList"
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1")
-    items: list[PriorityClass]
     kind: str = field(default_factory=lambda: "PriorityClassList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[PriorityClass]

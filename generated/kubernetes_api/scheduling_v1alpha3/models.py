@@ -254,9 +254,9 @@ class CompositePodGroupList(Object, kw_only=True):
     KIND = "CompositePodGroupList"
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1alpha3")
-    items: list[CompositePodGroup]
     kind: str = field(default_factory=lambda: "CompositePodGroupList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[CompositePodGroup]
 
 
 class PodGroupList(Object, kw_only=True):
@@ -266,9 +266,9 @@ class PodGroupList(Object, kw_only=True):
     KIND = "PodGroupList"
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1alpha3")
-    items: list[PodGroup]
     kind: str = field(default_factory=lambda: "PodGroupList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[PodGroup]
 
 
 class WorkloadList(Object, kw_only=True):
@@ -278,9 +278,9 @@ class WorkloadList(Object, kw_only=True):
     KIND = "WorkloadList"
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1alpha3")
-    items: list[Workload]
     kind: str = field(default_factory=lambda: "WorkloadList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Workload]
 
 
 AllCompositeDisruptionMode: TypeAlias = dict[str, Any]

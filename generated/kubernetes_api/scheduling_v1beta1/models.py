@@ -188,9 +188,9 @@ class PodGroupList(Object, kw_only=True):
     KIND = "PodGroupList"
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1beta1")
-    items: list[PodGroup]
     kind: str = field(default_factory=lambda: "PodGroupList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[PodGroup]
 
 
 class WorkloadList(Object, kw_only=True):
@@ -200,9 +200,9 @@ class WorkloadList(Object, kw_only=True):
     KIND = "WorkloadList"
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1beta1")
-    items: list[Workload]
     kind: str = field(default_factory=lambda: "WorkloadList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[Workload]
 
 
 AllCompositeDisruptionMode: TypeAlias = dict[str, Any]

@@ -111,10 +111,10 @@ class CSIStorageCapacity(Object, kw_only=True):
     KIND = "CSIStorageCapacity"
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
-    capacity: meta_v1.Quantity | None = None
     kind: str = field(default_factory=lambda: "CSIStorageCapacity")
-    maximum_volume_size: meta_v1.Quantity | None = None
     metadata: meta_v1.ObjectMeta | None = None
+    capacity: meta_v1.Quantity | None = None
+    maximum_volume_size: meta_v1.Quantity | None = None
     node_topology: meta_v1.LabelSelector | None = None
     storage_class_name: str | None = None
 
@@ -125,11 +125,11 @@ class StorageClass(Object, kw_only=True):
     API_VERSION = "storage.k8s.io/v1"
     KIND = "StorageClass"
 
-    allow_volume_expansion: bool | None = None
-    allowed_topologies: list[core_v1.TopologySelectorTerm] | None = None
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
     kind: str = field(default_factory=lambda: "StorageClass")
     metadata: meta_v1.ObjectMeta | None = None
+    allow_volume_expansion: bool | None = None
+    allowed_topologies: list[core_v1.TopologySelectorTerm] | None = None
     mount_options: list[str] | None = None
     parameters: dict[str, str] | None = None
     provisioner: str | None = None
@@ -189,7 +189,7 @@ class VolumeAttributesClass(Object, kw_only=True):
     KIND = "VolumeAttributesClass"
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
-    driver_name: str | None = None
     kind: str = field(default_factory=lambda: "VolumeAttributesClass")
     metadata: meta_v1.ObjectMeta | None = None
+    driver_name: str | None = None
     parameters: dict[str, str] | None = None

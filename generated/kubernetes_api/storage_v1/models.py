@@ -111,10 +111,10 @@ class CSIStorageCapacity(Object, kw_only=True):
     KIND = "CSIStorageCapacity"
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
-    capacity: meta_v1.Quantity | None = None
     kind: str = field(default_factory=lambda: "CSIStorageCapacity")
-    maximum_volume_size: meta_v1.Quantity | None = None
     metadata: meta_v1.ObjectMeta | None = None
+    capacity: meta_v1.Quantity | None = None
+    maximum_volume_size: meta_v1.Quantity | None = None
     node_topology: meta_v1.LabelSelector | None = None
     storage_class_name: str
 
@@ -125,11 +125,11 @@ class StorageClass(Object, kw_only=True):
     API_VERSION = "storage.k8s.io/v1"
     KIND = "StorageClass"
 
-    allow_volume_expansion: bool | None = None
-    allowed_topologies: list[core_v1.TopologySelectorTerm] | None = None
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
     kind: str = field(default_factory=lambda: "StorageClass")
     metadata: meta_v1.ObjectMeta | None = None
+    allow_volume_expansion: bool | None = None
+    allowed_topologies: list[core_v1.TopologySelectorTerm] | None = None
     mount_options: list[str] | None = None
     parameters: dict[str, str] | None = None
     provisioner: str
@@ -189,9 +189,9 @@ class VolumeAttributesClass(Object, kw_only=True):
     KIND = "VolumeAttributesClass"
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
-    driver_name: str
     kind: str = field(default_factory=lambda: "VolumeAttributesClass")
     metadata: meta_v1.ObjectMeta | None = None
+    driver_name: str
     parameters: dict[str, str] | None = None
 
 
@@ -202,9 +202,9 @@ class CSIDriverList(Object, kw_only=True):
     KIND = "CSIDriverList"
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
-    items: list[CSIDriver]
     kind: str = field(default_factory=lambda: "CSIDriverList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[CSIDriver]
 
 
 class CSINodeList(Object, kw_only=True):
@@ -214,9 +214,9 @@ class CSINodeList(Object, kw_only=True):
     KIND = "CSINodeList"
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
-    items: list[CSINode]
     kind: str = field(default_factory=lambda: "CSINodeList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[CSINode]
 
 
 class CSIStorageCapacityList(Object, kw_only=True):
@@ -226,9 +226,9 @@ class CSIStorageCapacityList(Object, kw_only=True):
     KIND = "CSIStorageCapacityList"
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
-    items: list[CSIStorageCapacity]
     kind: str = field(default_factory=lambda: "CSIStorageCapacityList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[CSIStorageCapacity]
 
 
 class StorageClassList(Object, kw_only=True):
@@ -238,9 +238,9 @@ class StorageClassList(Object, kw_only=True):
     KIND = "StorageClassList"
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
-    items: list[StorageClass]
     kind: str = field(default_factory=lambda: "StorageClassList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[StorageClass]
 
 
 class VolumeAttachmentList(Object, kw_only=True):
@@ -250,9 +250,9 @@ class VolumeAttachmentList(Object, kw_only=True):
     KIND = "VolumeAttachmentList"
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
-    items: list[VolumeAttachment]
     kind: str = field(default_factory=lambda: "VolumeAttachmentList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[VolumeAttachment]
 
 
 class VolumeAttributesClassList(Object, kw_only=True):
@@ -262,6 +262,6 @@ class VolumeAttributesClassList(Object, kw_only=True):
     KIND = "VolumeAttributesClassList"
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
-    items: list[VolumeAttributesClass]
     kind: str = field(default_factory=lambda: "VolumeAttributesClassList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[VolumeAttributesClass]

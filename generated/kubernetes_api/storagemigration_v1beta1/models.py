@@ -43,6 +43,6 @@ class StorageVersionMigrationList(Object, kw_only=True):
     KIND = "StorageVersionMigrationList"
 
     api_version: str = field(default_factory=lambda: "storagemigration.k8s.io/v1beta1")
-    items: list[StorageVersionMigration]
     kind: str = field(default_factory=lambda: "StorageVersionMigrationList")
     metadata: meta_v1.ListMeta | None = None
+    items: list[StorageVersionMigration]

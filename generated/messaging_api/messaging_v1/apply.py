@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
@@ -58,7 +58,7 @@ class BrokerTaint(Part, kw_only=True):
 
     key: str | None = None
     value: str | None = None
-    effect: str | None = None
+    effect: Literal["NoSchedule", "Evict"] | None = None
 
 
 class Queue(Object, kw_only=True):
@@ -115,7 +115,7 @@ class QueueSpec(Part, kw_only=True):
     brokers: list[str] | None = None
     arguments: list[str] | None = None
     node_selector: dict[str, str] | None = None
-    ordering: str | None = None
+    ordering: Literal["None", "Key", "Total"] | None = None
     secret: str | None = None
     settings: dict[str, Any] | None = None
 
@@ -156,7 +156,7 @@ class QueuePort(Part, kw_only=True):
 
     name: str | None = None
     port: int | None = None
-    protocol: str | None = None
+    protocol: Literal["AMQP", "MQTT", "STOMP"] | None = None
     target_port: int | str | None = None
 
 
@@ -195,7 +195,7 @@ class RolloutStrategy(Part, kw_only=True):
         recreate: Settings of Recreate.
     """
 
-    type: str | None = None
+    type: Literal["Rolling", "Recreate"] | None = None
     rolling: RollingRollout | None = None
     recreate: RecreateRollout | None = None
 

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, UnsetType, convert, field
 
 from apimachinery.meta.object import Object, Part
 from messaging_api.meta_v1 import models as meta_v1
@@ -58,7 +58,7 @@ class BrokerTaint(Part, kw_only=True):
 
     key: str
     value: str | None = None
-    effect: str
+    effect: Literal["NoSchedule", "Evict"]
 
 
 class Queue(Object, kw_only=True):
@@ -74,6 +74,7 @@ class Queue(Object, kw_only=True):
 
     API_VERSION = "messaging.kubewright.dev/v1"
     KIND = "Queue"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "messaging.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Queue")
@@ -103,9 +104,9 @@ class QueueSpec(Part, kw_only=True):
         settings: Settings of the broker as they are.
     """
 
-    replicas: int | None = None
+    replicas: int = 1
     selector: meta_v1.LabelSelector
-    ports: list[QueuePort] | None = None
+    ports: list[QueuePort] = field(default_factory=lambda: convert([{"port": 5672}], list[QueuePort]))
     capacity: meta_v1.Quantity | None = None
     limits: dict[str, meta_v1.Quantity] | None = None
     retention: RetentionPolicy | None = None
@@ -115,7 +116,7 @@ class QueueSpec(Part, kw_only=True):
     brokers: list[str] | None = None
     arguments: list[str] | None = None
     node_selector: dict[str, str] | None = None
-    ordering: str | None = None
+    ordering: Literal["None", "Key", "Total"] = "None"
     secret: str | None = None
     settings: dict[str, Any] | None = None
 
@@ -156,7 +157,7 @@ class QueuePort(Part, kw_only=True):
 
     name: str | None = None
     port: int
-    protocol: str | None = None
+    protocol: Literal["AMQP", "MQTT", "STOMP"] = "AMQP"
     target_port: int | str | None = None
 
 
@@ -169,7 +170,7 @@ class RetentionPolicy(Part, kw_only=True):
         compact: Whether only the newest message of a key stays.
     """
 
-    max_age_seconds: int | UnsetType | None = UNSET
+    max_age_seconds: int | None = 604800
     max_bytes: meta_v1.Quantity | None = None
     compact: bool | None = None
 
@@ -183,7 +184,7 @@ class DeadLetter(Part, kw_only=True):
     """
 
     queue_name: str
-    after_attempts: int | None = None
+    after_attempts: int = 5
 
 
 class RolloutStrategy(Part, kw_only=True):
@@ -195,7 +196,7 @@ class RolloutStrategy(Part, kw_only=True):
         recreate: Settings of Recreate.
     """
 
-    type: str | None = None
+    type: Literal["Rolling", "Recreate"] = "Rolling"
     rolling: RollingRollout | None = None
     recreate: RecreateRollout | None = None
 
@@ -222,8 +223,8 @@ class RollingRollout(Part, kw_only=True):
         max_surge: Brokers beyond the wanted number: a number, or a percentage.
     """
 
-    max_unavailable: int | str | None = None
-    max_surge: int | str | None = None
+    max_unavailable: int | str = "25%"
+    max_surge: int | str = 1
 
 
 class RecreateRollout(Part, kw_only=True):
@@ -233,7 +234,7 @@ class RecreateRollout(Part, kw_only=True):
         drain_seconds: How long consumers are given to finish.
     """
 
-    drain_seconds: int | None = None
+    drain_seconds: int = 30
 
 
 class DiskSource(Part, kw_only=True):
@@ -271,6 +272,7 @@ class Subscription(Object, kw_only=True):
 
     API_VERSION = "messaging.kubewright.dev/v1"
     KIND = "Subscription"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "messaging.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Subscription")
@@ -298,7 +300,7 @@ class SubscriptionSpec(Part, kw_only=True):
     from_: str
     filter: Filter | None = None
     delivery: Delivery
-    continue_: bool | None = None
+    continue_: bool = True
     class_: str | UnsetType | None = UNSET
     properties: dict[str, str] | None = None
     items: list[str] | None = None
@@ -369,9 +371,9 @@ class Push(Part, kw_only=True):
     """
 
     url: str
-    timeout: str | None = None
+    timeout: str = "10s"
     headers: list[Header] | None = None
-    concurrency: int | None = None
+    concurrency: int = 1
     tls: Tls | None = None
 
 
@@ -383,8 +385,8 @@ class Pull(Part, kw_only=True):
         batch: Most messages at a time.
     """
 
-    lease_seconds: int | None = None
-    batch: int | None = None
+    lease_seconds: int = 60
+    batch: int = 100
 
 
 class Header(Part, kw_only=True):
@@ -460,6 +462,7 @@ class QueueList(Object, kw_only=True):
 
     API_VERSION = "messaging.kubewright.dev/v1"
     KIND = "QueueList"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "messaging.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "QueueList")
@@ -479,6 +482,7 @@ class SubscriptionList(Object, kw_only=True):
 
     API_VERSION = "messaging.kubewright.dev/v1"
     KIND = "SubscriptionList"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "messaging.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "SubscriptionList")

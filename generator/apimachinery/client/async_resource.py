@@ -309,7 +309,7 @@ class AsyncNamespacedEditable(AsyncResourceApi[T], Generic[T, A]):
         field_manager: str = "",
         field_validation: FieldValidation | Literal[""] = "",
     ) -> T:
-        """Writes an object back whole: also what its class does not know (apimachinery.client.lossless).
+        """Writes an object back whole: also what its class does not know (apimachinery.meta.lossless).
 
         Raises ``Conflict`` where it changed since it was read.
         """
@@ -676,7 +676,7 @@ class AsyncClusterEditable(AsyncResourceApi[T], Generic[T, A]):
         field_manager: str = "",
         field_validation: FieldValidation | Literal[""] = "",
     ) -> T:
-        """Writes an object back whole: also what its class does not know (apimachinery.client.lossless).
+        """Writes an object back whole: also what its class does not know (apimachinery.meta.lossless).
 
         Raises ``Conflict`` where it changed since it was read.
         """

@@ -16,9 +16,9 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from apimachinery.client import lossless
 from apimachinery.client.errors import BadRequest, UnreadableObject, error_of_status
 from apimachinery.client.transport import Request
+from apimachinery.meta import lossless
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.object import Object
 from apimachinery.meta.resources import Resource

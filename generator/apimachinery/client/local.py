@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from apimachinery.client import lossless
 from apimachinery.client.errors import ApplyConflict, BadRequest
 from apimachinery.merge.apply import FieldOwnership, keep_times
 from apimachinery.merge.errors import Conflicts, MergeError
@@ -24,6 +23,7 @@ from apimachinery.merge.fields_v1 import path_text
 from apimachinery.merge.managed_fields import EntryError, decode
 from apimachinery.merge.package import package_types
 from apimachinery.merge.typed import MergeType, Misfit, compare_objects
+from apimachinery.meta import lossless
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.meta.object import Object
 from apimachinery.meta.resources import Resource

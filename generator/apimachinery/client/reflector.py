@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
-from apimachinery.client import calls, lossless
+from apimachinery.client import calls
 from apimachinery.client.access import Key, key_of, resource_version_of, uid_of
 from apimachinery.client.calls import (
     PAGE_SIZE,
@@ -61,6 +61,7 @@ from apimachinery.client.errors import (
     UnreadableObject,
 )
 from apimachinery.client.transport import LineStream, Request, TransportError
+from apimachinery.meta import lossless
 from apimachinery.meta.errors import ApiError
 
 T = TypeVar("T")

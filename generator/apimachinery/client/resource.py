@@ -308,7 +308,7 @@ class NamespacedEditable(ResourceApi[T], Generic[T, A]):
         field_manager: str = "",
         field_validation: FieldValidation | Literal[""] = "",
     ) -> T:
-        """Writes an object back whole: also what its class does not know (apimachinery.client.lossless).
+        """Writes an object back whole: also what its class does not know (apimachinery.meta.lossless).
 
         Raises ``Conflict`` where it changed since it was read.
         """
@@ -671,7 +671,7 @@ class ClusterEditable(ResourceApi[T], Generic[T, A]):
         field_manager: str = "",
         field_validation: FieldValidation | Literal[""] = "",
     ) -> T:
-        """Writes an object back whole: also what its class does not know (apimachinery.client.lossless).
+        """Writes an object back whole: also what its class does not know (apimachinery.meta.lossless).
 
         Raises ``Conflict`` where it changed since it was read.
         """

@@ -2,7 +2,7 @@
 
 ``Part`` is any struct of an API; ``Object`` is a Kind: a struct with apiVersion, kind and metadata. Objects
 can be weakly referenced, so that the client can keep, beside an object it decoded, the bytes it came from,
-and write back what the model does not know (apimachinery.client.lossless).
+and write back what the model does not know (apimachinery.meta.lossless).
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ class Part(msgspec.Struct, kw_only=True, omit_defaults=True, rename="camel"):
 
 
 class Object(Part, kw_only=True, weakref=True):
-    """A Kind. Generated subclasses set both class variables, which say what it is without an instance."""
+    """A Kind. Generated subclasses set the first two class variables, which say what it is without an instance.
+    ``KEEPS_ORIGIN`` is true where objects may hold more than the model shows: fields that the schema keeps without
+    declaring them, or defaults that nobody wrote. A ``Scheme`` then remembers what it decoded."""
 
     API_VERSION: ClassVar[str]
     KIND: ClassVar[str]
+    KEEPS_ORIGIN: ClassVar[bool] = False
 
     def __copy__(self) -> Self:
         made: Self = super().__copy__()  # type: ignore[misc]

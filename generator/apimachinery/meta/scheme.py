@@ -7,13 +7,14 @@ module is imported when the first of its classes is asked for.
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
+from apimachinery.meta import lossless
+from apimachinery.meta.lenient import convert_leniently
 from apimachinery.meta.object import Object
 
 
@@ -31,74 +32,7 @@ class _TypeMeta(msgspec.Struct, rename="camel"):
     kind: str = ""
 
 
-T = TypeVar("T")
 _TYPE_META = msgspec.json.Decoder(_TypeMeta)
-
-
-_NULL = re.compile(r"^Expected `([a-z |]+)`, got `null` - at `\$(.*)`$")
-_MISSING = re.compile(r"^Object missing required field `([^`]*)`(?: - at `\$(.*)`)?$")
-_STEPS = re.compile(r"\[[^\]]*\]|\.([^.\[]+)")
-_ZEROS: dict[str, Any] = {"array": [], "object": {}, "str": "", "int": 0, "float": 0.0, "bool": False}
-
-
-def convert_with_zeros(value: Any, cls: type[T], refusal: msgspec.ValidationError) -> T:
-    """``value`` as ``cls``, reading null as the zero value where a field must be there, as Go does.
-
-    Servers written in Go send ``"endpoints": null`` for an empty list that is required, and give back objects
-    that were stored before a field became required; a field that is not there has its zero value too. Raises
-    the refusal where something else is wrong.
-    """
-    for _ in range(len(_ZEROS) * 16):
-        if not _mend(value, str(refusal)):
-            raise refusal
-        try:
-            return msgspec.convert(value, cls)
-        except msgspec.ValidationError as again:
-            refusal = again
-    raise refusal
-
-
-def _mend(value: Any, refusal: str) -> bool:
-    """Writes the zero value where ``refusal`` finds null, or null where it finds nothing; whether it did."""
-    if match := _MISSING.match(refusal):
-        return _add(value, _STEPS.findall(match.group(2) or ""), match.group(1))
-    match = _NULL.match(refusal)
-    zero = _ZEROS.get(match.group(1).partition(" ")[0]) if match else None
-    return match is not None and zero is not None and _fill(value, _STEPS.findall(match.group(2)), zero)
-
-
-def _add(value: Any, steps: list[str], key: str) -> bool:
-    """Gives every object that ``steps`` lead to a null ``key`` where it lacks one."""
-    if not steps:
-        if not isinstance(value, dict) or key in value:
-            return False
-        value[key] = None
-        return True
-    step, *rest = steps
-    if step:
-        return isinstance(value, dict) and step in value and _add(value[step], rest, key)
-    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    added = [_add(item, rest, key) for item in below]  # in all of them, not only up to the first
-    return any(added)
-
-
-def _fill(value: Any, steps: list[str], zero: Any) -> bool:
-    """Writes ``zero`` over every null that ``steps`` lead to (an empty step is each item or value)."""
-    if not isinstance(value, dict | list) or not steps:
-        return False
-    step, *rest = steps
-    if step:
-        keys: list[Any] = [step] if isinstance(value, dict) and step in value else []
-    else:
-        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
-    filled = False
-    for key in keys:
-        if rest:
-            filled |= _fill(value[key], rest, zero)
-        elif value[key] is None:
-            value[key] = copy.copy(zero)
-            filled = True
-    return filled
 
 
 class Scheme:
@@ -136,8 +70,10 @@ class Scheme:
     def decode(self, content: bytes | str) -> Object:
         """The typed object in JSON ``content``, by its own apiVersion and kind.
 
-        Null or nothing where a field must be is read as the zero value, as Go's decoder does. Raises
-        ``UnknownKindError``, or ``msgspec.DecodeError`` where the JSON is broken or does not fit.
+        Fields that are left out, or null where null is not allowed, have the default of their schema; without one,
+        a field that must be there has the zero value, as Go's decoder gives. Unknown fields that the schema keeps
+        come back when the object is encoded. Raises ``UnknownKindError``, or ``msgspec.DecodeError`` where the JSON
+        is broken or does not fit.
         """
         meta = _TYPE_META.decode(content)
         cls = self.class_for(meta.api_version, meta.kind)
@@ -145,23 +81,31 @@ class Scheme:
         if decoder is None:
             decoder = self._decoders[cls] = msgspec.json.Decoder(cls)
         try:
-            return decoder.decode(content)
+            made = decoder.decode(content)
         except msgspec.ValidationError as refusal:
-            return convert_with_zeros(msgspec.json.decode(content), cls, refusal)
+            made = convert_leniently(msgspec.json.decode(content), cls, refusal)
+        if cls.KEEPS_ORIGIN:
+            lossless.remember(made, content.encode() if isinstance(content, str) else bytes(content))
+        return made
 
     def from_dict(self, value: Mapping[str, Any]) -> Object:
         """The typed object of plain JSON ``value``. Raises as ``decode`` does."""
         cls = self.class_for(str(value.get("apiVersion", "")), str(value.get("kind", "")))
         try:
-            return msgspec.convert(value, cls)
+            made = msgspec.convert(value, cls)
         except msgspec.ValidationError as refusal:
-            return convert_with_zeros(copy.deepcopy(dict(value)), cls, refusal)
+            made = convert_leniently(copy.deepcopy(dict(value)), cls, refusal)
+        if cls.KEEPS_ORIGIN:
+            lossless.remember(made, msgspec.json.encode(value))
+        return made
 
     def encode(self, item: Object) -> bytes:
         """``item`` as JSON. apiVersion and kind are always written."""
-        return msgspec.json.encode(item)
+        return lossless.encode(item) if item.KEEPS_ORIGIN else msgspec.json.encode(item)
 
     def to_dict(self, item: Object) -> dict[str, Any]:
         """``item`` as plain JSON values."""
-        plain: dict[str, Any] = msgspec.to_builtins(item)
+        plain: dict[str, Any] = (
+            msgspec.json.decode(lossless.encode(item)) if item.KEEPS_ORIGIN else msgspec.to_builtins(item)
+        )
         return plain

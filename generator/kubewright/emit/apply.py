@@ -47,4 +47,8 @@ def _loosen(plan: ModulePlan) -> ModulePlan:
 
 
 def _optional(plan: ClassPlan) -> ClassPlan:
-    return replace(plan, fields=tuple(replace(f, required=False) for f in plan.fields))
+    return replace(
+        plan,
+        keeps_origin=False,
+        fields=tuple(replace(f, required=False, default="", factory="") for f in plan.fields),
+    )

@@ -26,7 +26,7 @@ from kubewright.emit.code.layout import ClassPlan, FieldPlan, Layout, ModulePlan
 from kubewright.emit.code.render import LINE_LENGTH, docstring, formatted, header, module, render
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
-from kubewright.ir.types import Json
+from kubewright.ir.types import Json, ListOf, Primitive, Scalar
 
 FLAVOURS = {
     "pydantic": "pydantic_v2.BaseModel",
@@ -75,9 +75,14 @@ class ForeignModels:
                         "package",
                         header=first_line,
                         docstring=doc,
-                        package=self.options.package,
-                        module=plan.name,
-                        names=sorted(classes, key=names.import_order),
+                        homes=[
+                            (
+                                f"{self.options.package}.{plan.name}.models",
+                                sorted(classes, key=names.import_order),
+                            )
+                        ]
+                        if classes
+                        else [],
                         exported=sorted(classes, key=names.export_order),
                     )
                 ),
@@ -92,6 +97,7 @@ class ForeignModels:
         import datamodel_code_generator as generator
         from datamodel_code_generator.enums import DataModelType, InputFileType, TargetPydanticVersion
         from datamodel_code_generator.format import DatetimeClassType, Formatter, PythonVersion
+        from datamodel_code_generator.parser import LiteralType
 
         schema = _Schema(layout, self.options)
         with warnings.catch_warnings():
@@ -105,6 +111,8 @@ class ForeignModels:
                 aliases=schema.aliases(),
                 allow_population_by_field_name=True,
                 capitalise_enum_members=False,
+                enum_field_as_literal=LiteralType.All,
+                field_constraints=True,
                 custom_class_name_generator=str,  # names are the layout's: `Field_` stays `Field_`
                 disable_timestamp=True,
                 formatters=[Formatter.BUILTIN],
@@ -189,8 +197,32 @@ class _Schema:
             api_version = f"{group}/{version}" if group else version
             return {"type": "string", "default": api_version if member.wire_name == "apiVersion" else kind}
         schema = self._type(home, ast.parse(member.annotation, mode="eval").body)
+        if self.options.models == "pydantic" and not member.nullable:  # in a union bounds become a model
+            schema = self._bounded(schema, member)
         if member.nullable and schema:
             schema = {"anyOf": [schema, {"type": "null"}]}
+        if (member.default or member.factory) and not _holds_class(member.value.default):
+            schema = {**schema, "default": member.value.default}
+        return schema
+
+    def _bounded(self, schema: Json, member: FieldPlan) -> Json:
+        """``schema`` with the bounds, the pattern and the date of a field as pydantic checks them."""
+        node, said = member.value.type, member.value.constraints
+        if member.value.location.file.startswith("kubernetes-validate:"):
+            return schema  # the built-in kinds' rules are those of ``validation.py``
+        if isinstance(node, Scalar) and node.primitive is Primitive.STRING and "enum" not in schema:
+            if node.format == "date-time":
+                return {**schema, "format": "date-time"}
+            lengths = {"minLength": said.min_length, "maxLength": said.max_length}
+            pattern = said.pattern if said.pattern and _is_pattern(said.pattern) else None
+            return {**schema, **_given(lengths), **_given({"pattern": pattern})}
+        if isinstance(node, Scalar) and node.primitive in (Primitive.INTEGER, Primitive.NUMBER):
+            low = "exclusiveMinimum" if said.exclusive_minimum else "minimum"
+            high = "exclusiveMaximum" if said.exclusive_maximum else "maximum"
+            bounds = {low: said.minimum, high: said.maximum, "multipleOf": said.multiple_of}
+            return {**schema, **_given(bounds)}
+        if isinstance(node, ListOf):
+            return {**schema, **_given({"minItems": said.min_items, "maxItems": said.max_items})}
         return schema
 
     def _type(self, home: ModulePlan, node: ast.expr) -> Json:
@@ -208,6 +240,10 @@ class _Schema:
         if isinstance(node, ast.BinOp):
             return {"anyOf": [self._type(home, node.left), self._type(home, node.right)]}
         assert isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name), ast.dump(node)
+        if node.value.id == "Literal":
+            members = list(ast.literal_eval(node.slice)) if isinstance(node.slice, ast.Tuple) else []
+            members = members or [ast.literal_eval(node.slice)]
+            return {"type": "string" if isinstance(members[0], str) else "integer", "enum": members}
         if node.value.id == "list":
             return {"type": "array", "items": self._type(home, node.slice)}
         assert node.value.id == "dict" and isinstance(node.slice, ast.Tuple), ast.dump(node)
@@ -231,6 +267,27 @@ def _names_of_pydantic() -> frozenset[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return frozenset(dir(BaseModel))
+
+
+@cache
+def _is_pattern(pattern: str) -> bool:
+    """Whether pydantic's engine reads ``pattern``."""
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+    try:
+        SchemaValidator(core_schema.str_schema(pattern=pattern))
+    except SchemaError:
+        return False
+    return True
+
+
+def _given(words: Mapping[str, Json]) -> Json:
+    return {key: value for key, value in words.items() if value is not None and value is not False}
+
+
+def _holds_class(default: Json) -> bool:
+    """Whether a default is an object or has some inside: those are left to the server."""
+    return isinstance(default, dict) or (isinstance(default, list) and any(map(_holds_class, default)))
 
 
 def _is_attribute(wire_name: str) -> bool:

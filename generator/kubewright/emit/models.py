@@ -56,14 +56,17 @@ class MsgspecModels:
             )
 
     def _table_of_contents(self, plan: ModulePlan, first_line: str) -> str:
-        exported = [item.name for item in plan.classes] + [item.name for item in plan.aliases]
+        own = [item.name for item in plan.classes] + [item.name for item in plan.aliases]
+        homes = {f"{self.options.package}.{plan.name}.models": own} if own else {}
+        for home, name in plan.shared:
+            if name not in own:
+                homes.setdefault(f"{self.options.package}.{home}.models", []).append(name)
+        exported = {name for several in homes.values() for name in several}
         return render(
             "package",
             header=first_line,
             docstring=docstring(f"Models of {plan.api_version}."),
-            package=self.options.package,
-            module=plan.name,
-            names=sorted(exported, key=names.import_order),
+            homes=[(home, sorted(homes[home], key=names.import_order)) for home in sorted(homes)],
             exported=sorted(exported, key=names.export_order),
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from importlib import import_module
 from typing import cast
 
@@ -31,6 +32,29 @@ EMITTERS = {
     "client": "kubewright.emit.client",
     "merge_schema": "kubewright.emit.merge_schema",
 }
+
+
+class Form(Enum):
+    """In which form an emitter gets the API: as it was read, with equal inline objects folded, or folded with copies
+    of the built-in types taken from the package that has them (``ir.shapes``)."""
+
+    READ = "read"
+    FOLDED = "folded"
+    MODELS = "models"
+
+
+_FORMS = {
+    "models": Form.MODELS,
+    "apply": Form.MODELS,
+    "scheme": Form.MODELS,
+    "client": Form.MODELS,
+    "merge_schema": Form.FOLDED,
+}
+
+
+def form_of(name: str) -> Form:
+    """The form in which the emitter called ``name`` gets the API."""
+    return _FORMS.get(name, Form.READ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

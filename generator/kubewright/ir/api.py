@@ -7,11 +7,11 @@ like object files into one ``Api``. Tuples in an ``Api`` are sorted, so equal in
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from kubewright.diagnostics import Diagnostics
-from kubewright.ir.types import Definition, Json
+from kubewright.ir.types import Definition, Json, Type
 from kubewright.location import Document, Location
 
 
@@ -98,16 +98,31 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class External:
+    """A definition that another, installed package has: its ``type``, and where its class is."""
+
+    definition: str
+    package: str
+    module: str
+    class_name: str
+    type: Type = field(compare=False, hash=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
     """Everything of a run, linked and checked: every ``Ref`` resolves, names are unique, order is fixed
     (definitions by group, version, name; resources by group, version, plural). ``facts`` are the declared
-    rules no schema holds (defaults, conversions, …), one entry a file of the facts folder, by its stem."""
+    rules no schema holds (defaults, conversions, …), one entry a file of the facts folder, by its stem. ``borrowed``
+    names the definitions that no source brought: those of apimachinery that some referred to. ``external`` holds what
+    references may name besides ``definitions``."""
 
     name: str
     definitions: tuple[Definition, ...]
     resources: tuple[Resource, ...]
     groups: tuple[Group, ...] = ()
     facts: tuple[tuple[str, Json], ...] = ()
+    borrowed: frozenset[str] = frozenset()
+    external: tuple[External, ...] = ()
 
     def fact(self, name: str) -> Json:
         """The declared facts of that name (a file of the facts folder, such as ``defaults``), or ``None``."""

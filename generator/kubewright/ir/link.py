@@ -42,7 +42,7 @@ def link(
             _add_definition(table, definition, diagnostics)
         for resource in fragment.resources:
             _add_resource(resources, resource, diagnostics)
-    _resolve(table, resources.values(), library, diagnostics)
+    borrowed = _resolve(table, resources.values(), library, diagnostics)
     _assign_group_versions(table)
     _refuse_alias_cycles(table, diagnostics)
     _refuse_shared_kinds(table, diagnostics)
@@ -52,6 +52,7 @@ def link(
         resources=tuple(resources[key] for key in sorted(resources)),
         groups=_rank_groups(groups, resources.values()),
         facts=facts,
+        borrowed=borrowed,
     )
 
 
@@ -144,8 +145,10 @@ def _resolve(
     resources: Iterable[Resource],
     library: Library | None,
     diagnostics: Diagnostics,
-) -> None:
+) -> frozenset[str]:
+    """Brings in what is referred to and not there; the names of what came from the library."""
     archive: dict[str, Definition] | None = None
+    borrowed: set[str] = set()
     pending = list(table.values())
     wanted = {r.definition: r.location for r in resources if r.definition not in table}
     while pending or wanted:
@@ -169,7 +172,9 @@ def _resolve(
             else:
                 table[name] = member
                 pending.append(member)
+                borrowed.add(name)
         wanted = {}
+    return frozenset(borrowed)
 
 
 def _place_of(definition: Definition, name: str) -> Location:

@@ -32,7 +32,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--only", metavar="EMITTER[,…]", help="run only these emitters, leave other files alone"
     )
     parser.add_argument("--models", choices=configuration.FLAVOURS, help="flavour of the typed models")
-    parser.add_argument("--documentation", action="store_true", default=None, help="keep the specs' prose")
+    parser.add_argument(
+        "--documentation",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="keep the specs' prose (default: of all but the built-in groups)",
+    )
+    parser.add_argument(
+        "--standalone",
+        action="store_true",
+        default=None,
+        help="use no types of the installed kubernetes_api, not even its ObjectMeta",
+    )
     parser.add_argument(
         "--kubernetes-version", metavar="1.25…1.37", help="release of the built-in definitions"
     )
@@ -92,7 +103,13 @@ def _configure(options: argparse.Namespace, diagnostics: Diagnostics) -> Config 
         config = config.with_release(options.kubernetes_version.removeprefix("v"))
     only = tuple(name for name in (options.only or "").split(",") if name) or None
     return _known_emitters(
-        config.override(only=only, models=options.models, documentation=options.documentation), diagnostics
+        config.override(
+            only=only,
+            models=options.models,
+            documentation=options.documentation,
+            standalone=options.standalone,
+        ),
+        diagnostics,
     )
 
 
@@ -176,11 +193,10 @@ def _summarize(outcome: Outcome, check: bool, seconds: float) -> None:
             print(f"{built.package.name}: nothing changed")
             continue
         verb = "would be " if check else ""
+        types = f", {_count(built.types, 'type')} in the models" if built.types else ""
         print(
-            f"{built.package.name}: {built.definitions} definitions in, {built.types} types out, "
-            f"{len(built.skipped)} skipped; {len(built.tree.files)} files: {verb}{len(changes.added)} added, "
+            f"{built.package.name}: {_count(built.definitions, 'definition')} read{types}; "
+            f"{len(built.tree.files)} files: {verb}{len(changes.added)} added, "
             f"{len(changes.changed)} changed, {len(changes.removed)} removed"
         )
-        for name, reason in built.skipped:
-            print(f"  skipped {name}: {reason}")
     print(f"{seconds:.2f} s")

@@ -48,7 +48,9 @@ def run(options: argparse.Namespace) -> int:
         sources = _sources(options, Path(folder))
         if sources is None:
             return 3
-        package = Package(name=options.package, sources=sources, documentation=not options.no_documentation)
+        package = Package(
+            name=options.package, sources=sources, documentation=False if options.no_documentation else None
+        )
         return _make(package, options.out)
 
 

@@ -127,7 +127,7 @@ def test_typed_dicts_are_the_json_form(packages: Path) -> None:
 def test_names_say_where_a_type_belongs(packages: Path, models: str) -> None:
     module = importlib.import_module(f"backup_{models}.backup_v1")
     names = set(module.__all__)
-    assert {"BackupSchedule", "BackupScheduleSpec", "BackupScheduleSpecStores", "BackupStoreSpec"} <= names
+    assert {"BackupSchedule", "BackupScheduleSpec", "BackupScheduleSpecStore", "BackupStoreSpec"} <= names
     assert not [name for name in names if name[-1].isdigit()]
 
 

@@ -1,25 +1,32 @@
 """Which class stands in which module, in which order, and how its fields are annotated.
 
 One module per group-version. Objects that a schema declares inline are hoisted to classes of their own whose
-name says where they belong: the items of ``spec.rules`` of HTTPRoute are ``HTTPRouteSpecRules``. Order is
-that of a newspaper: each kind, its spec, its status, their parts as they are met, what no kind reaches,
+name says where they belong: an item of ``spec.rules`` of HTTPRoute is an ``HTTPRouteSpecRule``; a name that would
+be longer than ``MAX_NAME`` says less of the way. Types of installed packages (``Api.external``) are imported. Defaults
+that a spec states are those of the fields, but for definitions of Kubernetes (``io.k8s.…``): what OpenAPI documents
+call defaults there are the zeros of Go types. Likewise their enums stay open, those of other specs are ``Literal``.
+Order is that of a newspaper: each kind, its spec, its status, their parts as they are met, what no kind reaches,
 lists, then names for types that are no objects. Other modules are imported whole under their own name
 (``core_v1.PodSpec``), so that no two classes of one name ever meet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from kubewright.emit.code import names
-from kubewright.ir.api import Api
+from kubewright.emit.code.field_defaults import KUBERNETES, PRESERVE, Defaults
+from kubewright.emit.code.render import literal
+from kubewright.ir.api import Api, External
 from kubewright.ir.check import resolve
 from kubewright.ir.types import (
     Definition,
     Duration,
     EmbeddedObject,
+    Field,
     IntOrString,
+    Json,
     ListOf,
     MapOf,
     MicroTime,
@@ -34,6 +41,10 @@ from kubewright.ir.types import (
     Value,
 )
 from kubewright.ir.walk import referenced
+from kubewright.ir.words import singular
+from kubewright.location import NOWHERE
+
+MAX_NAME = 72
 
 SCALARS = {
     Primitive.STRING: "str",
@@ -46,7 +57,9 @@ SCALARS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlan:
     """One attribute. ``annotation`` is that of a value that is present; ``optional`` and ``nullable`` are
-    left to the flavour of model. ``value`` is the IR's, for emitters that need more."""
+    left to the flavour of model. ``value`` is the IR's, for emitters that need more. ``default`` is the expression
+    of the default that the spec states, ``factory`` that of a function giving it where the value can be changed.
+    """
 
     attribute: str
     wire_name: str
@@ -54,6 +67,8 @@ class FieldPlan:
     required: bool
     nullable: bool
     value: Value
+    default: str = ""
+    factory: str = ""
 
     @property
     def renamed(self) -> bool:
@@ -64,7 +79,8 @@ class FieldPlan:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassPlan:
     """One class. ``kind`` is its GVK where it is a Kind; ``path`` says which part of the definition it is;
-    ``is_open`` whether objects may hold fields beside the declared ones."""
+    ``is_open`` whether objects may hold fields besides the declared ones. With ``keeps_origin`` a Kind holds, anywhere
+    inside, more or other than its model shows: unknown fields that are kept, or defaults."""
 
     name: str
     definition: Definition
@@ -74,6 +90,7 @@ class ClassPlan:
     kind: tuple[str, str, str] | None = None
     is_list: bool = False
     is_open: bool = False
+    keeps_origin: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +104,9 @@ class AliasPlan:
 
 @dataclass(slots=True, kw_only=True)
 class ModulePlan:
-    """One group-version. ``imports`` are the sub-packages whose models it names."""
+    """One group-version. ``imports`` are the sub-packages whose models it names; ``foreign`` those of other packages:
+    the name used here → package, sub-package. ``shared`` are the classes, as (sub-package, name), that it has in common
+    with another version of its group, where they are."""
 
     group: str
     version: str
@@ -95,6 +114,8 @@ class ModulePlan:
     classes: list[ClassPlan] = field(default_factory=list)
     aliases: list[AliasPlan] = field(default_factory=list)
     imports: set[str] = field(default_factory=set)
+    foreign: dict[str, tuple[str, str]] = field(default_factory=dict)
+    shared: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def api_version(self) -> str:
@@ -143,7 +164,14 @@ def definition_class_names(api: Api) -> dict[str, str]:
 class _Planner:
     def __init__(self, api: Api) -> None:
         self.api = api
-        self.table = {definition.name: definition for definition in api.definitions}
+        self.external = {external.definition: external for external in api.external}
+        self.table = {definition.name: definition for definition in api.definitions} | {
+            name: Definition(
+                name=name, group="", version="", value=Value(type=external.type, location=NOWHERE)
+            )
+            for name, external in self.external.items()
+        }
+        self.crds = {(r.group, r.version) for r in api.resources if r.manifest is not None}
         self.class_names = definition_class_names(api)
         pairs = {(d.group, d.version) for d in api.definitions} | {
             (r.group, r.version) for r in api.resources
@@ -156,6 +184,9 @@ class _Planner:
         self.used: dict[tuple[str, str], set[str]] = {pair: set() for pair in pairs}
         for definition in api.definitions:
             self.used[definition.group, definition.version].add(self.class_names[definition.name])
+        self.defaults = Defaults(self.table, self.crds)
+        aliases = {_foreign_name(external, self.module_names) for external in api.external}
+        self.reserved = frozenset(self.module_names.values()) | aliases
 
     def plan(self) -> Layout:
         for pair, module in self.modules.items():
@@ -169,7 +200,7 @@ class _Planner:
 
     def _plan_module(self, module: ModulePlan, definitions: list[Definition]) -> None:
         for definition in _newspaper_order(definitions):
-            if _is_class(definition.value.type):
+            if is_class(definition.value.type):
                 module.classes.extend(self._plan_definition(module, definition))
         aliases = {
             d.name: AliasPlan(
@@ -178,7 +209,7 @@ class _Planner:
                 annotation=self._annotate_alias(module, d),
             )
             for d in definitions
-            if not _is_class(d.value.type)
+            if not is_class(d.value.type)
         }
         module.aliases.extend(_aliases_in_order(aliases))
 
@@ -198,6 +229,7 @@ class _Planner:
                 kind=None if path else kind,
                 is_list=not path and _is_list(definition),
                 is_open=_is_open(value.type),
+                keeps_origin=bool(kind and not path and self.defaults.keeps_origin(definition)),
             )
             pending = found + pending
 
@@ -212,44 +244,63 @@ class _Planner:
     ) -> tuple[FieldPlan, ...]:
         struct = value.type.body if isinstance(value.type, EmbeddedObject) else value.type
         assert isinstance(struct, Struct)
-        attributes = names.attribute_names(member.wire_name for member in struct.fields)
+        attributes = {
+            wire_name: f"{name}_" if name in self.reserved else name
+            for wire_name, name in names.attribute_names(member.wire_name for member in struct.fields).items()
+        }
 
-        def annotate(inner: Value, suggestion: str, place: str) -> str:
+        def annotate(inner: Value, word: str, place: str) -> str:
             node = inner.type
             if isinstance(node, ListOf):
-                return f"list[{maybe_null(node.items, suggestion, place + '[]')}]"
+                items = _opened(node.items) if (PRESERVE, True) in inner.extensions else node.items
+                return f"list[{maybe_null(items, singular(word), place + '[]')}]"
             if isinstance(node, MapOf):
-                return f"dict[str, {maybe_null(node.values, suggestion, place + '{}')}]"
-            if isinstance(node, Struct | EmbeddedObject) and _is_class(node):
-                taken = self.used[module.group, module.version]
-                name, count = suggestion, 2
-                while name in taken:
-                    name = f"{suggestion}{count}"
-                    count += 1
-                taken.add(name)
+                return f"dict[str, {maybe_null(node.values, singular(word), place + '{}')}]"
+            if isinstance(node, Struct | EmbeddedObject) and is_class(node):
+                name = self._inline_name(module, definition, owner, word)
                 found.append((name, place, inner))
                 return name
+            if isinstance(node, Scalar) and (members := _members(inner, definition)):
+                return f"Literal[{', '.join(literal(member) for member in members)}]"
             return self._annotate(module, node)
 
-        def maybe_null(inner: Value, suggestion: str, place: str) -> str:
-            text = annotate(inner, suggestion, place)
+        def maybe_null(inner: Value, word: str, place: str) -> str:
+            text = annotate(inner, word, place)
             return f"{text} | None" if inner.nullable and text != "Any" else text
 
-        return tuple(
-            FieldPlan(
-                attribute=attributes[member.wire_name],
-                wire_name=member.wire_name,
-                annotation=annotate(
-                    member.value,
-                    owner.rstrip("_") + _suffix(member.wire_name),
-                    f"{path}.{member.wire_name}",
-                ),
-                required=member.required,
-                nullable=member.value.nullable,
-                value=member.value,
+        plans = []
+        for member in _head_first(struct.fields, is_kind=not path and _kind_of(definition) is not None):
+            annotation = annotate(member.value, member.wire_name, f"{path}.{member.wire_name}")
+            default, factory = self.defaults.of(definition, member, annotation)
+            plans.append(
+                FieldPlan(
+                    attribute=attributes[member.wire_name],
+                    wire_name=member.wire_name,
+                    annotation=annotation,
+                    required=member.required and not default and not factory,
+                    nullable=member.value.nullable,
+                    value=member.value,
+                    default=default,
+                    factory=factory,
+                )
             )
-            for member in struct.fields
-        )
+        return tuple(plans)
+
+    def _inline_name(self, module: ModulePlan, definition: Definition, owner: str, word: str) -> str:
+        """A free name for the class of the field ``word`` of the class ``owner``."""
+        taken = self.used[module.group, module.version]
+        suffix = _suffix(word)
+        suggestion = owner.rstrip("_") + suffix
+        if len(suggestion) > MAX_NAME:
+            suggestion = self.class_names[definition.name].rstrip("_") + suffix
+            if len(suggestion) > MAX_NAME or suggestion in taken:
+                suggestion = suffix[:MAX_NAME]
+        name, count = suggestion, 2
+        while name in taken or name in names.RESERVED_CLASSES:
+            name = f"{suggestion}{count}"
+            count += 1
+        taken.add(name)
+        return name
 
     def _annotate(self, module: ModulePlan, node: Type) -> str:
         """The annotation of a type that holds no inline class."""
@@ -282,10 +333,16 @@ class _Planner:
             return "int | str"
         if isinstance(meaning, RawJson):
             return self._annotate(module, meaning)
+        if (external := self.external.get(node.name)) is not None:
+            alias = _foreign_name(external, self.module_names)
+            module.foreign[alias] = (external.package, external.module)
+            return f"{alias}.{external.class_name}"
         home = self.module_names[target.group, target.version]
         if home == module.name:
             return self.class_names[target.name]
         module.imports.add(home)
+        if target.group == module.group and not target.kinds:
+            module.shared.add((home, self.class_names[target.name]))
         return f"{home}.{self.class_names[target.name]}"
 
     def _annotate_alias(self, module: ModulePlan, definition: Definition) -> str:
@@ -294,7 +351,38 @@ class _Planner:
         return self._annotate(module, definition.value.type)
 
 
-def _is_class(node: Type) -> bool:
+def _foreign_name(external: External, own: Mapping[tuple[str, str], str]) -> str:
+    """What a module of another package is called here: by its own name where this package has none of that name."""
+    return f"kubernetes_{external.module}" if external.module in own.values() else external.module
+
+
+def _members(value: Value, definition: Definition) -> tuple[Json, ...]:
+    """The members of an enum that becomes a ``Literal``: all strings, or all whole numbers."""
+    members = value.constraints.enum
+    if definition.name.startswith(KUBERNETES) or not isinstance(value.type, Scalar):
+        return ()
+    wanted = {Primitive.STRING: str, Primitive.INTEGER: int}.get(value.type.primitive)
+    return members if wanted and all(type(member) is wanted for member in members) else ()
+
+
+def _opened(items: Value) -> Value:
+    """The items of a list that keeps unknown fields: theirs are kept."""
+    if not isinstance(items.type, Struct):
+        return items
+    return replace(items, type=replace(items.type, preserve_unknown=True))
+
+
+def _head_first(fields: tuple[Field, ...], *, is_kind: bool) -> list[Field]:
+    """apiVersion, kind and metadata first: so an object is read."""
+    if not is_kind:
+        return list(fields)
+    return sorted(fields, key=lambda f: _HEAD.index(f.wire_name) if f.wire_name in _HEAD else len(_HEAD))
+
+
+_HEAD = ("apiVersion", "kind", "metadata")
+
+
+def is_class(node: Type) -> bool:
     """Whether a type becomes a class: an object with fields. Objects without are plain dicts."""
     body = node.body if isinstance(node, EmbeddedObject) else node
     return isinstance(body, Struct) and bool(body.fields)
@@ -378,7 +466,7 @@ def _reached_through_aliases(definition: Definition, table: dict[str, Definition
     while pending:
         for name in referenced(pending.pop().value):
             target = table.get(name)
-            if target is not None and name not in reached and not _is_class(target.value.type):
+            if target is not None and name not in reached and not is_class(target.value.type):
                 reached.add(name)
                 pending.append(target)
     return reached

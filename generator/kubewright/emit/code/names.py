@@ -25,7 +25,6 @@ _WORD_ENDS = re.compile(
     r"|(?<=[A-Z])(?=V[0-9])"  # API|V3
 )
 _PLURAL_ACRONYM = re.compile(r"([A-Z]{2,})s(?=[A-Z]|$)")
-_MODULE_NAME = re.compile(r"_v\d+((alpha|beta)\d+)?$")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_]+")
 
 RESERVED_ATTRIBUTES = frozenset(keyword.kwlist) | {
@@ -50,6 +49,7 @@ RESERVED_CLASSES = frozenset(keyword.kwlist) | {
     "ClassVar",
     "ConfigDict",
     "Field",
+    "Literal",
     "NotRequired",
     "Object",
     "Part",
@@ -72,7 +72,7 @@ def attribute_name(wire_name: str) -> str:
     name = re.sub(r"__+", "_", name)
     if not name or not name[0].isalpha():
         name = f"field_{name}" if name else "field_"
-    return name + "_" if name in RESERVED_ATTRIBUTES or _MODULE_NAME.search(name) else name
+    return name + "_" if name in RESERVED_ATTRIBUTES else name
 
 
 def attribute_names(wire_names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:

@@ -28,7 +28,13 @@ class StructClasses:
             docstring=docstring(title),
             package=self.options.package,
             stem=stem,
-            imports=sorted(plan.imports),
+            imports=[
+                f"from {package}.{module} import {stem} as {name}"
+                for package, module, name in sorted(
+                    [(self.options.package, name, name) for name in plan.imports]
+                    + [(package, module, name) for name, (package, module) in plan.foreign.items()]
+                )
+            ],
             uses=_Uses(plan, text),
             classes=classes,
             aliases=aliases,
@@ -42,6 +48,7 @@ class StructClasses:
             and {
                 "api_version": string_literal(home_version(plan.kind)),
                 "kind": string_literal(plan.kind[2]),
+                "keeps_origin": plan.keeps_origin,
             },
             "fields": [statement(line, 4) for line in lines],
         }
@@ -71,13 +78,19 @@ class _Uses:
 
     @property
     def typing(self) -> list[str]:
-        names = {"Any": "Any" in self._words(), "TypeAlias": bool(self.plan.aliases)}
+        words = self._words()
+        names = {
+            "Any": "Any" in words,
+            "ClassVar": any(c.keeps_origin for c in self.plan.classes),
+            "Literal": "Literal" in words,
+            "TypeAlias": bool(self.plan.aliases),
+        }
         return [name for name, used in names.items() if used]
 
     @property
     def msgspec(self) -> list[str]:
         words = self._words()
-        return [name for name in ("UNSET", "UnsetType", "field") if name in words]
+        return [name for name in ("UNSET", "UnsetType", "convert", "field") if name in words]
 
     @property
     def datetime(self) -> bool:
@@ -104,7 +117,12 @@ def _field_line(plan: FieldPlan, kind: tuple[str, str, str] | None) -> str:
         return f"{plan.attribute}: str = field({rename}default_factory=lambda: {string_literal(constant)})"
     annotation = plan.annotation
     is_any = annotation == "Any"
-    if plan.required:
+    if plan.default or plan.factory:
+        annotation += " | None" if plan.nullable and not is_any else ""
+        if plan.factory:
+            return f"{plan.attribute}: {annotation} = field({rename}default_factory={plan.factory})"
+        default = plan.default
+    elif plan.required:
         annotation += " | None" if plan.nullable and not is_any else ""
         default = ""
     elif plan.nullable:

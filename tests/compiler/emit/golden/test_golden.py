@@ -22,7 +22,7 @@ def generated(files: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPat
     txtar.unpack({name: text for name, text in files.items() if name.startswith("spec/")}, folder)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-    options = ["--documentation", "--only", "models,resources,scheme,registry", "-q", "-j1"]
+    options = ["--only", "models,resources,scheme,registry", "-q", "-j1"]
     assert main(["generate", "spec", "--package", "golden_api", *options]) == 0
     package = folder / "generated" / "golden_api"
     return {

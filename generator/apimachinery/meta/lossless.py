@@ -117,9 +117,9 @@ def origin_of(obj: Object) -> bytes | memoryview | None:
 
 def read_as(model: type[T], raw: Origin, refusal: msgspec.ValidationError) -> T:
     """Reads JSON that a strict reading refused, nulls as zero values as Go reads them. Raises the refusal."""
-    from apimachinery.meta.scheme import convert_with_zeros  # rarely needed
+    from apimachinery.meta.lenient import convert_leniently  # rarely needed
 
-    return convert_with_zeros(msgspec.json.decode(raw), model, refusal)
+    return convert_leniently(msgspec.json.decode(raw), model, refusal)
 
 
 def encode(obj: Object) -> bytes:

@@ -1,0 +1,196 @@
+"""Which inline objects are copies of types that an installed package has: PodSpec, LabelSelector, Condition, ….
+
+A CRD is made from Go types and carries whole copies of those of Kubernetes, of whatever release its author built
+with. A shape is taken for a copy where every field of it is one of the known type, of the same form all the way down,
+the known type demands nothing that the copy does not, and enough of the fields are there: all of them, or most of a
+large type. Small shapes look alike, so their prose or the name of their field must agree too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kubewright.ir.api import Api, External
+from kubewright.ir.types import (
+    ABSENT,
+    Definition,
+    Duration,
+    EmbeddedObject,
+    IntOrString,
+    ListOf,
+    MapOf,
+    MicroTime,
+    Quantity,
+    RawJson,
+    Ref,
+    Scalar,
+    Struct,
+    Time,
+    Type,
+    Value,
+)
+
+_PACKAGES = (
+    "io.k8s.apimachinery.pkg.apis.meta.v1.",
+    "io.k8s.api.core.v1.",
+    "io.k8s.api.apps.v1.",
+    "io.k8s.api.batch.v1.",
+    "io.k8s.api.autoscaling.v2.",
+)
+_META = _PACKAGES[0]
+_OBJECT_META = f"{_META}ObjectMeta"
+_MIN_SHARE = 0.6
+"""How much of a type's fields a copy has at least: those of releases of five years ago have more."""
+_LARGE = 4
+"""From so many fields on a shape is told by its fields alone."""
+
+
+class KnownTypes:
+    """The types of ``api``, the API of the package ``package``; ``places`` says where its definitions are emitted."""
+
+    def __init__(self, api: Api, package: str, places: Mapping[str, tuple[str, str]]) -> None:
+        self._table = {definition.name: definition for definition in api.definitions}
+        self._package = package
+        self._places = places
+        self._by_field: dict[str, set[str]] = {}
+        for definition in api.definitions:
+            node = definition.value.type
+            if definition.name.startswith(_PACKAGES) and isinstance(node, Struct) and not definition.kinds:
+                for member in node.fields:
+                    self._by_field.setdefault(member.wire_name, set()).add(definition.name)
+
+    def external(self, name: str) -> External | None:
+        """The definition called ``name``, where the package has it."""
+        if name not in self._places:
+            return None
+        module, class_name = self._places[name]
+        definition = self._table[name]
+        return External(
+            definition=name,
+            package=self._package,
+            module=module,
+            class_name=class_name,
+            type=definition.value.type,
+        )
+
+    def find(self, struct: Struct, word: str, value: Value) -> External | None:
+        """The type that ``struct``, met under the field ``word``, is a copy of."""
+        if struct.preserve_unknown or struct.extra is not None:
+            return None
+        if word == "metadata" and not struct.fields:
+            return self.external(_OBJECT_META)
+        names = {member.wire_name for member in struct.fields}
+        if len(names) < 2 or not names <= self._by_field.keys():
+            return None
+        candidates = set.intersection(*(self._by_field[name] for name in names))
+        best: tuple[float, str] | None = None
+        for name in sorted(candidates):
+            score = self._score(struct, names, name, word, value)
+            if score > 0 and (best is None or score > best[0]):
+                best = (score, name)
+        return self.external(best[1]) if best else None
+
+    def _score(self, struct: Struct, names: set[str], name: str, word: str, value: Value) -> float:
+        """How well a shape fits a type; nothing where it does not."""
+        target = self._table[name].value.type
+        assert isinstance(target, Struct)
+        share = len(names) / len(target.fields)
+        whole = len(names) == len(target.fields)
+        if share < _MIN_SHARE or not self._fits_struct(struct, target, ()):
+            return 0
+        short = name.rpartition(".")[2]
+        same_prose = _same_prose(struct, target)
+        hinted = _sounds_like(word, short)
+        if len(names) >= _LARGE and (whole or same_prose or hinted or len(names) >= 2 * _LARGE):
+            return share + same_prose + hinted
+        if whole and (same_prose or hinted):
+            return share + same_prose + hinted
+        return 0
+
+    def _fits_struct(self, struct: Struct, target: Struct, above: tuple[str, ...]) -> bool:
+        if struct.preserve_unknown or struct.extra is not None:
+            return False
+        given = {member.wire_name: member for member in struct.fields}
+        declared = {member.wire_name: member for member in target.fields}
+        if not given.keys() <= declared.keys():
+            return False
+        for wire_name, wanted in declared.items():
+            member = given.get(wire_name)
+            if wanted.required and (
+                member is None or not member.required or member.value.default is not ABSENT
+            ):
+                return False
+            if member is not None and not self._fits(member.value, wanted.value.type, wire_name, above):
+                return False
+        return True
+
+    def _fits(self, value: Value, target: Type, word: str, above: tuple[str, ...]) -> bool:
+        node = value.type
+        if isinstance(target, Ref):
+            if (
+                word == "metadata"
+                and target.name == _OBJECT_META
+                and isinstance(node, Struct)
+                and not node.fields
+            ):
+                return not node.preserve_unknown
+            if isinstance(node, Ref):
+                return node.name == target.name
+            definition: Definition | None = self._table.get(target.name)
+            if definition is None or target.name in above:
+                return False
+            return self._fits(value, definition.value.type, word, (*above, target.name))
+        if isinstance(target, Struct):
+            return isinstance(node, Struct) and bool(node.fields) and self._fits_struct(node, target, above)
+        if isinstance(target, ListOf):
+            return isinstance(node, ListOf) and self._fits(node.items, target.items.type, word, above)
+        if isinstance(target, MapOf):
+            return isinstance(node, MapOf) and self._fits(node.values, target.values.type, word, above)
+        if isinstance(target, Scalar):
+            return isinstance(node, Scalar) and node.primitive is target.primitive
+        if isinstance(target, Time | MicroTime):
+            return isinstance(node, Scalar) and node.format == "date-time"
+        if isinstance(target, IntOrString | Quantity):
+            return isinstance(node, IntOrString | Quantity)
+        if isinstance(target, Duration):
+            return isinstance(node, Scalar | Duration)
+        if isinstance(target, RawJson):
+            return isinstance(node, RawJson | MapOf | EmbeddedObject) or (
+                isinstance(node, Struct) and not node.fields
+            )
+        return False
+
+
+def _same_prose(struct: Struct, target: Struct) -> bool:
+    """Whether fields are described in the same words, at least half of those described."""
+    ours = {m.wire_name: m.value.doc for m in struct.fields if m.value.doc}
+    if not ours:
+        return False
+    theirs = {m.wire_name: m.value.doc for m in target.fields}
+    same = sum(_begin(doc) == _begin(theirs.get(name, "")) for name, doc in ours.items())
+    return same * 2 >= len(ours)
+
+
+def _begin(text: str) -> str:
+    return "".join(character for character in text.lower() if character.isalnum())[:24]
+
+
+def _sounds_like(word: str, short: str) -> bool:
+    """Whether a field's name says the type: ``configMapKeyRef`` a ConfigMapKeySelector, ``labelSelector`` …"""
+    plain = word.lower().removesuffix("ref").removesuffix("s")
+    return len(plain) > 2 and (plain in short.lower() or short.lower() in word.lower())
+
+
+def structs_of(value: Value) -> Iterable[Struct]:
+    """Every inline object of ``value``."""
+    stack = [value]
+    while stack:
+        node = stack.pop().type
+        body = node.body if isinstance(node, EmbeddedObject) else node
+        if isinstance(body, Struct):
+            yield body
+            stack.extend(member.value for member in body.fields)
+        elif isinstance(body, ListOf):
+            stack.append(body.items)
+        elif isinstance(body, MapOf):
+            stack.append(body.values)

@@ -1,0 +1,334 @@
+"""Equal object schemas as one definition.
+
+A CRD writes everything out: a type used in forty places is there forty times. ``fold`` finds inline objects that say
+the same (fields, types, defaults, merge rules, bounds; prose, places and rules across fields aside), gives each shape
+that is used more than once a definition of its own, named for what it is, and puts references in its place. What
+stands at one place alone (its merge rule, default, prose) stays there.
+
+Shapes that are copies of types an installed package has (``known``) become references to those; such definitions are
+in ``Api.external`` and not in ``Api.definitions``.
+
+A name comes from the field: ``secretRef`` gives ``SecretRef``, the items of ``tags`` ``Tag``. Where several shapes
+would have one name, that of the type around comes before; no name is longer than ``MAX_NAME``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from kubewright.ir.api import Api, External
+from kubewright.ir.types import (
+    ABSENT,
+    NO_CONSTRAINTS,
+    Definition,
+    EmbeddedObject,
+    ListOf,
+    MapOf,
+    Ref,
+    Struct,
+    Type,
+    Value,
+)
+from kubewright.ir.versions import version_priority
+from kubewright.ir.words import singular
+
+MAX_NAME = 60
+_GENERIC = frozenset(
+    {"spec", "status", "metadata", "config", "data", "value", "item", "items", "template", "options"}
+)
+Key = tuple[object, ...]
+
+
+class Known(Protocol):
+    """The types of an installed package."""
+
+    def find(self, struct: Struct, word: str, value: Value) -> External | None:
+        """The type that ``struct``, which is ``value``'s and stands under the field ``word``, is a copy of."""
+
+    def external(self, name: str) -> External | None:
+        """The type called ``name``."""
+
+
+@dataclass(slots=True)
+class _Shape:
+    """One shape: ``struct`` with its parts folded already, ``edges`` the places where it is used."""
+
+    number: int
+    struct: Struct
+    value: Value
+    edges: list[_Edge] = field(default_factory=list)
+    name: str = ""
+    definition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """A use of a shape: the definition and the shape around it, the field, and its depth in the definition."""
+
+    owner: Definition
+    parent: int | None
+    word: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Inline:
+    """Stands for a shape until it is known which of them are folded."""
+
+    number: int
+
+
+def fold(api: Api, known: Known | None = None) -> Api:
+    """``api`` with equal inline objects folded, and copies of types that ``known`` knows taken from there."""
+    return _Folder(api, known).fold()
+
+
+class _Folder:
+    def __init__(self, api: Api, known: Known | None) -> None:
+        self.api = api
+        self.known = known
+        self.shapes: list[_Shape] = []
+        self.by_key: dict[Key, int] = {}
+        self.external: dict[str, External] = {}
+
+    def fold(self) -> Api:
+        replaced = self._borrow() if self.known is not None else frozenset()
+        own = [d for d in self.api.definitions if d.name not in replaced]
+        ordered = sorted(own, key=_readiness)
+        roots = {definition.name: self._root(definition) for definition in ordered}
+        self._count(ordered, roots)
+        folded = [shape for shape in self.shapes if self._is_folded(shape)]
+        self._name(folded)
+        made = [
+            Definition(
+                name=shape.definition,
+                group=shape.edges[0].owner.group,
+                version=shape.edges[0].owner.version,
+                value=replace(
+                    shape.value,
+                    type=self._written(shape.struct),
+                    default=ABSENT,
+                    nullable=False,
+                    constraints=NO_CONSTRAINTS,
+                    extensions=(),
+                ),
+            )
+            for shape in folded
+        ]
+        definitions = [replace(d, value=self._finished(roots[d.name])) for d in own]
+        return replace(
+            self.api,
+            definitions=tuple(sorted([*definitions, *made], key=lambda d: (d.group, d.version, d.name))),
+            external=tuple(sorted({*self.api.external, *self.external.values()}, key=lambda e: e.definition)),
+        )
+
+    def _borrow(self) -> frozenset[str]:
+        """What the API only refers to is referred to where the installed package has it."""
+        assert self.known is not None
+        found = {name: self.known.external(name) for name in self.api.borrowed}
+        self.external |= {name: external for name, external in found.items() if external is not None}
+        return frozenset(self.external)
+
+    # first pass: every inline object becomes the number of its shape
+
+    def _root(self, definition: Definition) -> Value:
+        node = definition.value.type
+        if isinstance(node, Struct):
+            return replace(definition.value, type=self._parts(node))
+        if isinstance(node, EmbeddedObject):
+            return replace(definition.value, type=EmbeddedObject(self._parts(node.body)))
+        return self._value(definition.value, definition.name.rpartition(".")[2])
+
+    def _parts(self, node: Struct) -> Struct:
+        fields = tuple(replace(f, value=self._value(f.value, f.wire_name)) for f in node.fields)
+        extra = None if node.extra is None else self._value(node.extra, "value")
+        return Struct(fields, extra, node.preserve_unknown)
+
+    def _value(self, value: Value, word: str) -> Value:
+        node = value.type
+        if isinstance(node, ListOf):
+            return replace(value, type=ListOf(self._value(node.items, singular(word))))
+        if isinstance(node, MapOf):
+            return replace(value, type=MapOf(self._value(node.values, singular(word))))
+        if isinstance(node, EmbeddedObject):
+            return replace(value, type=EmbeddedObject(self._parts(node.body)))
+        if not isinstance(node, Struct) or not (node.fields or word == "metadata"):
+            return value
+        if self.known is not None and (found := self.known.find(node, word, value)) is not None:
+            self.external[found.definition] = found
+            return replace(value, type=Ref(found.definition))
+        if not node.fields:
+            return value
+        struct = self._parts(node)
+        key = _key_of(struct)
+        number = self.by_key.setdefault(key, len(self.shapes))
+        if number == len(self.shapes):
+            self.shapes.append(_Shape(number, struct, value))
+        return replace(value, type=_Inline(number))  # type: ignore[arg-type]
+
+    # second pass: where each shape is used, shapes around first
+
+    def _count(self, ordered: list[Definition], roots: dict[str, Value]) -> None:
+        entered: set[int] = set()
+        pending: list[tuple[Definition, int | None, int, Value]] = [
+            (d, None, 0, roots[d.name]) for d in ordered
+        ]
+        while pending:
+            following: list[tuple[Definition, int | None, int, Value]] = []
+            for owner, parent, depth, value in pending:
+                for word, number in _inlines(value, ""):
+                    shape = self.shapes[number]
+                    shape.edges.append(_Edge(owner, parent, word, depth))
+                    if number not in entered:
+                        entered.add(number)
+                        inner = replace(value, type=shape.struct)
+                        following.append((owner, number, depth + 1, inner))
+            pending = following
+        for shape in self.shapes:
+            shape.edges.sort(key=lambda edge: (_readiness(edge.owner), edge.depth))
+
+    def _is_folded(self, shape: _Shape) -> bool:
+        return len(shape.edges) > 1
+
+    # names
+
+    def _name(self, folded: list[_Shape]) -> None:
+        taken: dict[tuple[str, str], set[str]] = {}
+        for definition in self.api.definitions:
+            taken.setdefault((definition.group, definition.version), set()).add(
+                definition.name.rpartition(".")[2].lower()
+            )
+        for shape in sorted(folded, key=lambda s: (min(e.depth for e in s.edges), -len(s.edges), s.number)):
+            owner = shape.edges[0].owner
+            used = taken[owner.group, owner.version]
+            shape.name = next(name for name in self._candidates(shape) if name.lower() not in used)
+            used.add(shape.name.lower())
+            prefix = owner.name.rpartition(".")[0]
+            shape.definition = f"{prefix}.{shape.name}"
+
+    def _candidates(self, shape: _Shape) -> Iterator[str]:
+        words: dict[str, int] = {}
+        for edge in shape.edges:
+            words[edge.word] = words.get(edge.word, 0) + 1
+        word = min(words, key=lambda w: (w.lower() in _GENERIC, -words[w], len(w), w))
+        own = _capital(word)
+        if word.lower() not in _GENERIC and not word.isdigit():
+            yield own
+        edges = [edge for edge in shape.edges if edge.word == word]
+        for edge in edges[:4]:
+            around = self._around(edge)
+            if around.endswith(own):
+                yield around
+            if len(around) + len(own) <= MAX_NAME:
+                yield around + own
+        for edge in edges[:1]:
+            kind = _capital(edge.owner.name.rpartition(".")[2])
+            if len(kind) + len(own) <= MAX_NAME:
+                yield kind + own
+        own = own[:MAX_NAME]
+        count = 2
+        while True:
+            yield f"{own}{count}"
+            count += 1
+
+    def _around(self, edge: _Edge) -> str:
+        if edge.parent is None:
+            return _capital(edge.owner.name.rpartition(".")[2])
+        parent = self.shapes[edge.parent]
+        return parent.name or _capital(parent.edges[0].word)
+
+    # third pass: references and what stays inline
+
+    def _finished(self, value: Value) -> Value:
+        return replace(value, type=self._written(value.type))
+
+    def _written(self, node: Type) -> Type:
+        if isinstance(node, _Inline):
+            shape = self.shapes[node.number]
+            return Ref(shape.definition) if shape.definition else self._written(shape.struct)
+        if isinstance(node, ListOf):
+            return ListOf(self._finished(node.items))
+        if isinstance(node, MapOf):
+            return MapOf(self._finished(node.values))
+        if isinstance(node, EmbeddedObject):
+            body = self._written(node.body)
+            assert isinstance(body, Struct)
+            return EmbeddedObject(body)
+        if isinstance(node, Struct):
+            fields = tuple(replace(f, value=self._finished(f.value)) for f in node.fields)
+            extra = None if node.extra is None else self._finished(node.extra)
+            return Struct(fields, extra, node.preserve_unknown)
+        return node
+
+
+def _readiness(definition: Definition) -> tuple[object, ...]:
+    """Definitions of the stable and newest versions first: there a shape of several versions is defined."""
+    return (definition.group, _falling(version_priority(definition.version)), definition.name)
+
+
+def _falling(priority: tuple[int, ...] | tuple[object, ...]) -> tuple[object, ...]:
+    return tuple(-part if isinstance(part, int) else part for part in priority)
+
+
+def _inlines(value: Value, word: str) -> Iterator[tuple[str, int]]:
+    """The shapes directly inside ``value``, with the word each stands under."""
+    node: object = value.type
+    if isinstance(node, _Inline):
+        yield word, node.number
+    elif isinstance(node, ListOf):
+        yield from _inlines(node.items, singular(word))
+    elif isinstance(node, MapOf):
+        yield from _inlines(node.values, singular(word))
+    elif isinstance(node, EmbeddedObject | Struct):
+        body = node.body if isinstance(node, EmbeddedObject) else node
+        for member in body.fields:
+            yield from _inlines(member.value, member.wire_name)
+        if body.extra is not None:
+            yield from _inlines(body.extra, "value")
+
+
+def _capital(word: str) -> str:
+    parts = [part for part in "".join(c if c.isalnum() else " " for c in word).split() if part]
+    name = "".join(part[0].upper() + part[1:] for part in parts)
+    return name if name[:1].isalpha() else f"Type{name}"
+
+
+def _key_of(struct: Struct) -> Key:
+    fields = tuple(sorted((f.wire_name, f.required, _value_key(f.value)) for f in struct.fields))
+    extra = None if struct.extra is None else _value_key(struct.extra)
+    return ("struct", fields, extra, struct.preserve_unknown)
+
+
+def _value_key(value: Value) -> str:
+    """A text that is the same for values that say the same."""
+    node: object = value.type
+    said: list[object] = []
+    if isinstance(node, _Inline):
+        said.append(node.number)
+    elif isinstance(node, ListOf):
+        said.append(["list", _value_key(node.items)])
+    elif isinstance(node, MapOf):
+        said.append(["map", _value_key(node.values)])
+    elif isinstance(node, EmbeddedObject):
+        said.append(["embedded", repr(_key_of(node.body))])
+    elif isinstance(node, Struct):
+        said.append(["struct", repr(_key_of(node))])
+    else:
+        said.append(repr(node))
+    if value.nullable:
+        said.append("nullable")
+    if value.default is not ABSENT:
+        said.append(["default", value.default])
+    if value.merge.list_type_declared or value.merge.map_type_declared or value.merge.patch_strategy:
+        said.append(repr(value.merge))
+    if value.constraints is not NO_CONSTRAINTS:
+        plain = replace(value.constraints, rules=(), all_of=(), any_of=(), one_of=(), negated=None)
+        if plain != NO_CONSTRAINTS:
+            said.append(repr(plain))
+    preserved = [key for key, given in value.extensions if given is True]
+    if preserved:
+        said.append(preserved)
+    return json.dumps(said, sort_keys=True, default=str)

@@ -1,0 +1,157 @@
+"""Generated models tell the truth: defaults of the schema, unknown fields that it keeps, one class a shape."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from typing import Any
+
+import pytest
+import yaml
+
+from kubewright.cli import main
+
+Json = Any
+TEXT, FLAG, COUNT = {"type": "string"}, {"type": "boolean"}, {"type": "integer"}
+KEEP = {"x-kubernetes-preserve-unknown-fields": True}
+
+
+def struct(required: tuple[str, ...] = (), **properties: Json) -> Json:
+    return {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
+
+
+def listed(items: Json) -> Json:
+    return {"type": "array", "items": items}
+
+
+PORT = struct(("port",), port=COUNT, protocol={**TEXT, "default": "TCP"})
+SPEC = struct(
+    ("auto", "cidr", "mode", "numbers"),
+    auto={**FLAG, "default": True},
+    cidr=TEXT,
+    mode={**TEXT, "enum": ["Always", "Never"], "default": "Always"},
+    numbers=listed(COUNT),
+    size={**COUNT, "default": 26},
+    maybe={**COUNT, "nullable": True, "default": 1},
+    tags={**listed(TEXT), "default": ["a"]},
+    limits={**struct(cpu=COUNT, memory={**TEXT, "default": "1Gi"}), "default": {"cpu": 1}},
+    inner={**struct(deep={**FLAG, "default": True}), "default": {}},
+    free={**struct(a=TEXT), **KEEP},
+    items={**listed(struct(a=TEXT)), **KEEP},
+    front=struct(listeners=listed(PORT)),
+    back=struct(listeners=listed(PORT)),
+    wrong={**struct(("must",), must=TEXT), "default": {"must": 3}},
+)
+
+
+@pytest.fixture(scope="module")
+def pools(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("pools")
+    schema = {"openAPIV3Schema": struct(spec=SPEC)}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "pools.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Pool", "plural": "pools"},
+            "scope": "Namespaced",
+            "versions": [
+                {"name": name, "served": True, "storage": name == "v1", "schema": schema}
+                for name in ("v1", "v1beta1")
+            ],
+        },
+    }
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"].pop("wrong")
+    (folder / "crd.yaml").write_text(yaml.safe_dump(crd))
+    assert (
+        main(["generate", str(folder / "crd.yaml"), "--package", "pools_api", "-q", "--output", str(folder)])
+        == 0
+    )
+    sys.path.insert(0, str(folder))
+    yield importlib.import_module("pools_api.scheme").SCHEME
+    sys.path.remove(str(folder))
+    for name in [name for name in sys.modules if name.startswith("pools_api")]:
+        del sys.modules[name]
+
+
+def pool(**spec: Json) -> Json:
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Pool",
+        "metadata": {"name": "a"},
+        "spec": {"cidr": "10.0.0.0/8", "numbers": [], **spec},
+    }
+
+
+def test_defaults_of_the_schema_are_there_after_decoding(pools: Any) -> None:
+    spec = pools.decode(json.dumps(pool())).spec
+    assert (spec.auto, spec.mode, spec.size, spec.maybe, spec.tags) == (True, "Always", 26, 1, ["a"])
+    assert (spec.limits.cpu, spec.limits.memory) == (1, "1Gi")
+    assert spec.inner.deep is True
+    spec = pools.decode(
+        json.dumps(pool(auto=False, size=1, maybe=None, front={"listeners": [{"port": 1}]}))
+    ).spec
+    assert (spec.auto, spec.size, spec.maybe) == (False, 1, None)
+    assert spec.front.listeners[0].protocol == "TCP"
+
+
+def test_a_constructor_does_not_ask_for_what_has_a_default(pools: Any) -> None:
+    models = importlib.import_module("pools_api.example_v1")
+    made = models.Pool(spec=models.PoolSpec(cidr="x", numbers=[1]))
+    assert made.spec.auto is True
+    assert models.PoolSpec(cidr="x", numbers=[]).tags is not models.PoolSpec(cidr="x", numbers=[]).tags
+
+
+def test_null_is_the_default_where_null_is_not_allowed(pools: Any) -> None:
+    spec = pools.decode(json.dumps(pool(auto=None, size=None, tags=None, numbers=None, limits=None))).spec
+    assert (spec.auto, spec.size, spec.tags, spec.numbers, spec.limits.cpu) == (True, 26, ["a"], [], 1)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"auto": False},
+        {"auto": True, "size": 26, "tags": []},
+        {"auto": None},
+        {"free": {"a": "1", "more": {"deep": [1]}}},
+        {"items": [{"a": "1", "more": 1}, {"more": 2}]},
+    ],
+    ids=str,
+)
+def test_what_is_encoded_is_what_was_decoded(pools: Any, spec: Json) -> None:
+    obj = pool(**spec)
+    assert json.loads(pools.encode(pools.decode(json.dumps(obj)))) == obj
+    assert pools.to_dict(pools.from_dict(obj)) == obj
+
+
+def test_a_change_is_written_and_unknown_fields_stay(pools: Any) -> None:
+    made = pools.decode(json.dumps(pool(free={"a": "1", "more": 2}, auto=False)))
+    made.spec.free.a = "2"
+    made.spec.auto = True
+    made.spec.size = 3
+    assert pools.to_dict(made)["spec"] == {
+        "cidr": "10.0.0.0/8",
+        "numbers": [],
+        "free": {"a": "2", "more": 2},
+        "size": 3,
+    }
+
+
+def test_equal_shapes_are_one_class(pools: Any) -> None:
+    stable, beta = (
+        importlib.import_module("pools_api.example_v1"),
+        importlib.import_module("pools_api.example_v1beta1"),
+    )
+    assert [name for name in stable.__all__ if "Listener" in name] == ["BackListener"]
+    assert not [name for name in beta.__all__ if "Listener" in name]
+    assert beta.PoolSpec is stable.PoolSpec
+    meta = importlib.import_module("kubernetes_api.meta_v1")
+    assert importlib.import_module("pools_api.meta_v1").ObjectMeta is meta.ObjectMeta
+
+
+def test_a_word_that_no_enum_has_is_refused(pools: Any) -> None:
+    with pytest.raises(ValueError, match="Invalid enum value"):
+        pools.decode(json.dumps(pool(mode="Sometimes")))
