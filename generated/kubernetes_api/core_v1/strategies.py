@@ -48,7 +48,6 @@ STRATEGIES: dict[str, Strategy] = {
     "Pod": Strategy(
         generation=("spec",),
         status={"phase": "Pending"},
-        graceful_deletion=True,
         admit=admit_pod,
         prepare_create=set_qos_class,
     ),

@@ -24,7 +24,6 @@ class Strategy:
       clients write it themselves. Updates of the object keep the stored status, updates of the ``status``
       subresource keep everything else. With ``keeps_status_on_create`` the status sent on create stays.
     - ``create_on_update``: a PUT may create. ``unconditional_update``: a PUT may leave out the resourceVersion.
-    - ``graceful_deletion``: deletion has a grace period.
     - ``name``: the rule its objects' names keep, one of ``meta.names.NAME_RULES``.
     - ``requester``: the server writes who asks into ``spec`` (username, uid, groups, extra).
     - ``admit``: what built-in admission adds on create. ``prepare_create`` gets the new object,
@@ -36,7 +35,6 @@ class Strategy:
     keeps_status_on_create: bool = False
     create_on_update: bool = False
     unconditional_update: bool = True
-    graceful_deletion: bool = False
     requester: bool = False
     name: str = "dns-subdomain"
     admit: Callable[[Json], None] | None = None

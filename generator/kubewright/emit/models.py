@@ -54,6 +54,26 @@ class MsgspecModels:
                 f"{plan.name}/models.py",
                 classes.module_text(plan, first_line, "models", f"Models of {plan.api_version}."),
             )
+        yield from self._borrowed(api, first_line)
+
+    def _borrowed(self, api: Api, first_line: str) -> Iterable[File]:
+        """Names for what the specs only refer to, and another package has: ``<package>.meta_v1.ObjectMeta``."""
+        homes: dict[tuple[str, str], list[str]] = {}
+        for external in api.external:
+            if external.definition in api.borrowed:
+                homes.setdefault((external.package, external.module), []).append(external.class_name)
+        for (package, module), shown in sorted(homes.items()):
+            home = f"{package}.{module}"
+            yield File(
+                f"{module}/__init__.py",
+                render(
+                    "package",
+                    header=first_line,
+                    docstring=docstring(f"What this package uses of {home}."),
+                    homes=[(home, sorted(shown, key=names.import_order))],
+                    exported=sorted(shown, key=names.export_order),
+                ),
+            )
 
     def _table_of_contents(self, plan: ModulePlan, first_line: str) -> str:
         own = [item.name for item in plan.classes] + [item.name for item in plan.aliases]

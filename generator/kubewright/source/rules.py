@@ -182,7 +182,6 @@ _FACTS = {
     "keeps_status_on_create": bool,
     "create_on_update": bool,
     "unconditional_update": bool,
-    "graceful_deletion": bool,
     "requester": bool,
     "name": str,
 }

@@ -95,5 +95,5 @@ def test_an_http_route_is_kept_whole(tmp_path: Path, monkeypatch: pytest.MonkeyP
         target.write_bytes(content)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     module = importlib.import_module("gateway_roundtrip.gateway_v1")
-    assert "HTTPRouteSpecRules" in module.__all__
+    assert "HTTPRouteSpecRule" in module.__all__
     assert there_and_back(ROUTE, module.HTTPRoute) == ROUTE

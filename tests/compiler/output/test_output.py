@@ -192,3 +192,23 @@ def test_a_manifest_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     assert output.read_manifest(package) == {}
     write(tree(package, a__py="new\n"))
     assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_types_are_counted_in_what_was_made(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(*options: str) -> str:
+        assert main(["generate", "shop.yaml", "--package", "shop_api", "-j1", "--force", *options]) == 0
+        return capsys.readouterr().out.partition(";")[0]
+
+    assert printed() == "shop_api: 1 definition read, 1 type in the models"
+    assert printed("--only", "resources") == "shop_api: 1 definition read"
+
+
+def test_a_definition_without_a_type_fails_the_run(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kubewright.emit.code import layout
+
+    monkeypatch.setattr(layout, "_newspaper_order", lambda definitions: [])
+    assert generate() == 2
+    assert "K605: no type was made of shop.v1.Order" in capsys.readouterr().err
+    assert not (folder / "generated" / "shop_api").exists()
