@@ -7,7 +7,7 @@ from __future__ import annotations
 from msgspec import field
 
 from apimachinery.meta.object import Object, Part
-from website_api.meta_v1 import apply as meta_v1
+from kubernetes_api.meta_v1 import apply as meta_v1
 
 
 class Website(Object, kw_only=True):

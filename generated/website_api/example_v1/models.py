@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from msgspec import field
 
 from apimachinery.meta.object import Object, Part
-from website_api.meta_v1 import models as meta_v1
+from kubernetes_api.meta_v1 import models as meta_v1
 
 
 class Website(Object, kw_only=True):
@@ -20,6 +22,7 @@ class Website(Object, kw_only=True):
 
     API_VERSION = "example.kubewright.dev/v1"
     KIND = "Website"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "example.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Website")
@@ -38,8 +41,8 @@ class WebsiteSpec(Part, kw_only=True):
     """
 
     image: str
-    replicas: int | None = None
-    port: int | None = None
+    replicas: int = 1
+    port: int = 80
 
 
 class WebsiteStatus(Part, kw_only=True):
@@ -61,6 +64,7 @@ class WebsiteList(Object, kw_only=True):
 
     API_VERSION = "example.kubewright.dev/v1"
     KIND = "WebsiteList"
+    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "example.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "WebsiteList")
