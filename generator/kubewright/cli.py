@@ -58,7 +58,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "kubewright.tools.scaffold.command",
         "the files of an API group, of a kind, of a further version",
     ),
-    "serve": ("kubewright.tools.serve", "run an API server for generated packages and CRDs"),
+    "serve": ("kubewright.tools.serve.command", "run an API server for generated packages and CRDs"),
     "storage": ("kubewright.tools.storage", "check, back up and restore the database of serve"),
     "patch": (
         "kubewright.tools.patch",

@@ -119,7 +119,7 @@ def served() -> Iterator[Path]:
         path = os.pathsep.join([str(ROOT / "generator"), str(ROOT / "generated")])
         process = subprocess.Popen(
             [sys.executable, "-m", "kubewright", "serve", "--storage", "memory://", "--port", str(port),
-             "--kubeconfig", str(kubeconfig), "--controllers", "none", "--log-level", "error"],
+             "--kubeconfig", str(kubeconfig), "--controllers", "none", "--log-level", "error", "--anonymous-admin"],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": path},
             stdout=subprocess.DEVNULL,

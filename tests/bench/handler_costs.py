@@ -12,6 +12,7 @@ import pstats
 import sys
 import time
 
+from apimachinery.server.access.control import OPEN_TO_LOOPBACK, Access
 from apimachinery.server.api import build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.http.messages import Request, Response
@@ -68,7 +69,9 @@ ROUNDS = 2000
 async def main() -> None:
     storage = MemoryStorage()
     cache = await WatchCache.open(storage)
-    backend = Backend(storage, cache, Watches(), JoinedBodies(), Health(), Metrics())
+    backend = Backend(
+        storage, cache, Access(OPEN_TO_LOOPBACK, cache), Watches(), JoinedBodies(), Health(), Metrics()
+    )
     api = build_api(backend, ApiOptions(controllers=frozenset()))
     await api.start()
     made = create(0)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.server.toy_api import ToyApi
 
-from apimachinery.server.access.authentication import LoopbackAdmin
+from apimachinery.server.access.control import OPEN_TO_LOOPBACK
 from apimachinery.server.process import Server, ServerOptions
 from kubewright.testing.thread import ServerThread
 
@@ -39,8 +39,8 @@ def serve() -> Iterator[Callable[..., Running]]:
 
     def start(**options) -> Running:
         build = options.pop("build", ToyApi)
-        authenticator = options.pop("authenticator", None) or LoopbackAdmin()
-        running.append(Running(Server(ServerOptions(**options), authenticator, build)))
+        access = options.pop("access", None) or OPEN_TO_LOOPBACK
+        running.append(Running(Server(ServerOptions(**options), access, build)))
         return running[-1]
 
     yield start

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from apimachinery.server.access.control import OPEN_TO_LOOPBACK, Access
 from apimachinery.server.api import Api, build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.http.messages import Request, Response
@@ -32,7 +33,9 @@ MERGE = {"content-type": "application/merge-patch+json"}
 async def serve(options: ApiOptions | None = None) -> Api:
     storage = MemoryStorage()
     cache = await WatchCache.open(storage)
-    backend = Backend(storage, cache, Watches(), JoinedBodies(), Health(), Metrics())
+    backend = Backend(
+        storage, cache, Access(OPEN_TO_LOOPBACK, cache), Watches(), JoinedBodies(), Health(), Metrics()
+    )
     api = build_api(backend, options or ApiOptions(controllers=frozenset()))
     await api.start()
     return api

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from apimachinery.server.access.authentication import Tokens
+from apimachinery.server.access.control import AccessOptions
 from apimachinery.server.http.messages import User
 from apimachinery.server.http.protocol import ConnectionLimits
 
@@ -240,7 +241,9 @@ def test_a_body_of_many_pieces_is_whole(serve):
 
 def test_large_bodies_are_read_of_those_who_are_known_only(serve):
     """A stranger is answered at the head, or where a chunked body passes the limit, and nothing of it is kept."""
-    running = serve(authenticator=Tokens({"t": User("ann")}))
+    running = serve(
+        access=AccessOptions(tokens=[Tokens({"t": User("ann")})], modes=("AlwaysAllow",), anonymous=False)
+    )
     port = running.port
     large = make("a", k="v" * 500_000)
     head = f"POST {BASE} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(large)}\r\n\r\n".encode()
@@ -396,7 +399,9 @@ def test_a_foreign_host_is_refused_where_everybody_is_administrator(serve):
 
 
 def test_tokens(serve):
-    port = serve(authenticator=Tokens({"t": User("ann")})).port
+    port = serve(
+        access=AccessOptions(tokens=[Tokens({"t": User("ann")})], modes=("AlwaysAllow",), anonymous=False)
+    ).port
     assert split(talk(port, request("GET", BASE)))[0] == 401
     assert split(talk(port, request("GET", BASE, b"", "Authorization: Bearer x")))[0] == 401
     assert split(talk(port, request("GET", BASE, b"", "Authorization: Bearer t")))[0] == 200

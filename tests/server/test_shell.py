@@ -10,14 +10,14 @@ import stat
 
 import pytest
 
-from apimachinery.server.access.authentication import TokenFileError, read_token_file
+from apimachinery.server.access.authentication import BearerTokens, TokenFileError, read_token_file
 from apimachinery.server.catalog.options import OptionError, parse_controllers, parse_runtime_config
 from apimachinery.server.http.messages import Request, parse_query
 from apimachinery.server.http.tls import TlsError, ensure_certificate, server_context
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.operate.metrics import Metrics
-from kubewright.tools import serve
+from kubewright.tools.serve import command as serve
 
 
 def ask(health: Health, path: str, query: str = "", method: str = "GET") -> tuple[int, str]:
@@ -91,10 +91,11 @@ def test_a_token_file(tmp_path):
     path.write_text('t1,ann,1,"devs,ops"\n\nt2,bob,2\nt3,root,3,system:masters\n')
     tokens = read_token_file(path)
     assert tokens.administrator() == "t3"
-    user = tokens.authenticate(Request("GET", "/", headers={"authorization": "Bearer t1"}))
+    bearer = BearerTokens([tokens])
+    user = bearer.authenticate(Request("GET", "/", headers={"authorization": "Bearer t1"})).user
     assert (user.name, user.uid, user.groups) == ("ann", "1", ("devs", "ops", "system:authenticated"))
-    assert tokens.authenticate(Request("GET", "/")) is None
-    assert tokens.authenticate(Request("GET", "/", headers={"authorization": "Basic dDE="})) is None
+    assert bearer.authenticate(Request("GET", "/")) is None
+    assert bearer.authenticate(Request("GET", "/", headers={"authorization": "Basic dDE="})) is None
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_queries_are_read_as_go_reads_them(text, found):
 
 
 def test_controllers_and_runtime_config():
-    assert parse_controllers("all") == {"namespace", "gc"}
+    assert parse_controllers("all") == {"namespace", "gc", "clusterrole-aggregation", "csrsigning"}
     assert parse_controllers("none") == frozenset()
     assert parse_controllers("gc") == {"gc"}
     with pytest.raises(OptionError, match="'nosuch' is none"):
@@ -183,7 +184,7 @@ def test_controllers_and_runtime_config():
     [
         (["--host", "0.0.0.0"], "give --token-file and --tls"),
         (["--host", "example.com", "--tls", "auto"], "give --token-file and --tls"),
-        (["--tls", "only.crt"], "use auto, or CERT,KEY"),
+        (["--tls", "only.crt"], "use auto, off, or CERT,KEY"),
         (["--tls", "no.crt,no.key"], "cannot load the certificate"),
         (["--token-file", "/nonexistent"], "No such file"),
         (["--storage", "ftp://x"], "is no storage"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from apimachinery.meta.names import label_value_faults, qualified_name_faults
 from apimachinery.meta.printing import go_quote
@@ -223,6 +224,28 @@ def _checked(key: str, operator: str, values: list[str]) -> Requirement:
     if faults:
         raise SelectorError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
     return Requirement(key, operator, tuple(values))
+
+
+_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+
+
+def selector_of(selector: Mapping[str, Any]) -> LabelSelector:
+    """A LabelSelector object (``matchLabels``, ``matchExpressions``), ready to be asked; an empty one selects all.
+
+    Raises SelectorError for an operator that there is not.
+    """
+    requirements = [
+        Requirement(key, "in", (value,)) for key, value in (selector.get("matchLabels") or {}).items()
+    ]
+    for expression in selector.get("matchExpressions") or ():
+        operator = _OPERATORS.get(expression.get("operator") or "")
+        if operator is None:
+            raise SelectorError(
+                f"{go_quote(str(expression.get('operator')))} is not a valid label selector operator"
+            )
+        values = tuple(sorted(expression.get("values") or ()))
+        requirements.append(Requirement(expression.get("key") or "", operator, values))
+    return LabelSelector(tuple(requirements))
 
 
 def _integer(text: str) -> int | None:

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from typing import TYPE_CHECKING, Protocol
 
 from apimachinery.meta.errors import ApiError
+from apimachinery.server.access.escalation import Escalation
+from apimachinery.server.access.rbac import GROUP
+from apimachinery.server.admission.access import CertificateRights, CreateRights, RoleEscalation
+from apimachinery.server.admission.interface import Admission
 from apimachinery.server.admission.namespaces import NamespaceLifecycle
+from apimachinery.server.admission.order import InOrder
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import Package, add_package
+from apimachinery.server.catalog.from_packages import Package, add_package, subresource_kind
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
 from apimachinery.server.controllers.garbage import GarbageCollector
 from apimachinery.server.controllers.namespaces import NamespaceController
+from apimachinery.server.controllers.roles import ClusterRoleAggregation, make_roles
 from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.handlers import Descriptions, Handlers, Reads, Writes
@@ -29,8 +36,21 @@ from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
 
+if TYPE_CHECKING:
+    from apimachinery.server.subresources.tokens import TokenRequests
+
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 SERVER = "kube-apiserver"
+
+
+class Loop(Protocol):
+    """A controller in this process."""
+
+    def start(self) -> None:
+        """Starts it on the running event loop."""
+
+    async def stop(self) -> None:
+        """Ends it."""
 
 
 class Api:
@@ -42,20 +62,29 @@ class Api:
         for package in packages:
             add_package(self.catalog, package, options)
         self._packages = packages
-        admission = NamespaceLifecycle(backend.cache)
+        access = backend.access
+        plugins: list[Admission] = [NamespaceLifecycle(backend.cache)]
+        if access.rbac is not None:
+            plugins.append(RoleEscalation(Escalation(access.rbac, access.authorizer)))
+        plugins += (CreateRights(access.authorizer), CertificateRights(access.authorizer))
+        admission = InOrder(plugins)
         self.writer = Writer(backend.storage, backend.cache, admission)
         self.deleter = Deleter(self.writer, admission)
+        codecs = Codecs([package.messages for package in packages])
         self.handlers = Handlers(
             self.catalog,
             Reads(backend.cache, backend.watches, backend.bodies),
             Writes(self.writer, self.deleter),
             Descriptions(Discovery(self.catalog, "127.0.0.1"), OpenApi(self.catalog, packages, options)),
-            Codecs([package.messages for package in packages]),
+            codecs,
             self._is_kind,
+            access,
+            self._token_requests(backend, packages, codecs),
         )
+        self._bootstraps = access.rbac is not None
         self.handle = self.handlers.handle
         self.definitions: Definitions | None = None
-        self._loops: list[NamespaceController | GarbageCollector] = []
+        self._loops: list[Loop] = []
         served = self.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         if served is not None:
             self.definitions = Definitions(
@@ -65,12 +94,35 @@ class Api:
             self._loops.append(NamespaceController(self.catalog, backend.cache, self.writer, self.deleter))
         if "gc" in options.controllers:
             self._loops.append(GarbageCollector(self.catalog, backend.cache, self.writer, self.deleter))
+        roles = self.catalog.find(GROUP, "v1", "clusterroles")
+        if "clusterrole-aggregation" in options.controllers and roles is not None:
+            self._loops.append(ClusterRoleAggregation(roles, backend.cache, self.writer))
+        requests = self.catalog.find("certificates.k8s.io", "v1", "certificatesigningrequests")
+        if "csrsigning" in options.controllers and requests is not None and access.signing is not None:
+            from apimachinery.server.controllers.signing import CertificateSigner
+
+            self._loops.append(CertificateSigner(requests, backend.cache, self.writer, access.signing))
 
     def _is_kind(self, api_version: str, kind: str) -> bool:
         return any((api_version, kind) in package.kinds for package in self._packages)
 
+    def _token_requests(
+        self, backend: Backend, packages: list[Package], codecs: Codecs
+    ) -> TokenRequests | None:
+        tokens = backend.access.service_accounts
+        accounts = self.catalog.find("", "v1", "serviceaccounts")
+        if tokens is None or accounts is None:
+            return None
+        for package in packages:
+            from apimachinery.server.subresources.tokens import TokenRequests
+
+            kind = subresource_kind(package, accounts.resource, "token")
+            if kind is not None:
+                return TokenRequests(tokens, backend.cache, codecs, self._is_kind, kind)
+        return None
+
     async def start(self) -> None:
-        """Makes the system's namespaces, serves the definitions that are stored, and starts the loops."""
+        """Makes the system's namespaces and roles, serves the definitions that are stored, and starts the loops."""
         namespaces = self.catalog.find("", "v1", "namespaces")
         if namespaces is not None:
             for name in SYSTEM_NAMESPACES:
@@ -80,6 +132,8 @@ class Api:
                     finish_form(obj, namespaces)
                     with contextlib.suppress(ApiError):
                         await self.writer.create(target, obj)
+        if self._bootstraps:
+            await make_roles(self.catalog, self.writer, self.deleter)
         if self.definitions is not None:
             await self.definitions.start()
         for loop in self._loops:

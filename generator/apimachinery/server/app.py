@@ -1,7 +1,7 @@
 """The way of a request, from the parsed head and body to the answer: the file to read first.
 
-    limits → health → authenticate → the API (authorize → decode → default → admit → validate | patch → storage
-    → encode)
+    access (authenticate → impersonate → authorize) → limits → health, or the API (decode → default → admit → validate
+    | patch → storage → encode)
 
 Everything that fails on the way is a ``Status``: an ``ApiError`` says which, anything else is a bug of ours, is logged
 with its traceback and answered 500 without one.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.access.authentication import Authenticator, unauthorized
+from apimachinery.server.access.control import Access
 from apimachinery.server.http.messages import Handler, Request, Response, StreamResponse
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics
@@ -24,16 +24,15 @@ READS_IN_FLIGHT = 400
 WRITES_IN_FLIGHT = 200
 BODY_BYTES = 3 << 20
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
-_OPEN_PATHS = frozenset(("/version", "/version/"))
 
 
 class App:
-    """An API behind limits, health and authentication."""
+    """An API behind access control and limits, and beside it the health of the process."""
 
     def __init__(
         self,
         api: Handler,
-        authenticator: Authenticator,
+        access: Access,
         health: Health,
         metrics: Metrics,
         *,
@@ -41,7 +40,7 @@ class App:
         writes_in_flight: int = WRITES_IN_FLIGHT,
     ) -> None:
         self._api = api
-        self._authenticator = authenticator
+        self._access = access
         self._health = health
         self._metrics = metrics
         self._free = {True: reads_in_flight, False: writes_in_flight}
@@ -67,14 +66,10 @@ class App:
         return response
 
     async def _answer(self, request: Request, oversized: bool) -> Response | StreamResponse:
+        await self._access.admit(request)
         health = self._health.answer(request)
         if health is not None:
             return health
-        user = self._authenticator.authenticate(request)
-        if user is None and request.path not in _OPEN_PATHS:
-            raise unauthorized()
-        if user is not None:
-            request.user = user
         if oversized:
             raise ApiError(
                 413,
@@ -97,10 +92,7 @@ class App:
 
     def knows(self, request: Request) -> bool:
         """Whether a request, of which only the head has come, is of somebody who may send a large body."""
-        try:
-            return self._authenticator.authenticate(request) is not None
-        except ApiError:
-            return False
+        return self._access.knows(request)
 
     def timed_out(self, request: Request) -> Response:
         """The answer to a request whose handler took too long."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from apimachinery.meta.errors import (
     ApiError,
@@ -18,6 +19,8 @@ from apimachinery.meta.errors import (
     no_such_resource,
     not_found,
 )
+from apimachinery.server.access.control import Access
+from apimachinery.server.access.issuer import issuer_document
 from apimachinery.server.answer.view import View
 from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.catalog.catalog import Catalog
@@ -53,6 +56,9 @@ from apimachinery.storage.interface import (
 )
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import DecodeFault, encode
+
+if TYPE_CHECKING:
+    from apimachinery.server.subresources.tokens import TokenRequests
 
 _OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 WARNING_CHARACTERS = 4096
@@ -96,6 +102,8 @@ class Handlers:
         descriptions: Descriptions,
         codecs: Codecs,
         is_kind: IsKind,
+        access: Access,
+        tokens: TokenRequests | None,
     ) -> None:
         self._catalog = catalog
         self._cache, self._watches, self._bodies = reads.cache, reads.watches, reads.bodies
@@ -103,8 +111,9 @@ class Handlers:
         self._discovery, self._openapi = descriptions.discovery, descriptions.openapi
         self._codecs = codecs
         self._is_kind = is_kind
+        self._access = access
         self._scales = Scales(writes.writer, codecs)
-        self._virtual = VirtualResources(writes.writer, codecs, is_kind)
+        self._virtual = VirtualResources(writes.writer, codecs, is_kind, access, tokens)
 
     async def handle(self, request: Request) -> Answer:
         """Answers a request; a failure is an answer too."""
@@ -126,7 +135,7 @@ class Handlers:
             case Area.RESOURCE:
                 return await self._resource(request, route)
             case Area.NOTHING:
-                return NOT_FOUND
+                return issuer_document(request, self._access) or NOT_FOUND
             case Area.OPENAPI_V2 | Area.OPENAPI_V3 | Area.VERSION | Area.INDEX:
                 if route.area is Area.VERSION and request.method != "GET":
                     raise method_not_allowed()
@@ -213,7 +222,13 @@ class Handlers:
             return await self._virtual.answer(request, route, served)
         options = read_write_options(request, "UpdateOptions")
         target = WriteTarget(
-            served, route.namespace, route.name, options, route.subresource, request.warnings
+            served,
+            route.namespace,
+            route.name,
+            options,
+            route.subresource,
+            request.warnings,
+            request.user,
         )
         view = asked_view(request, served, self._codecs, of_list=False)
         obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
@@ -272,7 +287,9 @@ class Handlers:
         options = read_delete_options(request, self._delete_body(request))
         form = negotiate(request.headers.get("accept", ""), self._codecs)
         write_options = WriteOptions(dry_run=options.dry_run)
-        target = WriteTarget(served, route.namespace, route.name, write_options, warnings=request.warnings)
+        target = WriteTarget(
+            served, route.namespace, route.name, write_options, warnings=request.warnings, user=request.user
+        )
         deleted = await self._deleter.delete(target, options)
         if deleted.stays or served.hooks.answers_deleted:
             view = view_of(served, form, request.first("includeObject"), of_list=False)
@@ -297,7 +314,9 @@ class Handlers:
         page = await list_page(cache, scope, list_options, selection)
         for record in page.records:
             namespace, name = name_of(record.key, served)
-            target = WriteTarget(served, namespace, name, WriteOptions(dry_run=options.dry_run))
+            target = WriteTarget(
+                served, namespace, name, WriteOptions(dry_run=options.dry_run), user=request.user
+            )
             try:
                 await self._deleter.delete(target, options)
             except ApiError as error:

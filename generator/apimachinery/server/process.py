@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from apimachinery.server.access.authentication import Authenticator
+from apimachinery.server.access.control import Access, AccessOptions
 from apimachinery.server.app import App
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
@@ -37,6 +37,7 @@ class Backend:
 
     storage: Storage
     cache: WatchCache
+    access: Access
     watches: Watches
     bodies: JoinedBodies
     health: Health
@@ -77,9 +78,9 @@ class ServerOptions:
 class Server:
     """One server. ``start`` it on the event loop that is to run it, and ``stop`` it there."""
 
-    def __init__(self, options: ServerOptions, authenticator: Authenticator, build: BuildApi) -> None:
+    def __init__(self, options: ServerOptions, access: AccessOptions, build: BuildApi) -> None:
         self._options = options
-        self._authenticator = authenticator
+        self._access = access
         self._build = build
         self._stops: list[Callable[[], Awaitable[None]]] = []
         self._ended = False
@@ -107,7 +108,8 @@ class Server:
         self._stops.append(storage.close)
         cache = await WatchCache.open(storage)
         watches, metrics = Watches(), Metrics()
-        backend = Backend(storage, cache, watches, JoinedBodies(), self.health, metrics)
+        access = Access(self._access, cache)
+        backend = Backend(storage, cache, access, watches, JoinedBodies(), self.health, metrics)
         api = self._build(backend)
         self._stops.append(api.stop)
         self.health.add(Check("etcd", lambda: not storage.failed))
@@ -120,12 +122,13 @@ class Server:
         lag = LoopLag(metrics)
         metrics.gauge("kubewright_storage_revision", "Newest revision.", lambda: storage.revision)
         await api.start()
-        app = App(api.handle, self._authenticator, self.health, metrics)
+        app = App(api.handle, access, self.health, metrics)
         connections = Connections(app, options.limits)
         listener = await asyncio.get_running_loop().create_server(
             connections, options.host, options.port, ssl=options.tls, backlog=1024
         )
         self.port = listener.sockets[0].getsockname()[1]
+        access.url = self.url
         compaction = asyncio.create_task(compact_for_ever(storage, options.history_seconds))
         metrics.gauge(
             "kubewright_buffered_body_bytes",

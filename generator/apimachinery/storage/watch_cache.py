@@ -69,6 +69,10 @@ class WatchCache:
             found = self._resources[prefix] = ResourceCache(prefix, self.storage, self._opened)
         return found
 
+    def record(self, key: str) -> Record | None:
+        """The record of a key of any resource."""
+        return self._of(key).get(key)
+
     def close(self) -> None:
         """Stops following the storage."""
         if self._watch is not None:

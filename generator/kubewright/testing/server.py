@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import secrets
 import shutil
 import ssl
 import tempfile
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from apimachinery.meta.errors import ApiError, Cause
-from apimachinery.server.access.authentication import Authenticator, LoopbackAdmin, Tokens
+from apimachinery.server.access.authentication import ADMIN, Identity, TokenKind, authenticated
+from apimachinery.server.access.authorization import service_account_groups, service_account_name
+from apimachinery.server.access.control import AccessOptions
 from apimachinery.server.catalog.options import RELEASE, ApiOptions, parse_controllers
 from apimachinery.server.http.messages import User
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
@@ -25,10 +28,10 @@ from .thread import ServerThread
 
 if TYPE_CHECKING:
     from apimachinery.client.async_connection import AsyncClient
+    from apimachinery.client.config import Config
     from apimachinery.client.connection import Client
 
 PATIENCE_SECONDS = 10.0
-_ADMIN_TOKEN = "test-admin"
 CRDS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -40,8 +43,11 @@ class ApiServer:
     """An API server for tests. Use it in a ``with`` statement, or call ``start`` and ``stop``.
 
     ``crds`` are files or folders of CRD manifests (YAML or JSON) to create before it is ready; ``storage`` a URL such
-    as ``sqlite:////tmp/x/db``; ``tls`` serves https with a token; ``controllers`` are the loops that end namespaces
-    and collect garbage (``all``, ``none``, names). ``build`` serves an API of one's own.
+    as ``sqlite:////tmp/x/db``; ``controllers`` are the loops that end namespaces, collect garbage, gather cluster
+    roles and sign certificates (``all``, ``none``, names). ``build`` serves an API of your own.
+
+    RBAC decides, as in a cluster. The administrator's token is in the kubeconfig. Over plain http a request without
+    credentials is the administrator's too, since kubectl sends no token there; with ``tls`` it is ``system:anonymous``.
     """
 
     def __init__(
@@ -71,6 +77,7 @@ class ApiServer:
         self._folder: Path | None = None
         self._context: ssl.SSLContext | None = None
         self._authority = b""
+        self._users = _Users()
 
     def start(self) -> Self:
         """Serves when it returns. Raises StartError, and what the storage or the CRDs raise (ApiError)."""
@@ -117,7 +124,11 @@ class ApiServer:
     @property
     def kubeconfig_text(self) -> str:
         """A kubeconfig for it."""
-        token = _ADMIN_TOKEN if self._tls else ""
+        return self.kubeconfig_for("admin")
+
+    def kubeconfig_for(self, user: str, groups: Iterable[str] = ()) -> str:
+        """A kubeconfig whose token is that of a user; ``system:serviceaccount:NS:NAME`` is one as well."""
+        token = self._users.token(user, groups)
         return kubeconfig(self.url, authority=self._authority, token=token)
 
     @property
@@ -127,24 +138,39 @@ class ApiServer:
         assert self._folder is not None
         return self._folder / "kubeconfig"
 
-    def client(self) -> Client:
-        """A synchronous client of the SDK, to close when done."""
-        from apimachinery.client.config import Config
+    def client(self, user: str = "admin", groups: Iterable[str] = ()) -> Client:
+        """A synchronous client of the SDK, to close when done; with a user's name, as that user in those groups."""
         from apimachinery.client.connection import Client
 
-        return Client(Config.load(self.kubeconfig))
+        return Client(self._config(user, groups))
 
-    def async_client(self) -> AsyncClient:
+    def async_client(self, user: str = "admin", groups: Iterable[str] = ()) -> AsyncClient:
         """An asynchronous client of the SDK, to close when done."""
         from apimachinery.client.async_connection import AsyncClient
+
+        return AsyncClient(self._config(user, groups))
+
+    def _config(self, user: str, groups: Iterable[str]) -> Config:
         from apimachinery.client.config import Config
 
-        return AsyncClient(Config.load(self.kubeconfig))
+        if user == "admin":
+            return Config.load(self.kubeconfig)
+        assert self._folder is not None
+        path = self._folder / f"kubeconfig-{len(list(self._folder.iterdir()))}"
+        write_kubeconfig(path, self.kubeconfig_for(user, groups))
+        return Config.load(path)
 
     def request(
-        self, method: str, path: str, body: Any = None, content_type: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+        *,
+        user: str = "admin",
+        groups: Iterable[str] = (),
     ) -> Any:
-        """One plain call: the JSON of the answer. Raises ApiError for a refusal."""
+        """One plain call, as a user: the JSON of the answer. Raises ApiError for a refusal."""
         target = urlsplit(self.url)
         connection = (
             http.client.HTTPSConnection(str(target.hostname), target.port, context=self._context, timeout=60)
@@ -152,8 +178,7 @@ class ApiServer:
             else http.client.HTTPConnection(str(target.hostname), target.port, timeout=60)
         )
         headers = {"Content-Type": content_type, "Accept": "application/json"}
-        if self._tls:
-            headers["Authorization"] = f"Bearer {_ADMIN_TOKEN}"
+        headers["Authorization"] = f"Bearer {self._users.token(user, groups)}"
         sent = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         try:
             connection.request(method, path, sent, headers)
@@ -201,21 +226,32 @@ class ApiServer:
                 raise
 
     def _server(self, folder: Path) -> Server:
-        authenticator: Authenticator = LoopbackAdmin()
+        from apimachinery.server.access.certificates import ClientCertificates, made_authority
+        from apimachinery.server.access.keys import made_key
+        from apimachinery.server.access.service_accounts import ServiceAccountKeys
+
         context = None
+        signing = made_authority()
         if self._tls:
             from apimachinery.server.http.tls import ensure_certificate, server_context
 
+            authority = folder / "client-ca.crt"
+            authority.write_bytes(signing.pem)
             certificate, key = ensure_certificate(folder, "127.0.0.1")
-            context = server_context(certificate, key)
+            context = server_context(certificate, key, [authority])
             self._authority = certificate.read_bytes()
             self._context = ssl.create_default_context(cadata=self._authority.decode())
-            admin = User("admin", "admin", ("system:masters", "system:authenticated"))
-            authenticator = Tokens({_ADMIN_TOKEN: admin})
         options = ServerOptions(
             storage=self._storage, port=self._port, tls=context, shutdown_seconds=PATIENCE_SECONDS
         )
-        return Server(options, authenticator, self._build)
+        access = AccessOptions(
+            tokens=[self._users],
+            certificates=ClientCertificates([signing.certificate]),
+            service_accounts=ServiceAccountKeys(made_key()),
+            signing=signing,
+            open_to_loopback=not self._tls,
+        )
+        return Server(options, access, self._build)
 
     def _running(self) -> ServerThread:
         if self._thread is None:
@@ -231,6 +267,33 @@ class ApiServer:
                 return
             time.sleep(0.01)
         raise StartError(f"{manifest['metadata']['name']} is not established after {PATIENCE_SECONDS:g} s")
+
+
+class _Users(TokenKind):
+    """Users of a server for tests: whoever is asked for, each with a token of his own."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[User, str] = {}
+        self._identities: dict[str, Identity] = {}
+
+    def token(self, name: str, groups: Iterable[str] = ()) -> str:
+        """The token of a user, made at the first call. ``admin`` is the administrator."""
+        if name == ADMIN.name and not groups:
+            user = ADMIN
+        else:
+            account = service_account_name(name)
+            own = service_account_groups(account[0]) if account is not None else ()
+            user = authenticated(User(name, "", (*own, *groups)))
+        token = self._tokens.get(user)
+        if token is None:
+            token = self._tokens[user] = secrets.token_urlsafe(24)
+            self._identities[token] = Identity(user)
+        return token
+
+    def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
+        """See TokenKind."""
+        del audiences
+        return self._identities.get(token)
 
 
 def _generated_api(options: ApiOptions) -> BuildApi:

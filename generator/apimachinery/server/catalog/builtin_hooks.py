@@ -156,6 +156,25 @@ def _reporting(obj: Json) -> str:
     return str(obj.get("reportingComponent") or obj.get("reportingController") or "")
 
 
+def _approve(request: Json, old: Json, now: str) -> None:
+    """An approval changes conditions alone; those without times get the present one."""
+    if "spec" in old:
+        request["spec"] = old["spec"]
+    before = old.get("status") or {}
+    status = {**before, "conditions": (request.get("status") or {}).get("conditions") or []}
+    known = {condition.get("type"): condition for condition in before.get("conditions") or []}
+    for condition in status["conditions"]:
+        same = known.get(condition.get("type"), {})
+        if not condition.get("lastUpdateTime"):
+            condition["lastUpdateTime"] = now
+        if not condition.get("lastTransitionTime"):
+            kept = same.get("lastTransitionTime") if same.get("status") == condition.get("status") else None
+            condition["lastTransitionTime"] = kept or now
+    request["status"] = status if status["conditions"] or before else {}
+    if not request["status"]:
+        del request["status"]
+
+
 _OBJECT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _EVENT: dict[str, str | FieldValue] = {
     "reason": "reason",
@@ -220,6 +239,8 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("apps", "ReplicaSet"): Hooks(selectable=_field("status", "replicas")),
     ("apps", "Deployment"): replace(BUILTIN, status_keeps=("labels",)),
     ("batch", "Job"): Hooks(orphans=True, selectable={"status.successful": "status.succeeded"}),
-    ("certificates.k8s.io", "CertificateSigningRequest"): Hooks(selectable=_field("spec", "signerName")),
+    ("certificates.k8s.io", "CertificateSigningRequest"): Hooks(
+        selectable=_field("spec", "signerName"), prepare_subresource={"approval": _approve}
+    ),
     ("resource.k8s.io", "ResourceSlice"): Hooks(selectable=_field("spec", "nodeName", "driver")),
 }

@@ -247,6 +247,30 @@ def _serve(
     )
 
 
+def subresource_kind(package: Package, resource: Resource, name: str) -> Served | None:
+    """What a subresource takes and gives where that is a kind of its own (a TokenRequest), to read its bodies by; None
+    where the package does not define it."""
+    sub = next((sub for sub in resource.subresources if sub.name == name), None)
+    if sub is None or not sub.kind:
+        return None
+    wanted = {"group": sub.group, "version": sub.version, "kind": sub.kind}
+    for definition, schema in package.definitions.items():
+        if wanted in schema.get("x-kubernetes-group-version-kind", ()):
+            own = Resource(
+                group=sub.group,
+                version=sub.version,
+                kind=sub.kind,
+                plural=sub.kind.lower(),
+                singular="",
+                namespaced=resource.namespaced,
+                verbs=sub.verbs,
+                definition=definition,
+            )
+            key = (sub.group, sub.kind)
+            return _serve(package, own, {key: (sub.group, own.api_version)})
+    return None
+
+
 def _warnings(resource: Resource) -> tuple[str, ...]:
     if not resource.deprecated and not resource.deprecated_in:
         return ()

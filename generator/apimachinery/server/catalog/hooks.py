@@ -30,6 +30,8 @@ class Hooks:
     ``status_keeps``: what a status update takes from the stored object although it is metadata. ``default`` stands
     in for generated defaults. ``terminate``: a first phase of deletion of the kind's own: it marks the object (and
     gets the time), which then stays until its content is gone.
+    ``prepare_subresource``: what an update of another subresource than status and scale keeps of the stored object; it
+    gets the time.
     ``answers_deleted``: DELETE answers the object instead of a Status. ``validates_metadata``: ``validate`` looks at
     metadata itself on create.
     """
@@ -47,6 +49,7 @@ class Hooks:
     prepare_create: Callable[[Json], None] | None = None
     prepare_update: Callable[[Json, Json], None] | None = None
     prepare_status: Callable[[Json, Json], None] | None = None
+    prepare_subresource: Mapping[str, Callable[[Json, Json, str], None]] = field(default_factory=dict)
     validate: Callable[[Json, Json | None], list[FieldError]] | None = None
     validate_status: Callable[[Json, Json], list[FieldError]] | None = None
     warnings: Callable[[Json, Json | None], list[str]] | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-CONTROLLERS = ("namespace", "gc")
+CONTROLLERS = ("namespace", "gc", "clusterrole-aggregation", "csrsigning")
 RELEASE = "1.36"
 
 

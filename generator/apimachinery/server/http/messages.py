@@ -7,7 +7,7 @@ compresses and sends what the handler returns. A handler never touches a socket;
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote_plus
 
@@ -29,8 +29,10 @@ class Request:
     """A request whose body has been read.
 
     ``path`` is percent-decoded; ``query_string`` is as it came. ``headers`` have lower-case names; values of
-    a repeated header are joined by ``", "``. ``user`` is None until somebody is authenticated. ``warnings`` collects
-    texts for the Warning headers of the answer, failures included.
+    a repeated header are joined by ``", "``. ``user`` is None until somebody is authenticated, and
+    ``impersonator`` unless he acts as another. ``repeated`` has the single values of repeated headers, ``peer`` the
+    client's certificate (DER), verified by TLS. ``warnings`` collects texts for the Warning headers of the answer,
+    failures included.
     """
 
     method: str
@@ -39,6 +41,9 @@ class Request:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     user: User | None = None
+    repeated: Mapping[str, Sequence[str]] | None = None
+    peer: bytes = b""
+    impersonator: User | None = None
     warnings: list[str] = field(default_factory=list)
     _query: dict[str, list[str]] | None = None
 
@@ -48,6 +53,13 @@ class Request:
         if self._query is None:
             self._query = parse_query(self.query_string)
         return self._query
+
+    def values(self, header: str) -> Sequence[str]:
+        """The values of a header, one a field line."""
+        if self.repeated and header in self.repeated:
+            return self.repeated[header]
+        value = self.headers.get(header)
+        return () if value is None else (value,)
 
     def first(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""

@@ -185,6 +185,8 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._since = time.monotonic()
         self._secure = transport.get_extra_info("sslcontext") is not None
+        tls = transport.get_extra_info("ssl_object")
+        self._peer: bytes = (tls.getpeercert(True) or b"") if tls is not None else b""
         self._connections.open.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -360,6 +362,8 @@ class Connection(asyncio.Protocol):
             query.decode("ascii"),
             self._headers,
             self._body if isinstance(self._body, bytes) else bytes(self._body),
+            repeated=self._repeated,
+            peer=self._peer,
         )
 
     def _knows(self) -> bool:

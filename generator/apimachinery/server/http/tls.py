@@ -10,6 +10,7 @@ import datetime
 import ipaddress
 import os
 import ssl
+from collections.abc import Sequence
 from pathlib import Path
 
 LASTS = datetime.timedelta(days=365)
@@ -20,8 +21,12 @@ class TlsError(ValueError):
     """A certificate that cannot be used; the text names the file."""
 
 
-def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """A context that serves with a certificate. Raises TlsError."""
+def server_context(certificate: Path, key: Path, clients: Sequence[Path] = ()) -> ssl.SSLContext:
+    """A context that serves with a certificate, and takes client certificates of the authorities in ``clients``.
+
+    A client that shows none is served all the same; one that shows another authority's is refused in the handshake.
+    Raises TlsError.
+    """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -29,6 +34,12 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as fault:
         raise TlsError(f"cannot load the certificate {certificate} with the key {key}: {fault}") from None
+    for path in clients:
+        context.verify_mode = ssl.CERT_OPTIONAL
+        try:
+            context.load_verify_locations(path)
+        except (OSError, ssl.SSLError) as fault:
+            raise TlsError(f"cannot load the authorities {path}: {fault}") from None
     return context
 
 

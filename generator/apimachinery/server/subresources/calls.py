@@ -1,12 +1,20 @@
-"""Resources and subresources that are calls rather than objects: reviews, finalize, what nodes answer.
-
-Until authorization is served a review says what is so: whoever may ask at all may do everything.
-"""
+"""Resources and subresources that are calls rather than objects: reviews, tokens, finalize, what nodes answer."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_found
+from apimachinery.meta.field_errors import invalid
 from apimachinery.server.access.authentication import unauthorized
+from apimachinery.server.access.control import Access
+from apimachinery.server.access.reviews import (
+    access_review,
+    rules_review,
+    subject_of,
+    token_review,
+    user_info,
+)
 from apimachinery.server.answer.views import asked_view
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
@@ -17,25 +25,33 @@ from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routes import Route
-from apimachinery.server.request.target import WriteTarget, match_name, metadata_of
+from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
+from apimachinery.server.write.identity import now
+from apimachinery.server.write.rules import check_object
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire.json import decode
 
+if TYPE_CHECKING:
+    from apimachinery.server.subresources.tokens import TokenRequests
+
 FORWARDED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources of the core group whose requests a cluster hands on to a node or a pod."""
-_ALLOWED = {"allowed": True}
-_EVERYTHING = {
-    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-    "incomplete": False,
-}
 
 
 class VirtualResources:
     """Answers calls."""
 
-    def __init__(self, writer: Writer, codecs: Codecs, is_kind: IsKind) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        codecs: Codecs,
+        is_kind: IsKind,
+        access: Access,
+        tokens: TokenRequests | None = None,
+    ) -> None:
         self._writer = writer
+        self._access = access
+        self._tokens = tokens
         self._codecs = codecs
         self._is_kind = is_kind
 
@@ -43,14 +59,20 @@ class VirtualResources:
         """Answers a call. Raises ApiError 405 for one that is not served."""
         if route.subresource == "finalize":
             return await self._finalize(request, route, served)
+        if route.subresource == "token" and served.kind == "ServiceAccount" and self._tokens is not None:
+            return await self._tokens.answer(request, route)
         if route.subresource:
             raise method_not_allowed()
         obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
         options = read_write_options(request, "CreateOptions")
         bring_into_form(obj, served, options.validation, duplicates, request.warnings)
-        status = _status(request, served)
-        if status is None:
-            raise method_not_allowed()
+        if route.namespace:
+            match_namespace(metadata_of(obj), route.namespace)
+        faults = check_object(served, obj, None, [], request.warnings)
+        if faults:
+            # kube-apiserver names neither kind nor object here.
+            raise invalid("", served.group, "", faults)
+        status = await self._status(request, served, obj)
         form = negotiate(request.headers.get("accept", ""), self._codecs)
         obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
         return Response(201, whole(form.codec, obj), form.codec.media_type)
@@ -79,7 +101,7 @@ class VirtualResources:
         """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
         options = read_write_options(request, "UpdateOptions")
         obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
-        target = WriteTarget(served, "", route.name, options, "finalize", request.warnings)
+        target = WriteTarget(served, "", route.name, options, "finalize", request.warnings, request.user)
         bring_into_form(obj, served, options.validation, duplicates, target.warnings)
         match_name(obj, route.name)
         wanted = (obj.get("spec") or {}).get("finalizers")
@@ -98,19 +120,24 @@ class VirtualResources:
         view = asked_view(request, served, self._codecs, of_list=False)
         return Response(200, view.object(written.record), view.content_type)
 
-
-def _status(request: Request, served: Served) -> Json | None:
-    match served.kind:
-        case "SelfSubjectAccessReview" | "LocalSubjectAccessReview" | "SubjectAccessReview":
-            return _ALLOWED
-        case "SelfSubjectRulesReview":
-            return _EVERYTHING
-        case "SelfSubjectReview":
-            user = request.user
-            if user is None:
-                raise unauthorized()
-            info: Json = {"username": user.name, "groups": list(user.groups)}
-            if user.uid:
-                info["uid"] = user.uid
-            return {"userInfo": info}
-    return None
+    async def _status(self, request: Request, served: Served, obj: Json) -> Json:
+        """The answer to a review. Raises ApiError 400, 405."""
+        user = request.user
+        if user is None:
+            raise unauthorized()
+        spec = obj.get("spec") or {}
+        match served.kind:
+            case "SelfSubjectAccessReview":
+                return await access_review(self._access, spec, user)
+            case "LocalSubjectAccessReview" | "SubjectAccessReview":
+                return await access_review(self._access, spec, subject_of(spec))
+            case "SelfSubjectRulesReview":
+                status = rules_review(self._access, spec, user)
+                obj["spec"] = {}
+                return status
+            case "SelfSubjectReview":
+                metadata_of(obj)["creationTimestamp"] = now()
+                return {"userInfo": user_info(user)}
+            case "TokenReview":
+                return await token_review(self._access, spec)
+        raise method_not_allowed()

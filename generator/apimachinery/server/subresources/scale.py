@@ -75,7 +75,9 @@ class Scales:
         media_type = request.headers.get("content-type", "").partition(";")[0].strip()
         kind = "PatchOptions" if verb == "patch" else "UpdateOptions"
         options = read_write_options(request, kind, apply=media_type == APPLY_PATCH)
-        target = WriteTarget(served, route.namespace, route.name, options, "scale", request.warnings)
+        target = WriteTarget(
+            served, route.namespace, route.name, options, "scale", request.warnings, request.user
+        )
         if verb == "patch" and not served.builtin:
             if media_type == STRATEGIC_PATCH:
                 raise served.family.unsupported_patch()

@@ -50,7 +50,7 @@ async def patch(
         raise served.family.unsupported_patch()
     applies = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = read_write_options(request, "PatchOptions", apply=applies)
-    target = WriteTarget(served, namespace, name, options, subresource, request.warnings)
+    target = WriteTarget(served, namespace, name, options, subresource, request.warnings, request.user)
     try:
         if applies:
             return await apply(request, target, writer, binary=media_type == APPLY_CBOR_PATCH)

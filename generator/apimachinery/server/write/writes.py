@@ -306,6 +306,9 @@ class Writer:
             return status_update(served, old, new)
         if target.subresource == "finalize":
             return new
+        if (update := served.hooks.prepare_subresource.get(target.subresource)) is not None:
+            update(new, old, now())
+            return new
         if served.has_status or strategy.status is not None:
             copy_field(new, old, "status")
         new["metadata"]["generation"] = old["metadata"].get("generation", 0)

@@ -16,13 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apimachinery.server.access.authentication import (
-    Authenticator,
-    LoopbackAdmin,
-    TokenFileError,
-    Tokens,
-    read_token_file,
-)
 from apimachinery.server.catalog.options import (
     RELEASE,
     ApiOptions,
@@ -31,11 +24,13 @@ from apimachinery.server.catalog.options import (
     parse_runtime_config,
 )
 from apimachinery.server.http.protocol import ConnectionLimits
-from apimachinery.server.http.tls import TlsError, ensure_certificate, server_context
+from apimachinery.server.http.tls import ensure_certificate, server_context
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, storage_path
+from kubewright.tools.serve import access
+from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
 
 # The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
 SWITCH_SECONDS = 0.0001
@@ -51,12 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--tls",
         default="",
-        metavar="auto|CERT,KEY",
-        help="serve https, with a certificate made here or given",
+        metavar="auto|off|CERT,KEY",
+        help="serve https, with a certificate made here or given (default: auto where the server makes its own token)",
     )
-    add("--cert-dir", type=Path, metavar="DIR", help="where --tls auto keeps its certificate")
-    add("--token-file", type=Path, metavar="FILE", help='CSV of token,user,uid,"group,group"')
-    add("--kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig there instead of printing it")
+    add(
+        "--cert-dir",
+        type=Path,
+        metavar="DIR",
+        help="where certificates, keys and tokens that are made here are kept",
+    )
+    add("--kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig there; - prints it")
+    access.add_arguments(parser)
     add("--packages", default="kubernetes_api", metavar="NAME,NAME", help="generated packages to serve")
     add("--controllers", default="all", metavar="all|none|NAME,NAME", help="loops that run in the process")
     add("--runtime-config", action="append", default=[], metavar="KEY=BOOL",
@@ -75,8 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 class _Security:
     """How clients reach the server and prove who they are."""
 
-    authenticator: Authenticator
-    token: str
+    granted: Granted
     tls: ssl.SSLContext | None = None
     authority: bytes = b""
 
@@ -92,43 +91,54 @@ def run(options: argparse.Namespace) -> int:
             runtime_config=parse_runtime_config(options.runtime_config),
             emulated_version=options.emulated_version,
         )
-        security = _security(options)
-    except (OptionError, TokenFileError, TlsError, StorageUrlError, OSError) as fault:
+        folder = _kept_folder(options)
+        security = _security(options, folder)
+    except (OptionError, ValueError, StorageUrlError, OSError) as fault:
+        # Every reader of files and options raises a ValueError that names file or option.
         print(f"kubewright serve: error: {fault}", file=sys.stderr)
         return 2
     try:
-        code: int = _event_loop()(_serve(options, api_options, security))
+        code: int = _event_loop()(_serve(options, api_options, security, folder))
         return code
     except (StorageError, StorageUrlError, OptionError, OSError) as fault:
         print(f"kubewright serve: error: {fault}", file=sys.stderr)
         return 2
 
 
-def _security(options: argparse.Namespace) -> _Security:
-    if not _is_loopback(options.host) and not (options.token_file and options.tls):
+def _security(options: argparse.Namespace, folder: Path) -> _Security:
+    loopback = _is_loopback(options.host)
+    if options.anonymous_admin and not loopback:
         raise OptionError(
-            f"--host {options.host}: whoever reaches this address could do anything; "
-            "give --token-file and --tls, or bind 127.0.0.1"
+            f"--host {options.host}: whoever reaches this address could do anything; leave out --anonymous-admin"
         )
-    authenticator: Authenticator = LoopbackAdmin()
-    token = ""
-    if options.token_file:
-        authenticator = tokens = read_token_file(options.token_file)
-        assert isinstance(tokens, Tokens)
-        token = tokens.administrator()
-    if not options.tls:
-        return _Security(authenticator, token)
-    if options.tls == "auto":
-        certificate, key = ensure_certificate(_certificate_folder(options), options.host)
+    if not loopback and not has_credentials(options):
+        raise OptionError(
+            f"--host {options.host}: others can reach this address, so say who they are; "
+            "give --token-file and --tls (or --client-ca-file), or bind 127.0.0.1"
+        )
+    granted = grant(options, folder)
+    tls = options.tls
+    if not tls:
+        # A token that only the kubeconfig has is of use to kubectl over https alone: it sends none over http.
+        tls = "auto" if makes_token(options) else "off"
+    if tls == "off":
+        if not loopback:
+            raise OptionError(
+                f"--host {options.host}: tokens would be sent in the clear; give --tls, or bind 127.0.0.1"
+            )
+        return _Security(granted)
+    if tls == "auto":
+        certificate, key = ensure_certificate(options.cert_dir or folder, options.host)
     else:
-        first, found, second = options.tls.partition(",")
+        first, found, second = tls.partition(",")
         if not found:
-            raise OptionError(f"--tls {options.tls}: use auto, or CERT,KEY")
+            raise OptionError(f"--tls {tls}: use auto, off, or CERT,KEY")
         certificate, key = Path(first), Path(second)
-    return _Security(authenticator, token, server_context(certificate, key), certificate.read_bytes())
+    return _Security(granted, server_context(certificate, key, granted.authorities), certificate.read_bytes())
 
 
-def _certificate_folder(options: argparse.Namespace) -> Path:
+def _kept_folder(options: argparse.Namespace) -> Path:
+    """Where keys and tokens that are made here are kept."""
     if options.cert_dir:
         return Path(options.cert_dir)
     database = storage_path(options.storage)
@@ -144,7 +154,9 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-async def _serve(options: argparse.Namespace, api_options: ApiOptions, security: _Security) -> int:
+async def _serve(
+    options: argparse.Namespace, api_options: ApiOptions, security: _Security, folder: Path
+) -> int:
     from apimachinery.server.api import build_api
 
     server = Server(
@@ -158,7 +170,7 @@ async def _serve(options: argparse.Namespace, api_options: ApiOptions, security:
             shutdown_delay_seconds=options.shutdown_delay,
             history_seconds=options.history,
         ),
-        security.authenticator,
+        security.granted.options,
         lambda backend: build_api(backend, api_options),
     )
     asked = asyncio.Event()
@@ -167,19 +179,25 @@ async def _serve(options: argparse.Namespace, api_options: ApiOptions, security:
     sys.setswitchinterval(SWITCH_SECONDS)
     await server.start()
     gc.freeze()
-    _print_kubeconfig(options, server, security)
+    _give_kubeconfig(options, server, security, folder)
     await asked.wait()
     await server.stop()
     return 0
 
 
-def _print_kubeconfig(options: argparse.Namespace, server: Server, security: _Security) -> None:
-    text = kubeconfig(server.url, authority=security.authority, token=security.token)
-    if options.kubeconfig:
-        write_kubeconfig(options.kubeconfig, text)
-        print(f"serving on {server.url}; export KUBECONFIG={options.kubeconfig}", flush=True)
-    else:
+def _give_kubeconfig(options: argparse.Namespace, server: Server, security: _Security, folder: Path) -> None:
+    """Writes or prints the kubeconfig; a token that was made here is never printed unasked."""
+    text = kubeconfig(server.url, authority=security.authority, token=security.granted.token)
+    path = options.kubeconfig
+    if path is None and makes_token(options):
+        path = folder / "kubeconfig"
+    if path is None or str(path) == "-":
         print(text, end="", flush=True)
+        return
+    write_kubeconfig(path, text)
+    for line in security.granted.summary:
+        print(line)
+    print(f"serving on {server.url}; export KUBECONFIG={path}", flush=True)
 
 
 def _event_loop() -> Any:

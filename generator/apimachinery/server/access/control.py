@@ -1,0 +1,187 @@
+"""The gate of a server: who asks, as whom, and whether he may. ``Access.admit`` stands before every handler.
+
+    authenticate → impersonate → authorize
+
+Order of authentication, as kube-apiserver has it: the front proxy's headers, the client certificate, the bearer token
+(each kind of token in turn). The first that knows the credential names the user. A credential that is refused is 401
+and never falls through to anonymous; a request without any credential is ``system:anonymous``, where that is enabled.
+
+A refusal of authorization is told from method, path and query alone: nothing of the body has been looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apimachinery.meta.errors import ApiError, internal
+from apimachinery.server.access.attributes import attributes_of
+from apimachinery.server.access.authentication import (
+    ISSUER,
+    Authenticator,
+    BearerTokens,
+    Identity,
+    LoopbackAdmin,
+    MustAsk,
+    TokenKind,
+    TokenRefused,
+    unauthorized,
+)
+from apimachinery.server.access.authorization import (
+    ANONYMOUS,
+    MASTERS,
+    UNAUTHENTICATED,
+    AlwaysAllow,
+    AlwaysDeny,
+    Attributes,
+    Authorizer,
+    Chain,
+    Verdict,
+    refusal,
+)
+from apimachinery.server.access.impersonation import PREFIX, impersonate, wanted_user
+from apimachinery.server.access.rbac import Rbac
+from apimachinery.server.http.messages import Request, User
+from apimachinery.storage.watch_cache import WatchCache
+
+if TYPE_CHECKING:
+    # Both import a cryptographic library, which a server without keys need not wait for.
+    from apimachinery.server.access.certificates import SigningAuthority
+    from apimachinery.server.access.service_accounts import ServiceAccountKeys, ServiceAccountTokens
+
+NOBODY = User(ANONYMOUS, groups=(UNAUTHENTICATED,))
+MODES = ("RBAC", "AlwaysAllow", "AlwaysDeny", "Node", "Webhook")
+MakeAuthorizer = Callable[[WatchCache], Authorizer]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessOptions:
+    """Who may in.
+
+    ``certificates`` and ``front_proxy`` look at the connection, ``tokens`` at bearer tokens, in order, before those of
+    service accounts (``service_accounts``, None for none) and ``more_tokens`` after them. ``modes`` of authorization in
+    order, each a word of ``MODES`` or a function that makes an authorizer over the server's watch cache. ``anonymous``:
+    a request without credentials goes on to authorization. ``open_to_loopback``: a request without
+    credentials is the administrator's. ``signing`` is the authority that signs client certificates on request.
+    """
+
+    front_proxy: Authenticator | None = None
+    certificates: Authenticator | None = None
+    tokens: Sequence[TokenKind] = ()
+    service_accounts: ServiceAccountKeys | None = None
+    more_tokens: Sequence[TokenKind] = ()
+    modes: Sequence[str | MakeAuthorizer] = ("RBAC",)
+    anonymous: bool = True
+    open_to_loopback: bool = False
+    signing: SigningAuthority | None = None
+
+
+OPEN_TO_LOOPBACK = AccessOptions(modes=("AlwaysAllow",), open_to_loopback=True)
+"""Whoever reaches the server may do everything: for servers that only tests or the same machine reach."""
+
+
+class Access:
+    """Authentication and authorization of one server."""
+
+    def __init__(self, options: AccessOptions, cache: WatchCache) -> None:
+        self.service_accounts: ServiceAccountTokens | None = None
+        kinds = list(options.tokens)
+        audiences: tuple[str, ...] = (ISSUER,)
+        if options.service_accounts is not None:
+            from apimachinery.server.access.service_accounts import ServiceAccountTokens
+
+            self.service_accounts = ServiceAccountTokens(options.service_accounts, cache.record)
+            kinds.append(self.service_accounts)
+            audiences = options.service_accounts.names
+        self.tokens = BearerTokens([*kinds, *options.more_tokens], audiences)
+        self._authenticators: list[Authenticator] = [
+            authenticator
+            for authenticator in (options.front_proxy, options.certificates, self.tokens)
+            if authenticator is not None
+        ]
+        if options.open_to_loopback:
+            self._authenticators.append(LoopbackAdmin())
+        self.url = ""
+        self._anonymous = options.anonymous
+        self.signing = options.signing
+        self.rbac: Rbac | None = None
+        self.authorizer = Chain([self._authorizer(mode, cache) for mode in options.modes])
+
+    def _authorizer(self, mode: str | MakeAuthorizer, cache: WatchCache) -> Authorizer:
+        match mode:
+            case "RBAC":
+                if self.rbac is None:
+                    self.rbac = Rbac()
+                    self.rbac.follow(cache)
+                return self.rbac
+            case "AlwaysAllow":
+                return AlwaysAllow()
+            case "AlwaysDeny":
+                return AlwaysDeny()
+        if isinstance(mode, str):
+            raise ValueError(f"unknown authorization mode {mode!r}; there are {', '.join(MODES)}")
+        return mode(cache)
+
+    async def admit(self, request: Request) -> None:
+        """Sets ``request.user``. Raises ApiError 401 or 403, 400 for headers that contradict each other."""
+        user = await self._user(request)
+        request.user = user
+        for header in request.headers:
+            if header.startswith(PREFIX):
+                await self._impersonate(request, user)
+                user = request.user
+                break
+        if MASTERS in user.groups:
+            return
+        attributes = attributes_of(request, user)
+        verdict = self.authorizer.decide(attributes) or await self.authorizer.ask(attributes)
+        if not verdict.allowed:
+            raise _refused(attributes, verdict)
+
+    def knows(self, request: Request) -> bool:
+        """Whether a request, of which only the head has come, is of somebody who may send a large body."""
+        try:
+            return self._identified(request) is not None
+        except MustAsk:
+            return True
+        except ApiError:
+            return False
+
+    async def ask(self, attributes: Attributes) -> Verdict:
+        """The verdict on anything: reviews, escalation, CEL."""
+        return self.authorizer.decide(attributes) or await self.authorizer.ask(attributes)
+
+    def _identified(self, request: Request) -> Identity | None:
+        for authenticator in self._authenticators:
+            identity = authenticator.authenticate(request)
+            if identity is not None:
+                return identity
+        return None
+
+    async def _user(self, request: Request) -> User:
+        try:
+            identity = self._identified(request)
+        except MustAsk as must:
+            try:
+                identity = await must.ask()
+            except TokenRefused:
+                raise unauthorized() from None
+        if identity is not None:
+            return identity.user
+        if not self._anonymous:
+            raise unauthorized()
+        return NOBODY
+
+    async def _impersonate(self, request: Request, user: User) -> None:
+        wanted = wanted_user(request)
+        if wanted is None:
+            return
+        request.impersonator = user
+        request.user = await impersonate(wanted, attributes_of(request, user), self.ask)
+
+
+def _refused(attributes: Attributes, verdict: Verdict) -> ApiError:
+    if verdict.error and not verdict.reason:
+        return internal(verdict.error)
+    return refusal(attributes, verdict.reason)

@@ -1,0 +1,100 @@
+"""Nobody gives rights that he does not hold: checks of writes of roles and bindings.
+
+A role may be written by who holds all its rules in its scope, or the verb ``escalate`` on it; a binding by who holds
+all rules of the role it binds, or the verb ``bind`` on that role. Members of system:masters, and the server's own loops
+(which have no user), are not checked. A change of no more than metadata is not checked either: the garbage collector
+edits owner references of whatever it meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from apimachinery.meta.errors import ApiError, forbidden, not_found
+from apimachinery.meta.printing import go_quote
+from apimachinery.server.access.authorization import MASTERS, Attributes, Chain, aggregate
+from apimachinery.server.access.rbac import GROUP, Rbac
+from apimachinery.server.access.rbac_rules import FULL_AUTHORITY, Rule, compacted, read_rules, uncovered
+from apimachinery.server.http.messages import User
+
+Json = dict[str, Any]
+_AGGREGATES = "must have cluster-admin privileges to use the aggregationRule"
+
+
+class Escalation:
+    """The checks, over one server's roles and authorizers."""
+
+    def __init__(self, rbac: Rbac, authorizer: Chain) -> None:
+        self._rbac = rbac
+        self._authorizer = authorizer
+
+    def check(self, plural: str, namespace: str, name: str, user: User, obj: Json, old: Json | None) -> None:
+        """Raises ApiError 403 for a write that would give more than the user holds, 404 for a binding to a role that
+        does not exist. ``name`` is the name in the path, empty on create."""
+        if MASTERS in user.groups or (old is not None and _changes_metadata_only(obj, old)):
+            return
+        if plural in ("roles", "clusterroles"):
+            self._check_role(plural, namespace, name, user, obj, old)
+        else:
+            self._check_binding(plural, namespace, user, obj)
+
+    def _check_role(
+        self, plural: str, namespace: str, name: str, user: User, obj: Json, old: Json | None
+    ) -> None:
+        if self._may(Attributes(user, "escalate", namespace, GROUP, "v1", plural, "", name)):
+            return
+        if old is not None and obj.get("rules") == old.get("rules"):
+            if obj.get("aggregationRule") == old.get("aggregationRule"):
+                return
+        own = (obj.get("metadata") or {}).get("name") or name
+        if obj.get("aggregationRule") or (old is not None and old.get("aggregationRule")):
+            # It gathers whatever has its labels, now and later: only who may do everything may write one.
+            try:
+                self._confirm(plural, own, user, namespace, FULL_AUTHORITY)
+            except ApiError:
+                raise forbidden(plural, GROUP, own, _AGGREGATES) from None
+        self._confirm(plural, own, user, namespace, read_rules(obj.get("rules")))
+
+    def _check_binding(self, plural: str, namespace: str, user: User, obj: Json) -> None:
+        ref = obj.get("roleRef") or {}
+        kind, role = str(ref.get("kind") or ""), str(ref.get("name") or "")
+        resource = "clusterroles" if kind == "ClusterRole" else "roles"
+        bind = Attributes(user, "bind", namespace, GROUP, "v1", resource, "", role)
+        if kind in ("ClusterRole", "Role") and self._may(bind):
+            return
+        own = (obj.get("metadata") or {}).get("name") or ""
+        rules = self._rbac.role("" if kind == "ClusterRole" else namespace, role)
+        if rules is None:
+            raise not_found(plural if kind == "Role" else resource, GROUP, role)
+        self._confirm(plural, own, user, namespace, rules)
+
+    def _may(self, attributes: Attributes) -> bool:
+        verdict = self._authorizer.decide(attributes)
+        # An authorizer that must ask somebody else is not asked here: without the verb, the rules are compared.
+        return verdict is not None and verdict.allowed
+
+    def _confirm(self, plural: str, name: str, user: User, namespace: str, wanted: Sequence[Rule]) -> None:
+        held, errors = self._rbac.held(user, namespace)
+        missing = uncovered(held, wanted)
+        if not missing:
+            return
+        shown = sorted({rule.shown() for rule in compacted(missing)})
+        groups = f"[{' '.join(map(go_quote, user.groups))}]"
+        who = f"user {go_quote(user.name)} (groups={groups})"
+        text = f"{who} is attempting to grant RBAC permissions not currently held:\n" + "\n".join(shown)
+        if errors:
+            text += f"; resolution errors: [{aggregate(errors)}]"
+        raise forbidden(plural, GROUP, name, text)
+
+
+def _changes_metadata_only(obj: Json, old: Json) -> bool:
+    """Whether owner references and finalizers are all that changes."""
+    return _compared(obj) == _compared(old)
+
+
+def _compared(obj: Json) -> Json:
+    metadata = {**(obj.get("metadata") or {})}
+    for key in ("ownerReferences", "finalizers", "managedFields"):
+        metadata.pop(key, None)
+    return {**obj, "metadata": metadata}

@@ -1,0 +1,143 @@
+"""Writes the roles and bindings that a cluster starts with, and the rules of ClusterRoles that gather others'."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+from apimachinery.meta.errors import ApiError
+from apimachinery.meta.selectors import LabelSelector, SelectorError, selector_of
+from apimachinery.server.access.bootstrap import Wanted, mended, other_role, wanted_objects
+from apimachinery.server.access.rbac import GROUP, KINDS
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
+from apimachinery.server.request.bodies import finish_form
+from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.target import WriteTarget
+from apimachinery.server.write.deletion import Deleter
+from apimachinery.server.write.writes import Writer
+from apimachinery.storage.interface import Event, StorageError
+from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.wire.json import decode
+
+SERVER = "kube-apiserver"
+MANAGER = "clusterrole-aggregation-controller"
+_PLURALS = {kind: plural for plural, kind in KINDS.items()}
+ROLES = f"/{GROUP}/clusterroles/"
+log = logging.getLogger("kubewright.server.roles")
+
+
+async def make_roles(catalog: Catalog, writer: Writer, deleter: Deleter) -> None:
+    """Writes what is missing of the roles and bindings that a cluster starts with. Raises StorageError."""
+    for wanted in wanted_objects():
+        served = catalog.find(GROUP, "v1", _PLURALS[wanted.kind])
+        if served is None:
+            return
+        target = WriteTarget(served, wanted.namespace, wanted.name, WriteOptions(manager=SERVER))
+        try:
+            await _make(served, target, wanted, writer, deleter)
+        except ApiError as error:
+            # As with kube-apiserver, a role that cannot be written does not keep the server from starting.
+            log.warning("a bootstrap role was not written", extra={"role": wanted.name, "error": str(error)})
+
+
+async def _make(
+    served: Served, target: WriteTarget, wanted: Wanted, writer: Writer, deleter: Deleter
+) -> None:
+    record = writer.current(target)
+    if record is not None:
+        present: Json = decode(record.value)
+        if "roleRef" in wanted.obj and other_role(present, wanted.obj):
+            await deleter.delete(target, DeleteOptions())
+        else:
+            changed = mended(present, wanted.obj)
+            if changed is not None:
+                await writer.update(target, lambda _: changed)
+            return
+    finish_form(wanted.obj, served)
+    await writer.create(target, wanted.obj)
+
+
+class ClusterRoleAggregation:
+    """Keeps the rules of ClusterRoles with an ``aggregationRule``: those of all roles that its selectors choose, by
+    name, each rule once."""
+
+    def __init__(self, served: Served, cache: WatchCache, writer: Writer) -> None:
+        self._served = served
+        self._roles = cache.resource(ROLES)
+        self._writer = writer
+        self._changed = asyncio.Event()
+        self._changed.set()
+        self._task: asyncio.Task[None] | None = None
+        self._unlisten = self._roles.listen(ROLES, self._heard)
+
+    def start(self) -> None:
+        """Starts following."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Ends it."""
+        self._unlisten()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _heard(self, event: Event) -> None:
+        del event
+        self._changed.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                await self.round()
+            except (ApiError, StorageError):
+                await asyncio.sleep(0.25)
+                self._changed.set()
+            except Exception:
+                log.exception("cluster roles could not be aggregated")
+
+    async def round(self) -> None:
+        """Writes all that differs. A role that gathers may itself be gathered: its own write wakes the next round."""
+        roles: list[Json] = [decode(record.value) for record in self._roles.snapshot(ROLES).records]
+        for role in roles:
+            rule = role.get("aggregationRule")
+            if not rule:
+                continue
+            rules = aggregated(role, roles)
+
+            def put(old: Json, rules: list[Json] = rules) -> Json:
+                return {**old, "rules": rules}
+
+            if rules != (role.get("rules") or []):
+                name = role["metadata"]["name"]
+                target = WriteTarget(self._served, "", name, WriteOptions(manager=MANAGER))
+                with contextlib.suppress(ApiError):
+                    await self._writer.update(target, put)
+
+
+def aggregated(role: Json, roles: list[Json]) -> list[Json]:
+    """The rules that a role with an ``aggregationRule`` should have."""
+    rules: list[Json] = []
+    for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        chosen = _selector(selector)
+        if chosen is None:
+            continue
+        for other in roles:
+            metadata = other["metadata"]
+            if metadata["name"] == role["metadata"]["name"] or not chosen.matches(
+                metadata.get("labels") or {}
+            ):
+                continue
+            rules += [rule for rule in other.get("rules") or () if rule not in rules]
+    return rules
+
+
+def _selector(selector: Json) -> LabelSelector | None:
+    try:
+        return selector_of(selector)
+    except SelectorError:
+        return None

@@ -1,0 +1,157 @@
+"""``serviceaccounts/NAME/token``: a TokenRequest in, a signed token in its status out.
+
+The token is bound to the service account, and to a pod, secret or node where the request names one; a pod's node is
+written into it as well. The binding object must exist, and have the uid that the request says, if it says one.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from apimachinery.merge.apply import FieldOwnership
+from apimachinery.merge.field_set import from_paths
+from apimachinery.meta.errors import bad_request, conflict, not_found
+from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
+from apimachinery.meta.printing import go_quote
+from apimachinery.server.access.service_accounts import Bound, ServiceAccountTokens
+from apimachinery.server.catalog.family import IsKind
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
+from apimachinery.server.http.messages import Request, Response
+from apimachinery.server.request.bodies import bring_into_form, read_body
+from apimachinery.server.request.codecs import Codecs, whole
+from apimachinery.server.request.negotiation import negotiate
+from apimachinery.server.request.options import read_write_options
+from apimachinery.server.request.routes import Route
+from apimachinery.server.request.target import match_namespace, metadata_of
+from apimachinery.server.write.identity import now
+from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.wire.json import decode
+
+LEAST_SECONDS = 600
+MOST_SECONDS = 1 << 32
+_GROUP = "authentication.k8s.io"
+_KINDS = {
+    ("v1", "Pod"): "/core/pods/{namespace}/{name}",
+    ("v1", "Secret"): "/core/secrets/{namespace}/{name}",
+    ("v1", "Node"): "/core/nodes/{name}",
+}
+
+
+class TokenRequests:
+    """Makes tokens of service accounts."""
+
+    def __init__(
+        self, tokens: ServiceAccountTokens, cache: WatchCache, codecs: Codecs, is_kind: IsKind, kind: Served
+    ) -> None:
+        self._tokens = tokens
+        self._cache = cache
+        self._codecs = codecs
+        self._is_kind = is_kind
+        self._kind = kind
+        self._ownership = FieldOwnership(
+            api_version=kind.api_version,
+            kind=kind.kind,
+            type=kind.compiled.merge_type,
+            subresource="token",
+            ignored={kind.api_version: from_paths([("f:status",)])},
+            empty={"spec": {}, "status": {}},
+        )
+
+    async def answer(self, request: Request, route: Route) -> Response:
+        """Answers a create. Raises ApiError 400, 404, 409, 422."""
+        options = read_write_options(request, "CreateOptions")
+        obj, duplicates = read_body(request, self._codecs, self._kind, self._is_kind)
+        bring_into_form(obj, self._kind, options.validation, duplicates, request.warnings)
+        metadata = metadata_of(obj)
+        match_namespace(metadata, route.namespace)
+        account = self._read(f"/core/serviceaccounts/{route.namespace}/{route.name}")
+        if account is None:
+            raise not_found("serviceaccounts", "", route.name)
+        name = metadata.get("name") or ""
+        if name and name != route.name:
+            fault = invalid_value("metadata.name", name, "must match the service account name if specified")
+            raise invalid("TokenRequest", _GROUP, route.name, [fault])
+        owned = self._ownership.update(None, obj, options.manager, now=now())
+        spec: Json = obj.get("spec") or {}
+        if not spec.get("audiences"):
+            spec["audiences"] = list(self._tokens.keys.names)
+        faults = _faults(spec)
+        if faults:
+            raise invalid("TokenRequest", _GROUP, name, faults)
+        bound = self._bound(spec.get("boundObjectRef"), route)
+        uid = account["metadata"]["uid"]
+        seconds = int(spec["expirationSeconds"])
+        token, expires = self._tokens.sign(
+            route.namespace, route.name, uid, spec["audiences"], seconds, bound
+        )
+        shown = {
+            "name": route.name,
+            "namespace": route.namespace,
+            "uid": uid,
+            "creationTimestamp": now(),
+            "managedFields": metadata_of(owned).get("managedFields") or [],
+        }
+        ended = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(expires))
+        answer = {
+            "kind": "TokenRequest",
+            "apiVersion": f"{_GROUP}/v1",
+            "metadata": {key: value for key, value in shown.items() if value},
+            "spec": {
+                "audiences": spec["audiences"],
+                "expirationSeconds": seconds,
+                "boundObjectRef": spec.get("boundObjectRef"),
+            },
+            "status": {"token": token, "expirationTimestamp": ended},
+        }
+        form = negotiate(request.headers.get("accept", ""), self._codecs)
+        return Response(201, whole(form.codec, answer), form.codec.media_type)
+
+    def _bound(self, ref: Json | None, route: Route) -> list[Bound]:
+        if ref is None:
+            return []
+        version, kind = ref.get("apiVersion") or "", ref.get("kind") or ""
+        key = _KINDS.get((version, kind))
+        if key is None:
+            raise bad_request(f"cannot bind token to object of type {version}, Kind={kind}")
+        name, wanted = ref.get("name") or "", ref.get("uid") or ""
+        plural = f"{kind.lower()}s"
+        held = self._read(key.format(namespace=route.namespace, name=name))
+        if held is None:
+            raise not_found(plural, "", name)
+        uid = held["metadata"]["uid"]
+        if wanted and wanted != uid:
+            why = (
+                f"the UID in the bound object reference ({wanted}) does not match the UID in record. "
+                "The object might have been deleted and then recreated"
+            )
+            raise conflict(plural, "", name, why)
+        bound = [Bound(kind.lower(), name, uid)]
+        if kind == "Pod":
+            spec = held.get("spec") or {}
+            account = spec.get("serviceAccountName") or ""
+            if account != route.name:
+                raise bad_request(
+                    f"cannot bind token for serviceaccount {go_quote(route.name)} to pod running with different "
+                    "serviceaccount name."
+                )
+            node = self._read(f"/core/nodes/{spec['nodeName']}") if spec.get("nodeName") else None
+            if node is not None:
+                bound.append(Bound("node", spec["nodeName"], node["metadata"]["uid"]))
+        return bound
+
+    def _read(self, key: str) -> Any:
+        record = self._cache.record(key)
+        return None if record is None else decode(record.value)
+
+
+def _faults(spec: Json) -> list[FieldError]:
+    seconds = int(spec.get("expirationSeconds") or 0)
+    if seconds < LEAST_SECONDS:
+        text = "may not specify a duration less than 10 minutes"
+    elif seconds > MOST_SECONDS:
+        text = "may not specify a duration larger than 2^32 seconds"
+    else:
+        return []
+    return [invalid_value("spec.expirationSeconds", seconds, text)]

@@ -1,0 +1,188 @@
+"""The options of ``kubewright serve`` that say who may do what; their names are kube-apiserver's.
+
+Safe by default: without any of them the server makes a token of its own, which only the kubeconfig it writes (mode
+0600) has, serves https with a certificate of its own, and listens on loopback. ``--anonymous-admin`` opens it to every
+program of this machine. What is made is kept beside the database, so that a restart leaves clients their credentials.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from apimachinery.server.access.authentication import ADMIN, ISSUER, TokenKind, Tokens, read_token_file
+from apimachinery.server.access.control import MODES, AccessOptions, MakeAuthorizer
+from apimachinery.server.catalog.options import OptionError
+
+ADMIN_TOKEN = "admin-token"
+SIGNING_KEY = "service-accounts.key"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options."""
+    group = parser.add_argument_group(
+        "access", "who may do what; without these, the kubeconfig's token alone"
+    )
+    add = group.add_argument
+    add("--anonymous-admin", action="store_true",
+        help="requests without credentials are the administrator's (on loopback only)")  # fmt: skip
+    add("--token-file", "--token-auth-file", type=Path, metavar="FILE",
+        help='CSV of token,user,uid,"group,group"')  # fmt: skip
+    add("--client-ca-file", type=Path, metavar="FILE",
+        help="authorities of client certificates: the common name is the user, organizations are groups")  # fmt: skip
+    add("--anonymous-auth", choices=("true", "false"), default="true",
+        help="requests without credentials are system:anonymous (default) or refused")  # fmt: skip
+    add("--authorization-mode", default="", metavar="MODE,MODE",
+        help=f"of {', '.join(MODES)}, asked in order (default RBAC)")  # fmt: skip
+    add("--service-account-issuer", action="append", default=[], metavar="URL",
+        help="issuer of service account tokens; repeated, the first signs")  # fmt: skip
+    add("--service-account-key-file", type=Path, action="append", default=[], metavar="FILE",
+        help="PEM keys that verify service account tokens; may be repeated")  # fmt: skip
+    add("--service-account-signing-key-file", type=Path, metavar="FILE",
+        help="PEM key that signs service account tokens (default: one that is made)")  # fmt: skip
+    add("--service-account-max-token-expiration", type=int, default=0, metavar="SECONDS",
+        help="longest life of a service account token")  # fmt: skip
+    add("--api-audiences", default="", metavar="NAME,NAME",
+        help="audiences of this server (default: the issuer)")  # fmt: skip
+    add("--cluster-signing-cert-file", type=Path, metavar="FILE",
+        help="authority that signs approved requests for client certificates")  # fmt: skip
+    add("--cluster-signing-key-file", type=Path, metavar="FILE", help="its key")
+
+
+@dataclass(slots=True)
+class Granted:
+    """What the options come to: ``token`` is the administrator's where one is known, ``authorities`` are files of those
+    whose client certificates TLS accepts, ``summary`` says what is open to whom."""
+
+    options: AccessOptions
+    token: str = ""
+    authorities: list[Path] = field(default_factory=list)
+    summary: list[str] = field(default_factory=list)
+
+
+def makes_token(options: argparse.Namespace) -> bool:
+    """Whether the server makes the administrator's token itself: where nobody could be the administrator otherwise."""
+    return not (options.token_file or options.anonymous_admin)
+
+
+def has_credentials(options: argparse.Namespace) -> bool:
+    """Whether an option says by what clients prove who they are."""
+    return bool(options.token_file or options.client_ca_file)
+
+
+def grant(options: argparse.Namespace, folder: Path) -> Granted:
+    """Reads the options; what is made is kept in ``folder``. Raises OptionError and the readers' errors, OSError."""
+    granted = Granted(AccessOptions())
+    parts: dict[str, Any] = {"tokens": list(_static_tokens(options, folder, granted))}
+    parts["modes"] = _modes(options)
+    parts["anonymous"] = options.anonymous_auth == "true" and tuple(parts["modes"]) != ("AlwaysAllow",)
+    parts["open_to_loopback"] = options.anonymous_admin
+    parts["service_accounts"] = _service_accounts(options, folder)
+    _certificates(options, folder, granted, parts)
+    granted.options = AccessOptions(**parts)
+    modes = ", ".join(str(mode) for mode in parts["modes"])
+    who = "system:anonymous" if granted.options.anonymous else "refused"
+    if options.anonymous_admin:
+        who = "the administrator"
+    granted.summary.append(f"requests without credentials: {who}; authorization: {modes}")
+    return granted
+
+
+def _static_tokens(options: argparse.Namespace, folder: Path, granted: Granted) -> Iterator[TokenKind]:
+    if options.token_file:
+        tokens = read_token_file(options.token_file)
+        granted.token = tokens.administrator()
+        granted.summary.append(f"tokens: those of {options.token_file}")
+        yield tokens
+    elif makes_token(options):
+        granted.token = kept_secret(folder / ADMIN_TOKEN)
+        granted.summary.append("tokens: the administrator's, in the kubeconfig only")
+        yield Tokens({granted.token: ADMIN})
+
+
+def kept_secret(path: Path) -> str:
+    """The secret that a file keeps, made where there is none. Raises OSError."""
+    if path.exists() and (text := path.read_text().strip()):
+        return text
+    made = secrets.token_urlsafe(32)
+    write_private(path, made.encode())
+    return made
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Writes a file that only its owner may read, whole or not at all. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    part.replace(path)
+
+
+def _modes(options: argparse.Namespace) -> list[str | MakeAuthorizer]:
+    names = [name.strip() for name in options.authorization_mode.split(",") if name.strip()] or ["RBAC"]
+    for name in names:
+        if name not in MODES:
+            raise OptionError(f"--authorization-mode: {name!r} is none; use {', '.join(MODES)}")
+    if len(set(names)) != len(names):
+        raise OptionError(f"--authorization-mode: {options.authorization_mode} names a mode twice")
+    return list(names)
+
+
+def _service_accounts(options: argparse.Namespace, folder: Path) -> Any:
+    from apimachinery.server.access.keys import (
+        made_key,
+        private_pem,
+        read_signing_key,
+        read_verifying_keys,
+    )
+    from apimachinery.server.access.service_accounts import ServiceAccountKeys
+
+    if options.service_account_signing_key_file:
+        signing = read_signing_key(options.service_account_signing_key_file)
+    elif (folder / SIGNING_KEY).exists():
+        signing = read_signing_key(folder / SIGNING_KEY)
+    else:
+        signing = made_key()
+        write_private(folder / SIGNING_KEY, private_pem(signing))
+    more = [key for path in options.service_account_key_file for key in read_verifying_keys(path)]
+    audiences = tuple(name.strip() for name in options.api_audiences.split(",") if name.strip())
+    issuers = tuple(options.service_account_issuer) or (ISSUER,)
+    return ServiceAccountKeys(
+        signing, tuple(more), issuers, audiences, max_seconds=options.service_account_max_token_expiration
+    )
+
+
+def _certificates(options: argparse.Namespace, folder: Path, granted: Granted, parts: dict[str, Any]) -> None:
+    from apimachinery.server.access.certificates import (
+        ClientCertificates,
+        made_authority,
+        read_authorities,
+        read_signing_authority,
+    )
+
+    certificate, key = folder / "client-ca.crt", folder / "client-ca.key"
+    if bool(options.cluster_signing_cert_file) != bool(options.cluster_signing_key_file):
+        raise OptionError("--cluster-signing-cert-file and --cluster-signing-key-file go together")
+    if options.cluster_signing_cert_file:
+        parts["signing"] = read_signing_authority(
+            options.cluster_signing_cert_file, options.cluster_signing_key_file
+        )
+    elif not options.client_ca_file:
+        # Users whose certificates this server signs can use them here, without further options.
+        if not (certificate.exists() and key.exists()):
+            made = made_authority()
+            write_private(key, made.key_pem)
+            write_private(certificate, made.pem)
+        parts["signing"] = read_signing_authority(certificate, key)
+        granted.authorities.append(certificate)
+    if options.client_ca_file:
+        granted.authorities.append(options.client_ca_file)
+        granted.summary.append(f"client certificates: those that {options.client_ca_file} issued")
+    trusted = [authority for path in granted.authorities for authority in read_authorities(path)]
+    parts["certificates"] = ClientCertificates(trusted)
