@@ -15,7 +15,7 @@ from apimachinery.merge.errors import MergeError
 from apimachinery.merge.field_set import FieldSet
 from apimachinery.merge.from_openapi import builtin_table, custom_resource
 from apimachinery.merge.managed_fields import Managed, decode, encode
-from apimachinery.merge.typed import compare_objects
+from apimachinery.merge.typed import compare_objects, extract_with_keys
 from apimachinery.merge.updater import Updater
 from apimachinery.merge.value import same
 from tests.merge.values import SCHEMA, json_values, scalars, specs, words
@@ -127,8 +127,9 @@ def test_nothing_changes_its_arguments(live: Any, other: Any, spec: Any, manager
     OWN.update(live, other, manager, now="2026-01-01T00:01:00Z")
     compare_objects(TYPE, live, other)
     fields = TYPE.owned(other, strict=False) or {}
-    TYPE.remove(live, fields)
+    TYPE.remove(live, fields, keeps_empty=True)
     TYPE.extract(live, fields)
+    extract_with_keys(TYPE, live, fields)
     a, b = {"spec": live["spec"]}, {"spec": other["spec"]}
     strategic.apply(a, strategic_diff.create_two_way(a, b, PATCH_TYPE), PATCH_TYPE)
     merge_patch.apply(live, merge_patch.create(live, other))
@@ -161,8 +162,8 @@ def test_what_an_object_owns_is_part_of_what_comes_with_it(spec: Any) -> None:
 def test_taking_all_of_an_objects_fields_out_leaves_none_in(spec: Any) -> None:
     obj = thing(spec)
     fields = TYPE.name_parents(TYPE.owned(obj) or {})
-    assert TYPE.owned(TYPE.remove(obj, fields) or {}) in (None, {})
-    extracted = TYPE.extract(obj, field_set.leaves(TYPE.owned(obj) or {}))
+    assert TYPE.owned(TYPE.remove(obj, fields, keeps_empty=False) or {}) in (None, {})
+    extracted = extract_with_keys(TYPE, obj, field_set.leaves(TYPE.owned(obj) or {})) or {}
     assert not field_set.difference(TYPE.owned(extracted) or {}, TYPE.owned(obj) or {})
 
 

@@ -12,7 +12,7 @@ from apimachinery.merge.errors import Conflicts, MergeError
 from apimachinery.merge.fields_v1 import FieldsError, parse, path_text
 from apimachinery.merge.from_openapi import custom_resource
 from apimachinery.merge.managed_fields import EntryError, decode
-from apimachinery.merge.typed import MergeType, StructType
+from apimachinery.merge.typed import MergeType, StructType, extract_with_keys
 
 LIST = {
     "type": "array",
@@ -70,7 +70,7 @@ def test_order_of_a_merged_list(live: str, applied: str, merged: str) -> None:
     [
         ({"f:n": {}}, {"n": None}, {"n": 1}),
         ({"f:o": {"f:x": {}}}, {"o": {"y": "2"}}, {"o": {"x": "1"}}),
-        ({"f:o": {}}, {"o": None}, {"o": {}}),
+        ({"f:o": {}}, {"o": None}, {"o": None}),
         ({"f:o": {"f:x": {}, "f:y": {}}}, {"o": ...}, {"o": {"x": "1", "y": "2"}}),
         ({"f:s": {'v:"a"': {}}}, {"s": ["b"]}, {"s": ["a"]}),
         ({"f:l": {'k:{"k":"p"}': {}}}, {"l": [{"k": "q", "v": 2}]}, {"l": [{"k": "p"}]}),
@@ -93,10 +93,11 @@ def test_remove_and_extract(fields: dict[str, Any], left: dict[str, Any], only: 
         "m": {"i": "1", "j": "2"},
     }
     wanted = {**obj, **left}
-    # None: the field is gone; an ellipsis: it is there, as null, because all in it went.
-    wanted = {key: None if item is ... else item for key, item in wanted.items() if item is not None}
-    assert TYPE.remove(obj, fields) == wanted
-    assert TYPE.extract(obj, fields) == only
+    # None: the field is gone; an ellipsis: it is there, as null or empty, because all in it went.
+    for keeps_empty, rest in ((False, None), (True, {})):
+        gone = {key: rest if item is ... else item for key, item in wanted.items() if item is not None}
+        assert TYPE.remove(obj, fields, keeps_empty=keeps_empty) == gone
+    assert extract_with_keys(TYPE, obj, fields) == only
 
 
 @pytest.mark.parametrize(

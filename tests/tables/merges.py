@@ -26,12 +26,13 @@ from apimachinery.merge.schema import (
     Struct,
 )
 from apimachinery.merge.schema import Type as Declared
-from apimachinery.merge.typed import Delta, MergeType, Misfit
+from apimachinery.merge.typed import Delta, MergeType, Misfit, extract_with_keys
 from apimachinery.merge.updater import OwnedByOthers, Updater
 
 from .agreement import TEXT, VALUE, VERDICT, Answer, Line, Suite
 
 _SCHEMAS: dict[str, MergeTypes | str] = {}
+_FORMS = ("list", "map")
 _KINDS = frozenset(kind.value for kind in Kind)
 
 
@@ -40,6 +41,14 @@ def _declared(written: dict[str, Any]) -> Declared:
     if name := written.get("namedType"):
         relation = written.get("elementRelationship")
         return Ref(name, None if relation is None else relation == "atomic")
+    if relation := written.get("elementRelationship"):
+        # A form written in place is held otherwise than it says itself.
+        forms = {
+            key: {**each, "elementRelationship": relation} for key, each in written.items() if key in _FORMS
+        }
+        if not forms:
+            raise SchemaError("no type found matching: inlined type")
+        return _declared(forms)
     forms: dict[str, Any] = {}
     if kind := written.get("scalar"):
         forms["scalar"] = Kind(kind) if kind in _KINDS else Kind.ANY
@@ -137,8 +146,9 @@ def _two(line: Line, walk: str) -> Iterator[Answer]:
 
 
 def _delta(delta: Delta | None) -> list[Any]:
+    """In the order of the recordings."""
     delta = delta or Delta(None, None, None)
-    return [_shown(delta.removed), _shown(delta.modified), _shown(delta.added)]
+    return [_shown(delta.modified), _shown(delta.added), _shown(delta.removed)]
 
 
 def merge(line: Line) -> Iterator[Answer]:
@@ -153,16 +163,16 @@ def compare(line: Line) -> Iterator[Answer]:
 
 def remove(line: Line) -> Iterator[Answer]:
     """A value without fields."""
-    yield Answer(
-        VALUE, line["out"], _type(line["schema"], line["type"]).remove(line["value"], _set(line["set"]))
-    )
+    type_ = _type(line["schema"], line["type"])
+    yield Answer(VALUE, line["out"], type_.remove(line["value"], _set(line["set"]), keeps_empty=True))
 
 
 def extract(line: Line) -> Iterator[Answer]:
     """A value with only some fields; ``keys``: with the keys of list items on the way."""
-    yield Answer(
-        VALUE, line["out"], _type(line["schema"], line["type"]).extract(line["value"], _set(line["set"]))
-    )
+    type_, fields = _type(line["schema"], line["type"]), _set(line["set"])
+    value = line["value"]
+    ours = extract_with_keys(type_, value, fields) if line["keys"] else type_.extract(value, fields)
+    yield Answer(VALUE, line["out"], ours)
 
 
 def _set(fields: Any) -> FieldSet:

@@ -22,7 +22,7 @@ from apimachinery.merge.field_set import FieldSet, from_paths, is_member, paths
 from apimachinery.merge.fields_v1 import path_text
 from apimachinery.merge.managed_fields import EntryError, decode
 from apimachinery.merge.package import package_types
-from apimachinery.merge.typed import MergeType, Misfit, compare_objects
+from apimachinery.merge.typed import MergeType, Misfit, compare_objects, extract_with_keys
 from apimachinery.meta import lossless
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.meta.object import Object
@@ -179,7 +179,7 @@ class LocalApply(Generic[T]):
             ),
             {},
         )
-        found = (self._type.extract(_without_entries(whole), owned) or {}) if owned else {}
+        found = (extract_with_keys(self._type, _without_entries(whole), owned) or {}) if owned else {}
         rest = {key: value for key, value in found.items() if key not in ("apiVersion", "kind", "metadata")}
         return {
             "apiVersion": self._resource.api_version,

@@ -61,6 +61,11 @@ NEVER_OWNED: Final[FieldSet] = from_paths(
 )
 
 
+def keeps_empty_in(release: str) -> bool:
+    """Whether that release (``1.36``) leaves ``{}`` or ``[]`` where an applier gives up the last field of it."""
+    return release.removeprefix("v").split(".")[:2] == ["1", "36"]
+
+
 class FieldOwnership:
     """Apply and update of one resource at one version.
 
@@ -68,7 +73,8 @@ class FieldOwnership:
     through this (sub)resource never sets and so never owns (``status`` of a main resource, ``spec`` of
     ``/status``): build them with ``field_set.from_paths``. Without ``converter`` only ``api_version`` exists.
     ``empty`` is what an object of this kind holds that nobody set anything in: for built-in kinds the objects
-    that are always there (``spec: {}``), which no creator owns.
+    that are always there (``spec: {}``), which no creator owns. ``keeps_empty``: what somebody gives up the last
+    field of stays, empty, as in Kubernetes 1.36; before and after, null takes its place (``keeps_empty_in``).
     """
 
     def __init__(
@@ -81,13 +87,16 @@ class FieldOwnership:
         converter: Converter | None = None,
         ignored: Mapping[str, FieldSet] | None = None,
         empty: JsonObject | None = None,
+        keeps_empty: bool = True,
     ) -> None:
         self._api_version = api_version
         self._kind = kind
         self._type = type
         self._subresource = subresource
         self._empty = empty or {}
-        self._updater = Updater(converter or OneVersion(api_version, type), ignored or {})
+        self._updater = Updater(
+            converter or OneVersion(api_version, type), ignored or {}, keeps_empty=keeps_empty
+        )
 
     @refuse_deep
     def apply(

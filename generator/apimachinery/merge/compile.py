@@ -110,11 +110,8 @@ class _Compiling:
         if isinstance(declared, Scalar):
             made = ScalarType(declared.kind.value, LEAF_TYPES[declared.kind])
         elif isinstance(declared, ListOf):
-            made = (
-                AtomicType(list, None)
-                if declared.type is ListType.ATOMIC
-                else KeyedType(self._keys(declared))
-            )
+            whole = declared.type is ListType.ATOMIC if atomic is None else atomic
+            made = AtomicType(list, None) if whole else KeyedType(self._keys(declared))
         elif isinstance(declared, MapOf | Struct):
             made = AtomicType(dict, None) if (declared.atomic if atomic is None else atomic) else StructType()
         elif declared == COMMON_TYPES[UNTYPED.name]:

@@ -16,7 +16,7 @@ from typing import Any
 from apimachinery.merge import value as values
 from apimachinery.merge.field_set import LEAF, FieldSet, as_member, is_member
 from apimachinery.merge.schema import ABSENT
-from apimachinery.merge.typed import MODIFIED, Delta, MergeType, Misfit, Node, as_form
+from apimachinery.merge.typed import MODIFIED, Delta, MergeType, Misfit, Node, as_form, remaining
 from apimachinery.merge.value import same
 
 
@@ -185,7 +185,7 @@ class KeyedType(MergeType):
             return [merged.get(e, item) for e, item in zip(elements, live, strict=True)]
         return _interleave(elements, live, list(mine), theirs, merged)
 
-    def remove(self, value: Any, fields: FieldSet) -> Any:
+    def remove(self, value: Any, fields: FieldSet, *, keeps_empty: bool) -> Any:
         if not value or value.__class__ is not list:
             return None
         out = []
@@ -197,23 +197,21 @@ class KeyedType(MergeType):
             elif is_member(node):
                 changed = True
             else:
-                rest = self.items.remove(item, node)
+                rest = remaining(self.items, item, node, keeps_empty)
                 changed = changed or rest is not item
                 out.append(rest)
         return (out or None) if changed else value
 
     def extract(self, value: Any, fields: FieldSet) -> Any:
-        if value.__class__ is not list:
-            return value
+        if not value or value.__class__ is not list:
+            return value if value.__class__ is list else None
         out = []
         for item in value:
             node = fields.get(self.element(item))
             if node is not None:
-                part = self.items.extract(item, node)
-                if self.keys:
-                    part = {**{name: item[name] for name, _ in self.keys if name in item}, **part}
-                out.append(part)
-        return out
+                below = any(element != "." for element in node)
+                out.append(self.items.extract(item, node) if below else item)
+        return out or None
 
     def reconcile(self, fields: FieldSet) -> FieldSet:
         out: FieldSet | None = None

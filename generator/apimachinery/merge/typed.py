@@ -24,11 +24,12 @@ Source of the rules: KEP-555 and structured-merge-diff's observable behaviour.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from apimachinery.merge.field_set import LEAF, FieldSet, as_member, is_member
+from apimachinery.merge.field_set import LEAF, FieldSet, as_member, intersection, is_member, union
 from apimachinery.merge.value import same
 
 Node = FieldSet | None
@@ -96,13 +97,13 @@ class MergeType(ABC):
         ``Misfit``."""
 
     @abstractmethod
-    def remove(self, value: Any, fields: FieldSet) -> Any:
-        """``value`` without ``fields``; None where nothing is left, so that what held it holds null then, as
-        kube-apiserver has it."""
+    def remove(self, value: Any, fields: FieldSet, *, keeps_empty: bool) -> Any:
+        """``value`` without ``fields``; None where nothing is left. What held it holds null then, or an empty
+        object or list where the release ``keeps_empty`` ones."""
 
     @abstractmethod
     def extract(self, value: Any, fields: FieldSet) -> Any:
-        """``value`` with only ``fields``, and with the keys of list items on the way."""
+        """``value`` with only ``fields``; None where there are none of them."""
 
     def reconcile(self, fields: FieldSet) -> FieldSet:
         """``fields`` (not empty) below here as this schema has them; ``LEAF`` where here is atomic."""
@@ -147,7 +148,7 @@ class ScalarType(MergeType):
     def merge(self, live: Any, applied: Any) -> Any:
         return live if same(live, applied) else applied
 
-    def remove(self, value: Any, fields: FieldSet) -> Any:
+    def remove(self, value: Any, fields: FieldSet, *, keeps_empty: bool) -> Any:
         return value
 
     def extract(self, value: Any, fields: FieldSet) -> Any:
@@ -185,7 +186,7 @@ class AtomicType(MergeType):
     def merge(self, live: Any, applied: Any) -> Any:
         return live if same(live, applied) else applied
 
-    def remove(self, value: Any, fields: FieldSet) -> Any:
+    def remove(self, value: Any, fields: FieldSet, *, keeps_empty: bool) -> Any:
         return None if self.form is not None or value.__class__ in (dict, list) else value
 
     def extract(self, value: Any, fields: FieldSet) -> Any:
@@ -338,7 +339,7 @@ class StructType(MergeType):
             out[key] = merged
         return live if out is None else out
 
-    def remove(self, value: Any, fields: FieldSet) -> Any:
+    def remove(self, value: Any, fields: FieldSet, *, keeps_empty: bool) -> Any:
         if not value or value.__class__ is not dict:
             return None
         out: dict[str, Any] | None = None
@@ -351,7 +352,7 @@ class StructType(MergeType):
                 del out[key]
             else:
                 before = value[key]
-                rest = self.entry(key).type.remove(before, node)
+                rest = remaining(self.entry(key).type, before, node, keeps_empty)
                 if rest is not before:
                     out = dict(value) if out is None else out
                     out[key] = rest
@@ -360,14 +361,15 @@ class StructType(MergeType):
         return out or None
 
     def extract(self, value: Any, fields: FieldSet) -> Any:
-        if value.__class__ is not dict:
-            return value
+        if not value or value.__class__ is not dict:
+            return value if value.__class__ is dict else None
         out: dict[str, Any] = {}
         for key, item in value.items():
             node = fields.get(f"f:{key}")
             if node is not None:
-                out[key] = self.entry(key).type.extract(item, node)
-        return out
+                # Below a member the same set is looked up, not what it holds below: so does kube-apiserver.
+                out[key] = self.entry(key).type.extract(item, fields if is_member(node) else node)
+        return out or None
 
     def reconcile(self, fields: FieldSet) -> FieldSet:
         if self.free:
@@ -441,12 +443,13 @@ class EitherType(MergeType):
             if before is not None:
                 return before.compare(old, new)
             return None if same(old, new) else MODIFIED
-        # The form changed. Null takes the other's form; else the old one's fields go and the new one's come,
-        # and a leaf on either side counts as modified.
-        if old is None and after is not None:
-            return after.compare(old, new)
-        if new is None and before is not None:
-            return before.compare(old, new)
+        # The form changed. Null takes the other's form, and is a change of the place too where it might have had
+        # another; else the old one's fields go and the new one's come, and a leaf on either side is modified.
+        if (old is None or new is None) and (here := after if old is None else before) is not None:
+            delta = here.compare(old, new)
+            if delta is None or here is self.map or (self.map is None and len(self.leaf) == 1):
+                return delta
+            return delta._replace(modified=LEAF)
         removed = self._below(before, old)
         added = self._below(after, new)
         modified = LEAF if removed is None or added is None else None
@@ -467,9 +470,9 @@ class EitherType(MergeType):
             return live if same(live, applied) else applied
         return after.merge(live if before is after or live is None else None, applied)
 
-    def remove(self, value: Any, fields: FieldSet) -> Any:
+    def remove(self, value: Any, fields: FieldSet, *, keeps_empty: bool) -> Any:
         type_ = self.pick(value)
-        return value if type_ is None else type_.remove(value, fields)
+        return value if type_ is None else type_.remove(value, fields, keeps_empty=keeps_empty)
 
     def extract(self, value: Any, fields: FieldSet) -> Any:
         type_ = self.pick(value)
@@ -482,6 +485,34 @@ class EitherType(MergeType):
     def name_parents(self, fields: FieldSet) -> FieldSet:
         type_ = self.map or self.list
         return fields if type_ is None else type_.name_parents(fields)
+
+
+def remaining(type_: MergeType, value: Any, fields: FieldSet, keeps_empty: bool) -> Any:
+    """What ``type_`` leaves of a value that something holds; the value itself where that is all."""
+    rest = type_.remove(value, fields, keeps_empty=keeps_empty)
+    if rest is None and keeps_empty and value.__class__ in (dict, list):
+        return value if not value else value.__class__()
+    return rest
+
+
+def extract_with_keys(type_: MergeType, value: Any, fields: FieldSet) -> Any:
+    """``extract``, with the keys of the list items on the way to the ``fields`` that ``value`` has."""
+    return type_.extract(
+        value, union(fields, _keys_of(intersection(type_.owned(value, False) or {}, fields)))
+    )
+
+
+def _keys_of(fields: FieldSet) -> FieldSet:
+    out: FieldSet = {}
+    for element, node in fields.items():
+        if element == ".":
+            continue
+        below = _keys_of(node)
+        if element[:2] == "k:":
+            below = union(below, {f"f:{name}": LEAF for name in json.loads(element[2:])})
+        if below:
+            out[element] = below
+    return out
 
 
 def as_form(value: Any, form: type) -> Any:

@@ -62,11 +62,17 @@ class OwnedByOthers(Exception):
 
 
 class Updater:
-    """Owners under update and apply, of one resource. ``ignored`` are, by version, fields nobody may own."""
+    """Owners under update and apply, of one resource. ``ignored`` are, by version, fields nobody may own.
 
-    def __init__(self, converter: Converter, ignored: Mapping[str, FieldSet]) -> None:
+    ``keeps_empty``: an object or list whose last field is given up stays, empty; else null takes its place.
+    """
+
+    def __init__(
+        self, converter: Converter, ignored: Mapping[str, FieldSet], *, keeps_empty: bool = True
+    ) -> None:
         self._converter = converter
         self._ignored = ignored
+        self._keeps_empty = keeps_empty
 
     def update(
         self, live: JsonObject, new: JsonObject, api_version: str, managed: Managed
@@ -194,13 +200,17 @@ class Updater:
             whole = self._at(merged, current, last.api_version)
         except UnknownVersion:
             return merged
-        pruned = self._with_owned(whole, type_.remove(whole, last_fields) or {}, last.api_version, managed)
+        bare = self._removed(type_, whole, last_fields)
+        pruned = self._with_owned(whole, bare, last.api_version, managed)
         kept = type_.name_parents(type_.owned(pruned, strict=False) or {})
         there = type_.name_parents(type_.owned(whole, strict=False) or {})
         given_up = intersection(difference(there, kept), last_fields)
         if not given_up:
             return merged
-        return self._at(type_.remove(whole, given_up) or {}, last.api_version, current)
+        return self._at(self._removed(type_, whole, given_up), last.api_version, current)
+
+    def _removed(self, type_: MergeType, value: JsonObject, fields: FieldSet) -> JsonObject:
+        return type_.remove(value, fields, keeps_empty=self._keeps_empty) or {}
 
     def gives_up_nothing(self, last: FieldSet, now: FieldSet) -> bool:
         """Whether all that was owned is owned still, so that there is nothing to prune."""
@@ -227,7 +237,7 @@ class Updater:
                 type_.name_parents(owned[version]),
             )
             whole, at = whole_here, version
-            pruned = type_.remove(whole_here, difference(there, kept)) or {}
+            pruned = self._removed(type_, whole_here, difference(there, kept))
         return self._at(pruned, at, api_version)
 
     def _at(self, value: JsonObject, api_version: str, wanted: str) -> JsonObject:

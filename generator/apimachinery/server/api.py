@@ -57,7 +57,7 @@ class Api:
     """Handlers, and the controllers beside them."""
 
     def __init__(self, backend: Backend, options: ApiOptions) -> None:
-        self.catalog = Catalog()
+        self.catalog = Catalog(options.emulated_version)
         packages = [Package(name) for name in options.packages]
         for package in packages:
             add_package(self.catalog, package, options)

@@ -166,11 +166,11 @@ FORMATS: dict[str, Format] = {
         ("dns1123SubdomainPrefix", _prefixed(subdomain), 60),
         ("dns1035LabelPrefix", _prefixed(label_1035), 30),
         ("labelValue", label_value, 40),
-        ("uri", _uri, 1000),
-        ("uuid", _uuid, len(_UUID)),
-        ("byte", _byte, len(_BASE64)),
-        ("date", _date, 30),
-        ("datetime", _datetime, 120),
+        ("uri", _uri, 1103),
+        ("uuid", _uuid, 70),
+        ("byte", _byte, 84),
+        ("date", _date, 71),
+        ("datetime", _datetime, 71),
     )
 }
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from apimachinery.meta.resources import Group
+from apimachinery.server.catalog.options import RELEASE
 from apimachinery.server.catalog.served import Served
 
 CUSTOM_PRIORITY = 1000
@@ -27,9 +28,10 @@ class ServedGroup:
 
 
 class Catalog:
-    """All resources of a server."""
+    """All resources of a server, which answers as Kubernetes of ``release`` does."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: str = RELEASE) -> None:
+        self._release = release
         self._groups: dict[str, ServedGroup] = {}
         self.generation = 0
         self._resources: dict[tuple[str, str, str], Served] = {}
@@ -49,6 +51,7 @@ class Catalog:
         """Adds a built-in group with the versions that are served."""
         served = self._groups[group.name] = ServedGroup(group.name, versions, group.priority, True)
         for resource in resources:
+            resource.release = self._release
             served.resources[resource.version, resource.plural] = resource
             self._resources[group.name, resource.version, resource.plural] = resource
         self.generation += 1
@@ -66,6 +69,7 @@ class Catalog:
         if resources:
             self._custom[owner] = resources
         for resource in resources:
+            resource.release = self._release
             self._resources[resource.group, resource.version, resource.plural] = resource
         for group in groups:
             owners = self._owners.setdefault(group, {})

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from apimachinery.cel.schemas.crd import CompiledRules
-from apimachinery.merge.apply import FieldOwnership
+from apimachinery.merge.apply import FieldOwnership, keeps_empty_in
 from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.typed import MergeType
 from apimachinery.merge.updater import Converter
@@ -30,6 +30,7 @@ from apimachinery.schema.custom import CustomSchema
 from apimachinery.schema.interface import CompiledSchema
 from apimachinery.server.catalog.family import Family
 from apimachinery.server.catalog.hooks import Hooks, Json
+from apimachinery.server.catalog.options import RELEASE
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode
 
@@ -130,6 +131,7 @@ class Served:
         self.said_group = "" if self.builtin and self.prefix.startswith("/core/") else resource.group
         self.opening = encode(self.family.type_meta(self.kind, self.api_version))[:-1]
         self.views: dict[str, Any] = {}
+        self.release = RELEASE  # of the catalog that holds the resource
         self._compile = compile
         self._ownership: dict[str, FieldOwnership] = {}
 
@@ -168,6 +170,7 @@ class Served:
                 converter=compiled.converter,
                 ignored=ignored,
                 empty=self._empty(),
+                keeps_empty=keeps_empty_in(self.release),
             )
         return found
 
