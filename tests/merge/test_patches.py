@@ -84,10 +84,14 @@ def test_shifts_of_long_lists_are_bounded() -> None:
         ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
         ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+        # Not of the RFC: what is new, or takes the place of no object, is rid of nulls in lists too.
+        ({}, {"a": [{"b": None, "c": 1}, None]}, {"a": [{"c": 1}, None]}),
+        ({"a": [1]}, {"a": [{"b": None}]}, {"a": [{}]}),
+        ({"a": {"b": 1}}, {"a": [{"b": None}]}, {"a": [{"b": None}]}),
     ],
 )
 def test_merge_patch(document: Any, patch: Any, result: Any) -> None:
-    """After the examples of RFC 7386."""
+    """After the examples of RFC 7386, and kube-apiserver's answers."""
     assert merge_patch.apply(document, patch) == result
 
 

@@ -9,7 +9,7 @@ import pytest
 from apimachinery.merge import json_patch, last_applied, merge_patch, scale, value
 from apimachinery.merge.apply import FieldOwnership
 from apimachinery.merge.errors import Conflicts, MergeError
-from apimachinery.merge.fields_v1 import FieldsError, parse, path_text
+from apimachinery.merge.fields_v1 import FieldsError, parse, path_text, sort
 from apimachinery.merge.from_openapi import custom_resource
 from apimachinery.merge.managed_fields import EntryError, decode
 from apimachinery.merge.typed import MergeType, StructType, extract_with_keys
@@ -98,6 +98,15 @@ def test_remove_and_extract(fields: dict[str, Any], left: dict[str, Any], only: 
         gone = {key: rest if item is ... else item for key, item in wanted.items() if item is not None}
         assert TYPE.remove(obj, fields, keeps_empty=keeps_empty) == gone
     assert extract_with_keys(TYPE, obj, fields) == only
+
+
+def test_elements_are_in_order() -> None:
+    """Fields, keyed items, values, places; numbers as numbers and before texts."""
+    wanted = [
+        ".", "f:a", "f:b", 'k:{"name":"a"}', 'k:{"name":"a!"}', 'k:{"p":80,"q":"x"}', 'k:{"p":443}', "v:9", "v:10",
+        'v:"a"', "i:9", "i:10",
+    ]  # fmt: skip
+    assert list(sort(dict.fromkeys(sorted(wanted), {}))) == wanted
 
 
 @pytest.mark.parametrize(

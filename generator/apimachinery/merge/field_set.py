@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
+from apimachinery.merge.elements import in_order
+
 FieldSet: TypeAlias = dict[str, Any]
 Path: TypeAlias = tuple[str, ...]
 
@@ -61,7 +63,7 @@ def has(fields: FieldSet, path: Sequence[str]) -> bool:
 
 def paths(fields: FieldSet) -> Iterator[Path]:
     """The members, each node's own ones sorted and before those below them (kube-apiserver's order)."""
-    elements = sorted(key for key in fields if key != ".")
+    elements = in_order(key for key in fields if key != ".")
     for element in elements:
         if is_member(fields[element]):
             yield (element,)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from apimachinery.merge import value
+from apimachinery.merge.elements import in_order
 from apimachinery.merge.errors import quote
 from apimachinery.merge.field_set import LEAF, FieldSet
 
@@ -104,7 +105,7 @@ def _spelled(fields: dict[str, Any]) -> FieldSet:
 
 def sort(fields: FieldSet) -> FieldSet:
     """The set with its elements in wire order, everywhere. A new object, fit to be stored."""
-    return {element: sort(fields[element]) if fields[element] else {} for element in sorted(fields)}
+    return {element: sort(fields[element]) if fields[element] else {} for element in in_order(fields)}
 
 
 def path_text(path: Sequence[str]) -> str:

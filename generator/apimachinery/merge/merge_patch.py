@@ -25,15 +25,27 @@ def apply(document: Any, patch: Any) -> Any:
 
 
 def _merge(document: Any, patch: Any) -> Any:
+    if not isinstance(document, dict):
+        return _without_nulls(patch)
     if not isinstance(patch, dict):
         return patch
-    out = dict(document) if isinstance(document, dict) else {}
+    out = dict(document)
     for key, value in patch.items():
         if value is None:
             out.pop(key, None)
         else:
             out[key] = _merge(out.get(key), value)
     return out
+
+
+def _without_nulls(value: Any) -> Any:
+    """A value that is new, without the null members of its objects, those in lists too.
+
+    RFC 7386 leaves lists alone; kube-apiserver does only where a list takes the place of an object.
+    """
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def create(original: Any, modified: Any) -> Any:

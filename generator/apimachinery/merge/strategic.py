@@ -184,9 +184,11 @@ def _order_lists(original: JsonObject, patch: JsonObject, type: PatchType, optio
         _check_order(patched or [], order, field.merge_key)
         if live is None and patched is None:
             continue
-        if live is None or patched is None:
-            merged = live if patched is None else patched
-            assert merged is not None
+        if patched is None:
+            assert live is not None
+            merged = live
+        elif live is None:
+            merged = _without_directives(patched)[1]
         else:
             merged = _merged_list(live, patched, field, options, deletes=False)
         of_maps = item_form(live or [], patched or []) == "map[string]interface {}"
@@ -262,7 +264,7 @@ def _merged_list(
     live: list[Any], patch: list[Any], field: PatchField, options: MergeOptions, *, deletes: bool
 ) -> list[Any]:
     """A list with a patch list laid over it; ``deletes`` says that the patch names what to take out."""
-    if field.strategy != MERGE:
+    if field.strategy != MERGE and not deletes:
         return patch
     if not live and not patch:
         return live

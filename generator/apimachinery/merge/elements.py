@@ -1,0 +1,31 @@
+"""The order of path elements: fields by name, items by their keys, items of sets by value, items by index.
+
+Values are ordered as ``value.compare`` says: numbers as numbers, before texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from apimachinery.merge.value import sort_key
+
+
+def in_order(elements: Iterable[str]) -> list[str]:
+    """The elements in kube-apiserver's order; ``.`` comes first."""
+    out = sorted(elements)
+    if out and out[-1] > "g":  # else there are fields alone, and they are in order
+        out.sort(key=_rank)
+    return out
+
+
+@lru_cache(maxsize=50_000)
+def _rank(element: str) -> tuple[Any, ...]:
+    kind, rest = element[:1], element[2:]
+    if kind == "k":
+        return (2, [(name, sort_key(item)) for name, item in sorted(json.loads(rest).items())])
+    if kind == "v":
+        return (3, sort_key(json.loads(rest)))
+    return (4, int(rest)) if kind == "i" else (0 if kind == "." else 1, rest)
