@@ -11,7 +11,7 @@ import pytest
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import JsonView, ListMeta, Selection, encode, labels_of
-from apimachinery.server.read.listing import JoinedBodies, list_records, read_record
+from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies, list_records, read_record
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.continue_token import BadToken, decode_continue, encode_continue
 from apimachinery.server.request.list_options import (
@@ -280,11 +280,11 @@ def test_joined_bodies_are_kept_until_the_scope_changes():
 
 
 def test_joined_bodies_are_bounded():
-    bodies = JoinedBodies(100)
+    bodies = JoinedBodies(3 * ENTRY_BYTES + 100)
     for number in range(50):
         bodies.keep(number, 1, b"x" * 30)
     assert [n for n in range(50) if bodies.get(n, 1)] == [47, 48, 49]
-    bodies.keep("large", 1, b"x" * 1000)
+    bodies.keep("large", 1, b"x" * 3000)
     assert bodies.get("large", 1) is None and bodies.get(49, 1)
     assert bodies.get(49, 2) is None
 

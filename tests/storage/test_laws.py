@@ -102,7 +102,11 @@ async def play(storage: Storage, story: list[tuple[str, object]]) -> None:
             if scope.endswith("/"):
                 page = await storage.list(scope, at=revision)
                 assert [(r.key, (r.revision, r.value)) for r in page.records] == sorted(wanted.items())
-            since = [(e.revision, e.record.key, e.deleted) for e in pods.events_since(scope, revision)]
+            since, reached = [], revision
+            while (recent := pods.recent_events(scope, reached)) is None:
+                older, reached = await pods.older_events(scope, reached, 3)
+                since += [(e.revision, e.record.key, e.deleted) for e in older]
+            since += [(e.revision, e.record.key, e.deleted) for e in recent]
             assert since == [e for e in log if e[0] > revision and within(e[1], scope)]
             if scope.endswith("/"):
                 replayed: list[Event] = []

@@ -71,3 +71,18 @@ def test_deep_nesting_and_endless_lengths_are_refused() -> None:
     ):
         with pytest.raises(DecodeFault):
             cbor.decode(data)
+
+
+@pytest.mark.parametrize("count", [199, 200, 255, 256, 65_536])
+def test_long_lists_are_written_as_short_ones_are(count, monkeypatch):
+    """Items go to the encoder one by one; what comes out is the same."""
+    value = {
+        "kind": "List",
+        "apiVersion": "v1",
+        "metadata": {"b": 1, "aa": "ü"},
+        "items": [{"n": n} for n in range(count)],
+    }
+    data = cbor.encode(value)
+    monkeypatch.setattr(cbor, "MANY_ITEMS", 1 << 40)
+    assert data == cbor.encode(value)
+    assert cbor.decode(data) == value

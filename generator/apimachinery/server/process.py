@@ -108,8 +108,9 @@ class Server:
         self._stops.append(storage.close)
         cache = await WatchCache.open(storage)
         watches, metrics = Watches(), Metrics()
+        bodies = JoinedBodies()
         access = Access(self._access, cache)
-        backend = Backend(storage, cache, access, watches, JoinedBodies(), self.health, metrics)
+        backend = Backend(storage, cache, access, watches, bodies, self.health, metrics)
         api = self._build(backend)
         self._stops.append(api.stop)
         self.health.add(Check("etcd", lambda: not storage.failed))
@@ -119,6 +120,19 @@ class Server:
             "1 while some writes cannot be made: a full disk, a foreign lock, a failed one.",
             lambda: bool(storage.trouble),
         )
+        metrics.gauge("kubewright_watchers", "Open watches.", lambda: watches.budget.watchers)
+        metrics.gauge(
+            "kubewright_watch_backlog_bytes",
+            "Bytes that wait for watchers to read.",
+            lambda: watches.budget.held,
+        )
+        metrics.gauge(
+            "kubewright_watches_cut_off_total",
+            "Watches ended because their clients read too slowly.",
+            lambda: watches.budget.cut_off,
+            kind="counter",
+        )
+        metrics.gauge("kubewright_joined_body_bytes", "Bytes of lists kept joined.", lambda: bodies.size)
         lag = LoopLag(metrics)
         metrics.gauge("kubewright_storage_revision", "Newest revision.", lambda: storage.revision)
         await api.start()

@@ -151,12 +151,11 @@ class ResourceCache:
             records = self._undo(scope, now.records, revision)
         return self._keep((scope, revision), Snapshot(records, revision, revision))
 
-    def events_since(self, scope: str, revision: int) -> list[Event]:
-        """The events of a scope past a revision, in order. Raises Compacted."""
+    def recent_events(self, scope: str, revision: int) -> list[Event] | None:
+        """The events of a scope past a revision, in order; None where the revision is older than what is kept here."""
         found: list[Event] = []
         if revision < self._window_start:
-            self._storage.watch(scope, revision, found.extend).close()
-            return [event for event in found if _within(event.record.key, scope)]
+            return None
         for event in reversed(self._window):
             if event.revision <= revision:
                 break
@@ -164,6 +163,12 @@ class ResourceCache:
                 found.append(event)
         found.reverse()
         return found
+
+    async def older_events(self, scope: str, revision: int, limit: int) -> tuple[Sequence[Event], int]:
+        """The first events of a scope past a revision, from the log, and the revision that they reach. Raises
+        Compacted."""
+        events, reached = await self._storage.events(scope, revision, limit)
+        return [event for event in events if _within(event.record.key, scope)], reached
 
     def listen(self, scope: str, listener: Listener) -> Callable[[], None]:
         """Calls ``listener`` with each later event of a scope; the answer ends that."""

@@ -17,7 +17,9 @@ from apimachinery.wire.json import DecodeFault
 
 SELF_DESCRIBED: Final = 55799
 MAX_DEPTH: Final = 64
+MANY_ITEMS: Final = 200
 _TAG: Final = b"\xd9\xd9\xf7"
+_ARRAY, _MAP = 0x80, 0xA0
 
 
 def decode(data: bytes) -> Any:
@@ -43,7 +45,34 @@ def decode(data: bytes) -> Any:
 
 def encode(value: Any) -> bytes:
     """The self-described CBOR of a JSON value."""
-    return _TAG + cbor2.dumps(_strings_as_bytes(value), canonical=True)
+    items = value.get("items") if isinstance(value, Mapping) else None
+    if not isinstance(items, list) or len(items) < MANY_ITEMS:
+        return _TAG + cbor2.dumps(_strings_as_bytes(value), canonical=True)
+    # The encoder holds the interpreter until it is done, so a long list goes to it item by item.
+    parts = [_TAG, _head(_MAP, len(value))]
+    for key in sorted(value, key=lambda key: (len(key.encode()), key.encode())):
+        parts.append(_encoded(key))
+        if key != "items":
+            parts.append(_encoded(value[key]))
+        else:
+            parts.append(_head(_ARRAY, len(items)))
+            parts.extend(map(_encoded, items))
+    return b"".join(parts)
+
+
+def _encoded(value: Any) -> bytes:
+    data: bytes = cbor2.dumps(_strings_as_bytes(value), canonical=True)
+    return data
+
+
+def _head(major: int, length: int) -> bytes:
+    """The first bytes of a map or array (RFC 8949 section 3), in their shortest form."""
+    if length < 24:
+        return bytes((major | length,))
+    for extra, size in ((24, 1), (25, 2), (26, 4)):
+        if length < 1 << 8 * size:
+            return bytes((major | extra,)) + length.to_bytes(size, "big")
+    return bytes((major | 27,)) + length.to_bytes(8, "big")
 
 
 def _plain(value: Any) -> Any:

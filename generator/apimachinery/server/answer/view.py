@@ -48,6 +48,10 @@ class View(Protocol):
     def watch_content_type(self) -> str:
         """Of a watch."""
 
+    @property
+    def lists_quickly(self) -> bool:
+        """Whether ``list`` only puts a frame around the items."""
+
     def object(self, record: Record) -> bytes:
         """A whole answer that shows one object."""
 
@@ -77,6 +81,7 @@ class JsonView:
 
     content_type = "application/json"
     watch_content_type = "application/json"
+    lists_quickly = True
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class ServedView(JsonView):
         super().__init__(
             served.api_version, served.kind, served.list_kind, typed=served.builtin, blank=served.blank()
         )
-        self.key = ("json", served)
+        self.key = ("json", served.number)
         self._served = served
 
     def object(self, record: Record) -> bytes:
@@ -53,9 +53,10 @@ class MetadataView:
     """PartialObjectMetadata: kind and apiVersion of meta.k8s.io, and the metadata."""
 
     content_type = watch_content_type = "application/json"
+    lists_quickly = True
 
     def __init__(self, served: Served, version: str) -> None:
-        self.key: Hashable = ("metadata", served, version)
+        self.key: Hashable = ("metadata", served.number, version)
         self._served = served
         self._names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{version}"}
 
@@ -97,6 +98,7 @@ class TableView:
     """A Table: columns, and a row for each object with its cells and what ``includeObject`` asks for."""
 
     content_type = watch_content_type = "application/json"
+    lists_quickly = True
 
     def __init__(self, served: Served, version: str, include: str, columns: Columns) -> None:
         self._served = served
@@ -109,7 +111,7 @@ class TableView:
     @property
     def key(self) -> Hashable:
         """Ages are shown, so what was joined is good for a second."""
-        return ("table", self._served, self._version, self._include, int(time.time()))
+        return ("table", self._served.number, self._version, self._include, int(time.time()))
 
     def _row(self, record: Record) -> dict[str, Any]:
         obj = decode(self._served.shown(record))
@@ -180,6 +182,8 @@ class TableView:
 
 class EncodedView:
     """Another view's JSON in another codec."""
+
+    lists_quickly = False
 
     def __init__(self, view: View, codec: Codec) -> None:
         self._view = view

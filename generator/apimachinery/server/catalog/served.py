@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 from apimachinery.cel.schemas.crd import CompiledRules
@@ -89,6 +90,11 @@ class StoredAs:
     fresh_since: int = 0
 
 
+_numbers = count()
+KEPT_FORMS = 4
+"""Of how many versions, and definitions of days before, a record keeps the bytes that they show."""
+
+
 class Served:
     """One resource at one version.
 
@@ -130,6 +136,8 @@ class Served:
         # Kinds that two groups share are spoken of as of the group that stores them.
         self.said_group = "" if self.builtin and self.prefix.startswith("/core/") else resource.group
         self.opening = encode(self.family.type_meta(self.kind, self.api_version))[:-1]
+        # Stands for this resource in the keys of caches, which then do not keep its schemas alive.
+        self.number = next(_numbers)
         self.views: dict[str, Any] = {}
         self.release = RELEASE  # of the catalog that holds the resource
         self._compile = compile
@@ -214,9 +222,12 @@ class Served:
         memo = record.memo
         if memo is None:
             memo = record.memo = {}
-        found: bytes | None = memo.get(self)
+        found: bytes | None = memo.get(self.number)
         if found is None:
-            found = memo[self] = encode(self.in_form(decode(record.value)))
+            made = [key for key in memo if isinstance(key, int)]
+            if len(made) >= KEPT_FORMS:
+                del memo[made[0]]
+            found = memo[self.number] = encode(self.in_form(decode(record.value)))
         return found
 
 

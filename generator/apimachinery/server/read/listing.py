@@ -26,6 +26,7 @@ from itertools import islice
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.answer.view import ListMeta, Selection, View
 from apimachinery.server.http.messages import Response
+from apimachinery.server.http.workers import MANY_RECORDS, apart_if
 from apimachinery.server.request.continue_token import (
     INCONSISTENT,
     BadToken,
@@ -37,6 +38,8 @@ from apimachinery.storage.interface import Compacted, Record
 from apimachinery.storage.watch_cache import ResourceCache, Snapshot
 
 BODIES_BYTES = 48 << 20
+ENTRY_BYTES = 1 << 10
+"""What an entry takes beside its body: its key, of a scope and a form, and its place in the order."""
 
 
 def read_record(cache: ResourceCache, key: str, resource_version: str = "") -> Record | None:
@@ -73,14 +76,19 @@ class JoinedBodies:
     def keep(self, shown: Hashable, stamp: int, body: bytes) -> None:
         """Keeps a body in place of an older one; forgets those longest unused."""
         if (old := self._kept.pop(shown, None)) is not None:
-            self._size -= len(old[1])
-        if len(body) > self._capacity:
+            self._size -= len(old[1]) + ENTRY_BYTES
+        if len(body) + ENTRY_BYTES > self._capacity:
             return
         self._kept[shown] = (stamp, body)
-        self._size += len(body)
+        self._size += len(body) + ENTRY_BYTES
         while self._size > self._capacity:
             _, (_, dropped) = self._kept.popitem(last=False)
-            self._size -= len(dropped)
+            self._size -= len(dropped) + ENTRY_BYTES
+
+    @property
+    def size(self) -> int:
+        """What is kept, in bytes."""
+        return self._size
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +128,9 @@ async def list_page(
         chosen = records[low:high] if low or rest else records
         span = (low, high)
     else:
-        chosen, last = _choose(records, low, start.limit, selection)
+        chosen, last = await apart_if(
+            len(records) > MANY_RECORDS, _choose, records, low, start.limit, selection
+        )
     token = encode_continue(scope, last, snapshot.revision) if last else ""
     return Page(chosen, ListMeta(snapshot.revision, token, rest or None), snapshot.stamp, span)
 
@@ -135,14 +145,16 @@ async def list_records(
 ) -> Response:
     """The answer to a LIST of ``scope``. Raises ApiError 400, 410, 504."""
     page = await list_page(cache, scope, options, selection)
+    many = len(page.records) > MANY_RECORDS
     if bodies is None or page.span is None:
-        return show_page(page, view)
+        return await apart_if(many, show_page, page, view)
     shown = (cache.prefix, scope, view.key, *page.span)
     items = bodies.get(shown, page.stamp)
     if items is None:
-        items = view.join(page.records)
+        items = await apart_if(many, view.join, page.records)
         bodies.keep(shown, page.stamp, items)
-    return Response(200, view.list(page.meta, items), view.content_type)
+    body = await apart_if(many and not view.lists_quickly, view.list, page.meta, items)
+    return Response(200, body, view.content_type)
 
 
 def show_page(page: Page, view: View) -> Response:

@@ -16,13 +16,17 @@ Rules (KEP-365, KEP-956, KEP-3157):
 - A compacted N is answered by one ERROR event with a 410 Status. Bookmarks come about every minute, and
   before a timed end.
 - A client that reads too slowly is cut off: its watch ends, and it starts again from its last version.
+
+Backlogs are bounded twice: each of them, and all together (``Budget``). What waits for several is counted once; past
+the total whoever holds more than an equal share of it is cut off. A backlog leaves in pieces, so that the socket's own
+buffer stays small.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from apimachinery.meta.errors import ApiError
@@ -30,12 +34,16 @@ from apimachinery.server.answer.view import Selection, View, at_revision
 from apimachinery.server.http.messages import StreamResponse
 from apimachinery.server.read.listing import expired, too_large
 from apimachinery.server.request.list_options import BadRevision, ListOptions, parse_revision
-from apimachinery.storage.interface import Compacted, Event
+from apimachinery.storage.interface import Compacted, Event, Record
 from apimachinery.storage.watch_cache import ResourceCache
 
 BOOKMARK_SECONDS = 60.0
 MIN_TIMEOUT_SECONDS = 1800
 BACKLOG_BYTES = 32 << 20
+ALL_BACKLOGS_BYTES = 192 << 20
+PIECE_BYTES = 256 << 10
+CHUNK_OVERHEAD = 64
+RESUMED_STEP = 250
 WAKES_PER_STEP = 64
 CROWD = 64
 CROWD_SECONDS_EACH = 30e-6
@@ -44,25 +52,60 @@ INITIAL_STEP = 500
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
+class Budget:
+    """What all backlogs together hold, in bytes."""
+
+    def __init__(self, total: int = ALL_BACKLOGS_BYTES) -> None:
+        self.total = total
+        self.held = 0
+        self.watchers = 0
+        self.cut_off = 0
+
+    def allows(self, weight: int) -> bool:
+        """Whether a backlog of this weight may grow."""
+        return self.held <= self.total or weight * self.watchers <= self.total
+
+
 class Watcher:
     """One client's stream: a backlog of encoded events, and who waits for it."""
 
-    __slots__ = ("_backlog", "_size", "_waiter", "ended", "fresh")
+    __slots__ = ("_backlog", "_budget", "_size", "_waiter", "_weight", "ended", "fresh")
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget | None = None) -> None:
         self._backlog: list[bytes] = []
         self._size = 0
+        self._weight = 0
+        self._budget = budget or Budget()
+        self._budget.watchers += 1
         self._waiter: asyncio.Future[None] | None = None
         self.ended = False
         self.fresh = True
 
-    def push(self, chunk: bytes) -> None:
-        """Adds to the backlog; whoever calls sees to ``wake``."""
+    def push(self, chunk: bytes, sharers: int = 1) -> None:
+        """Adds to the backlog; whoever calls sees to ``wake``. ``sharers`` watchers are given this chunk."""
+        if self.ended:
+            return
         self._backlog.append(chunk)
-        self._size += len(chunk)
-        if self._size > BACKLOG_BYTES:
-            self._backlog.clear()
+        size = len(chunk)
+        self._size += size
+        weight = size // sharers + CHUNK_OVERHEAD
+        self._weight += weight
+        budget = self._budget
+        budget.held += weight
+        if self._size > BACKLOG_BYTES or (budget.held > budget.total and not budget.allows(self._weight)):
+            budget.cut_off += 1
+            self._clear()
             self.end()
+
+    def _clear(self) -> None:
+        self._backlog = []
+        self._budget.held -= self._weight
+        self._size = self._weight = 0
+
+    def leave(self) -> None:
+        """Gives up what is left; the stream is over."""
+        self._clear()
+        self._budget.watchers -= 1
 
     def wake(self) -> None:
         """Lets the stream go on."""
@@ -80,7 +123,7 @@ class Watcher:
         self.wake()
 
     async def take(self) -> bytes:
-        """All that has come since; empty at the end."""
+        """What has come since, a piece of it where it is much; empty at the end."""
         while not self._backlog and not self.ended:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
@@ -88,9 +131,23 @@ class Watcher:
         backlog = self._backlog
         if not backlog:
             return b""
-        self._backlog = []
-        self._size = 0
-        return backlog[0] if len(backlog) == 1 else b"".join(backlog)
+        if self._size <= PIECE_BYTES:
+            self._clear()
+            return backlog[0] if len(backlog) == 1 else b"".join(backlog)
+        size = number = 0
+        while number < len(backlog) and size < PIECE_BYTES:
+            size += len(backlog[number])
+            number += 1
+        piece = b"".join(backlog[:number])
+        del backlog[:number]
+        if not backlog:
+            self._clear()
+        else:
+            weight = self._weight * size // self._size
+            self._size -= size
+            self._weight -= weight
+            self._budget.held -= weight
+        return piece
 
 
 @dataclass(slots=True)
@@ -166,13 +223,14 @@ class Feed:
             if chunk is None:
                 continue
             opening: bytes | None = None
+            sharers = len(group.watchers)
             for watcher in group.watchers:
                 if watcher.fresh:
                     watcher.fresh = False
                     opening = opening or group.encode(event, True) or chunk
-                    watcher.push(opening)
+                    watcher.push(opening, sharers)
                 else:
-                    watcher.push(chunk)
+                    watcher.push(chunk, sharers)
             self._sleeping.extend(group.watchers)
         if self._sleeping and not self._passing:
             self._passing = True
@@ -207,6 +265,7 @@ class Watches:
     def __init__(self) -> None:
         self._feeds: dict[str, Feed] = {}
         self._ending = False
+        self.budget = Budget()
 
     def start(
         self,
@@ -249,44 +308,47 @@ class Watches:
             yield view.error(too_large(revision, cache.revision).status())
             return
         wants_state = initial if initial is not None else revision == 0
-        watcher = Watcher()
+        fresh = True
+        past: Sequence[Event] = ()
         after = 0
         if wants_state or revision == 0:
-            past: list[Event] = []
             snapshot = cache.snapshot(scope)
         else:
+            after = revision if revision > cache.revision else 0
             try:
-                past = cache.events_since(scope, revision)
+                while (recent := cache.recent_events(scope, revision)) is None:
+                    # Too old for the cache: a page at a time from the log, until what is left is in the cache.
+                    older, revision = await cache.older_events(scope, revision, RESUMED_STEP)
+                    if piece := _encoded(older, view, selection, fresh):
+                        fresh = False
+                        yield piece
+                past = recent
             except Compacted as fault:
                 message = f"too old resource version: {revision} ({fault.oldest})"
                 yield view.error(expired(message).status())
                 return
-            after = revision if revision > cache.revision else 0
+        # From here to the feed nothing waits, so that no event comes in between.
+        watcher = Watcher(self.budget)
+        watcher.fresh = fresh
         leave = self._feed(cache, scope).join(watcher, view, selection, after)
         timers = _Timers(watcher, options, lambda: view.bookmark(cache.revision, {}))
         try:
             if wants_state:
-                shown = [r for r in snapshot.records if selection is None or selection.matches(r)]
-                for low in range(0, len(shown), INITIAL_STEP):
-                    first = low == 0 and _begin(watcher)
-                    yield b"".join(
-                        [
-                            view.event("ADDED", record, first and place == 0)
-                            for place, record in enumerate(shown[low : low + INITIAL_STEP])
-                        ]
-                    )
+                async for piece in _added(snapshot.records, view, selection, watcher):
+                    yield piece
                 if options.allow_bookmarks:
                     yield view.bookmark(snapshot.revision, INITIAL_END)
-            for event in past:
-                chunk = encode_event(event, view, selection, watcher.fresh)
-                if chunk is not None:
+            for low in range(0, len(past), RESUMED_STEP):
+                if piece := _encoded(past[low : low + RESUMED_STEP], view, selection, watcher.fresh):
                     watcher.fresh = False
-                    yield chunk
+                    yield piece
+                await asyncio.sleep(0)
             while chunk := await watcher.take():
                 yield chunk
         finally:
             timers.cancel()
             leave()
+            watcher.leave()
 
     def _feed(self, cache: ResourceCache, scope: str) -> Feed:
         feed = self._feeds.get(scope)
@@ -299,9 +361,34 @@ class Watches:
             del self._feeds[scope]
 
 
-def _begin(watcher: Watcher) -> bool:
-    was, watcher.fresh = watcher.fresh, False
-    return was
+async def _added(
+    records: Sequence[Record], view: View, selection: Selection | None, watcher: Watcher
+) -> AsyncIterator[bytes]:
+    """An ADDED event for each record of the first state, some at a time, and never many bytes."""
+    piece: list[bytes] = []
+    size = 0
+    for number, record in enumerate(records, 1):
+        if selection is None or selection.matches(record):
+            piece.append(view.event("ADDED", record, watcher.fresh))
+            watcher.fresh = False
+            size += len(piece[-1])
+        if number % INITIAL_STEP == 0 or size > PIECE_BYTES:
+            if piece:
+                yield b"".join(piece)
+            piece, size = [], 0
+            await asyncio.sleep(0)
+    if piece:
+        yield b"".join(piece)
+
+
+def _encoded(events: Sequence[Event], view: View, selection: Selection | None, fresh: bool) -> bytes:
+    """Past events as they are seen; the first of them opens the stream where it is fresh."""
+    chunks: list[bytes] = []
+    for event in events:
+        chunk = encode_event(event, view, selection, fresh and not chunks)
+        if chunk is not None:
+            chunks.append(chunk)
+    return b"".join(chunks)
 
 
 class _Timers:
