@@ -17,6 +17,8 @@ BY_HAND = {"async_running.py"}
 """What concurrency is made of differs; everything above it does not."""
 PAIRS = [
     (AWAITED, PLAIN),
+    (CLIENT / "async_reading.py", CLIENT / "reading.py"),
+    (CLIENT / "async_processes.py", CLIENT / "processes.py"),
     *(
         (path, path.with_name(path.name.removeprefix("async_")))
         for path in sorted(CONTROLLER.glob("async_*.py"))

@@ -191,6 +191,7 @@ class AsyncPodClient(
     async_resource.AsyncNamespacedCreatable[models.Pod],
     async_resource.AsyncNamespacedEditable[models.Pod, "apply.Pod"],
     async_resource.AsyncNamespacedPurgeable[models.Pod],
+    async_resource.AsyncNamespacedExecutable[models.Pod],
     async_resource.AsyncNamespacedLoggable[models.Pod],
     async_resource.AsyncNamespacedStatusWritable[models.Pod, "apply.Pod"],
 ):

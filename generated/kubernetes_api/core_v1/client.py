@@ -191,6 +191,7 @@ class PodClient(
     resource.NamespacedCreatable[models.Pod],
     resource.NamespacedEditable[models.Pod, "apply.Pod"],
     resource.NamespacedPurgeable[models.Pod],
+    resource.NamespacedExecutable[models.Pod],
     resource.NamespacedLoggable[models.Pod],
     resource.NamespacedStatusWritable[models.Pod, "apply.Pod"],
 ):

@@ -9,7 +9,14 @@ from typing import Self, TypeVar
 from apimachinery.client.calls import Call
 from apimachinery.client.connection import Connection
 from apimachinery.client.errors import error_of
-from apimachinery.client.transport import AsyncLineStream, AsyncTransport, Request, Response, TransportError
+from apimachinery.client.transport import (
+    AsyncLineStream,
+    AsyncTransport,
+    AsyncWire,
+    Request,
+    Response,
+    TransportError,
+)
 from apimachinery.meta.errors import ApiError
 
 T = TypeVar("T")
@@ -51,6 +58,10 @@ class AsyncClient(Connection):
         if "warning" in stream.headers:
             self._warn(stream.headers["warning"])
         return stream
+
+    async def dial(self) -> AsyncWire:
+        """A connection of its own for another protocol (websockets). Raises ``TransportError``, ``ConfigError``."""
+        return await self._transport.dial(self.timeout)
 
     async def close(self) -> None:
         """Closes every connection."""

@@ -9,22 +9,21 @@ and ``TransportError``. ``resource``, its plain twin, is made of this file: ``ma
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from apimachinery.client import calls
 from apimachinery.client.access import name_of, namespace_of
 from apimachinery.client.async_connection import AsyncClient
+from apimachinery.client.async_reading import AsyncPages as AsyncPages
+from apimachinery.client.async_reading import AsyncWatch as AsyncWatch
 from apimachinery.client.calls import (
     PAGE_SIZE,
     Codec,
     DeleteOptions,
-    Event,
     FieldValidation,
     ListOptions,
     LogOptions,
-    Page,
     PatchType,
     PropagationPolicy,
     ResourceVersionMatch,
@@ -33,90 +32,21 @@ from apimachinery.client.calls import (
     WriteOptions,
 )
 from apimachinery.client.discovery import find_kind, served
-from apimachinery.client.errors import UnreadableObject
 from apimachinery.client.scale import Scale
 from apimachinery.client.transport import AsyncLineStream
 from apimachinery.meta.resources import Resource
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from apimachinery.client.async_informer import AsyncInformer
+    from apimachinery.client.async_processes import AsyncForwarded, AsyncProcess
+    from apimachinery.client.channels import ExecResult
     from apimachinery.client.reflector import ReflectorOptions
 
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
-
-
-class AsyncPages(Generic[T]):
-    """A list, read page by page as it is iterated. One snapshot: every page is of the same version. Objects that do
-    not fit the model are left out and reported (``Page.unreadable``, ``Client.on_unreadable``).
-
-    Iterating after an expired continue token raises ``Gone``: list again.
-    """
-
-    def __init__(self, client: AsyncClient, target: Target, codec: Codec[T], options: ListOptions) -> None:
-        self._client = client
-        self._target = target
-        self._codec = codec
-        self._options = options
-
-    async def pages(self) -> AsyncIterator[Page[T]]:
-        """The pages, each with its items, version and remaining count."""
-        token = ""
-        while True:
-            page = await self.page(token)
-            yield page
-            token = page.next_token
-            if not token:
-                return
-
-    async def __aiter__(self) -> AsyncIterator[T]:
-        async for page in self.pages():
-            for item in page.items:
-                yield item
-
-    async def page(self, token: str = "") -> Page[T]:
-        """One page: the first, or the one that a token of the page before names."""
-        page = await self._client.run(calls.list_page(self._target, self._codec, self._options, token))
-        self._client.report_unreadable(page.unreadable)
-        return page
-
-
-class AsyncWatch(Generic[T]):
-    """Events as they happen: iterate; ``close`` or leaving the ``async with`` block ends it.
-
-    Ends by itself when the server ends it. Raises ``Gone`` where the version is too old: list again. Events of
-    objects that do not fit the model are left out and reported (``Client.on_unreadable``).
-    """
-
-    def __init__(self, client: AsyncClient, stream: AsyncLineStream, codec: Codec[T]) -> None:
-        self._client = client
-        self._stream = stream
-        self._codec = codec
-
-    async def __aiter__(self) -> AsyncIterator[Event[T]]:
-        try:
-            async for line in self._stream:
-                try:
-                    event = calls.event(line, self._codec)
-                except UnreadableObject as error:
-                    self._client.report_unreadable([error])
-                    continue
-                yield event
-        finally:
-            await self.close()
-
-    async def close(self) -> None:
-        """Ends the watch."""
-        await self._stream.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
 
 class AsyncResourceApi(Generic[T]):
@@ -518,6 +448,83 @@ class AsyncNamespacedLoggable(AsyncResourceApi[T]):
             container=container, since_seconds=since_seconds, tail_lines=tail_lines, timestamps=timestamps
         )
         return await self._client.stream(calls.follow_log(self._target(namespace), name, options, silence))
+
+
+class AsyncNamespacedExecutable(AsyncResourceApi[T]):
+    """exec, attach, port-forward and copying, of pods. The server must speak websockets for them (v5.channel.k8s.io,
+    or v4): every kube-apiserver since 1.30 does."""
+
+    async def exec(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        namespace: str | None = None,
+        container: str = "",
+        stdin: bytes | None = None,
+    ) -> ExecResult:
+        """Runs a command to its end and gives its output and exit code; ``stdin`` is its input.
+
+        Raises ``ApiError`` where it cannot be run; an exit code other than 0 is no error.
+        """
+        from apimachinery.client.async_processes import async_execute
+
+        return await async_execute(self._client, self._target(namespace), name, command, container, stdin)
+
+    async def start_exec(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        namespace: str | None = None,
+        container: str = "",
+        stdin: bool = False,
+        tty: bool = False,
+    ) -> AsyncProcess:
+        """Starts a command, to read and write as it goes; close it."""
+        from apimachinery.client.async_processes import async_start
+
+        target = self._target(namespace)
+        return await async_start(
+            self._client, target, name, command, container=container, stdin=stdin, tty=tty
+        )
+
+    async def attach(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        container: str = "",
+        stdin: bool = False,
+        tty: bool = False,
+    ) -> AsyncProcess:
+        """Attaches to what a container runs; close it."""
+        from apimachinery.client.async_processes import async_start
+
+        target = self._target(namespace)
+        return await async_start(self._client, target, name, None, container=container, stdin=stdin, tty=tty)
+
+    async def port_forward(self, name: str, port: int, *, namespace: str | None = None) -> AsyncForwarded:
+        """Connects to a port of a pod; close the connection."""
+        from apimachinery.client.async_processes import async_forward
+
+        return await async_forward(self._client, self._target(namespace), name, port)
+
+    async def copy_to(
+        self, name: str, local: Path, remote: str, *, namespace: str | None = None, container: str = ""
+    ) -> None:
+        """Copies a file or folder to the path ``remote`` in a container, which needs ``tar``."""
+        from apimachinery.client.async_processes import async_copy_to
+
+        await async_copy_to(self._client, self._target(namespace), name, local, remote, container)
+
+    async def copy_from(
+        self, name: str, remote: str, local: Path, *, namespace: str | None = None, container: str = ""
+    ) -> None:
+        """Copies a file or folder in a container to the path ``local``."""
+        from apimachinery.client.async_processes import async_copy_from
+
+        await async_copy_from(self._client, self._target(namespace), name, remote, local, container)
 
 
 class AsyncNamespacedScalable(AsyncResourceApi[T]):

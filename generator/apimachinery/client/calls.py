@@ -275,6 +275,18 @@ def _query(**parameters: str | int | bool | None) -> str:
     return f"?{urlencode(pairs)}" if pairs else ""
 
 
+def query(**parameters: str | int | bool | Sequence[str] | None) -> str:
+    """A query string of what is set; a sequence repeats its parameter."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in parameters.items():
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            if value is not None and value != "" and value is not False:
+                pairs.append((name, "true" if value is True else str(value)))
+        else:
+            pairs += [(name, item) for item in value]
+    return f"?{urlencode(pairs)}" if pairs else ""
+
+
 # ------------------------------------------------------------------ verbs
 
 

@@ -25,6 +25,7 @@ from apimachinery.client.transport import (
     Response,
     SyncTransport,
     TransportError,
+    Wire,
 )
 from apimachinery.meta.errors import ApiError
 
@@ -140,6 +141,10 @@ class Client(Connection):
         if "warning" in stream.headers:
             self._warn(stream.headers["warning"])
         return stream
+
+    def dial(self) -> Wire:
+        """A connection of its own for another protocol (websockets). Raises ``TransportError``, ``ConfigError``."""
+        return self._transport.dial(self.timeout)
 
     def close(self) -> None:
         """Closes pooled connections."""

@@ -9,8 +9,7 @@ and ``TransportError``. Made of ``async_resource`` by ``make golden``: edit that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from apimachinery.client import calls
@@ -19,11 +18,9 @@ from apimachinery.client.calls import (
     PAGE_SIZE,
     Codec,
     DeleteOptions,
-    Event,
     FieldValidation,
     ListOptions,
     LogOptions,
-    Page,
     PatchType,
     PropagationPolicy,
     ResourceVersionMatch,
@@ -33,89 +30,23 @@ from apimachinery.client.calls import (
 )
 from apimachinery.client.connection import Client
 from apimachinery.client.discovery import find_kind, served
-from apimachinery.client.errors import UnreadableObject
+from apimachinery.client.reading import Pages as Pages
+from apimachinery.client.reading import Watch as Watch
 from apimachinery.client.scale import Scale
 from apimachinery.client.transport import LineStream
 from apimachinery.meta.resources import Resource
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from apimachinery.client.channels import ExecResult
     from apimachinery.client.informer import Informer
+    from apimachinery.client.processes import Forwarded, Process
     from apimachinery.client.reflector import ReflectorOptions
 
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
-
-
-class Pages(Generic[T]):
-    """A list, read page by page as it is iterated. One snapshot: every page is of the same version. Objects that do
-    not fit the model are left out and reported (``Page.unreadable``, ``Client.on_unreadable``).
-
-    Iterating after an expired continue token raises ``Gone``: list again.
-    """
-
-    def __init__(self, client: Client, target: Target, codec: Codec[T], options: ListOptions) -> None:
-        self._client = client
-        self._target = target
-        self._codec = codec
-        self._options = options
-
-    def pages(self) -> Iterator[Page[T]]:
-        """The pages, each with its items, version and remaining count."""
-        token = ""
-        while True:
-            page = self.page(token)
-            yield page
-            token = page.next_token
-            if not token:
-                return
-
-    def __iter__(self) -> Iterator[T]:
-        for page in self.pages():
-            yield from page.items
-
-    def page(self, token: str = "") -> Page[T]:
-        """One page: the first, or the one that a token of the page before names."""
-        page = self._client.run(calls.list_page(self._target, self._codec, self._options, token))
-        self._client.report_unreadable(page.unreadable)
-        return page
-
-
-class Watch(Generic[T]):
-    """Events as they happen: iterate; ``close`` (from any thread) or leaving the ``with`` block ends it.
-
-    Ends by itself when the server ends it. Raises ``Gone`` where the version is too old: list again. Events of
-    objects that do not fit the model are left out and reported (``Client.on_unreadable``).
-    """
-
-    def __init__(self, client: Client, stream: LineStream, codec: Codec[T]) -> None:
-        self._client = client
-        self._stream = stream
-        self._codec = codec
-
-    def __iter__(self) -> Iterator[Event[T]]:
-        try:
-            for line in self._stream:
-                try:
-                    event = calls.event(line, self._codec)
-                except UnreadableObject as error:
-                    self._client.report_unreadable([error])
-                    continue
-                yield event
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        """Ends the watch."""
-        self._stream.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class ResourceApi(Generic[T]):
@@ -513,6 +444,81 @@ class NamespacedLoggable(ResourceApi[T]):
             container=container, since_seconds=since_seconds, tail_lines=tail_lines, timestamps=timestamps
         )
         return self._client.stream(calls.follow_log(self._target(namespace), name, options, silence))
+
+
+class NamespacedExecutable(ResourceApi[T]):
+    """exec, attach, port-forward and copying, of pods. The server must speak websockets for them (v5.channel.k8s.io,
+    or v4): every kube-apiserver since 1.30 does."""
+
+    def exec(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        namespace: str | None = None,
+        container: str = "",
+        stdin: bytes | None = None,
+    ) -> ExecResult:
+        """Runs a command to its end and gives its output and exit code; ``stdin`` is its input.
+
+        Raises ``ApiError`` where it cannot be run; an exit code other than 0 is no error.
+        """
+        from apimachinery.client.processes import execute
+
+        return execute(self._client, self._target(namespace), name, command, container, stdin)
+
+    def start_exec(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        namespace: str | None = None,
+        container: str = "",
+        stdin: bool = False,
+        tty: bool = False,
+    ) -> Process:
+        """Starts a command, to read and write as it goes; close it."""
+        from apimachinery.client.processes import start
+
+        target = self._target(namespace)
+        return start(self._client, target, name, command, container=container, stdin=stdin, tty=tty)
+
+    def attach(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        container: str = "",
+        stdin: bool = False,
+        tty: bool = False,
+    ) -> Process:
+        """Attaches to what a container runs; close it."""
+        from apimachinery.client.processes import start
+
+        target = self._target(namespace)
+        return start(self._client, target, name, None, container=container, stdin=stdin, tty=tty)
+
+    def port_forward(self, name: str, port: int, *, namespace: str | None = None) -> Forwarded:
+        """Connects to a port of a pod; close the connection."""
+        from apimachinery.client.processes import forward
+
+        return forward(self._client, self._target(namespace), name, port)
+
+    def copy_to(
+        self, name: str, local: Path, remote: str, *, namespace: str | None = None, container: str = ""
+    ) -> None:
+        """Copies a file or folder to the path ``remote`` in a container, which needs ``tar``."""
+        from apimachinery.client.processes import copy_to
+
+        copy_to(self._client, self._target(namespace), name, local, remote, container)
+
+    def copy_from(
+        self, name: str, remote: str, local: Path, *, namespace: str | None = None, container: str = ""
+    ) -> None:
+        """Copies a file or folder in a container to the path ``local``."""
+        from apimachinery.client.processes import copy_from
+
+        copy_from(self._client, self._target(namespace), name, remote, local, container)
 
 
 class NamespacedScalable(ResourceApi[T]):

@@ -29,10 +29,13 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from apimachinery.client.config import Config, ConfigError, Credential, CredentialSource
+
+if TYPE_CHECKING:
+    import asyncio
 
 CONNECT_SECONDS: Final = 10.0
 IDLE_CONNECTIONS: Final = 32
@@ -159,6 +162,12 @@ class _Endpoint:
             raise ConfigError(f'proxy "{shown}": only http, https and socks5 proxies are supported')
         self.proxy_headers = _proxy_headers(self.proxy)
         self._context: tuple[tuple[bytes, bytes], ssl.SSLContext] | None = None
+
+    @property
+    def authority(self) -> str:
+        """Host and port, for the Host field."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.tls else 80) else f"{host}:{self.port}"
 
     @property
     def socks_url(self) -> str:
@@ -292,6 +301,22 @@ class SyncTransport:
             connection.wire.settimeout(request.timeout)
         return _SyncStream(connection, answer, request, self._put_back)
 
+    def dial(self, timeout: float) -> Wire:
+        """A connection of its own, for another protocol. Raises ``TransportError`` and ``ConfigError``."""
+        endpoint = self._endpoint
+        credential = endpoint.credentials.current()
+        connection = _Connection(endpoint, endpoint.context(credential))
+        request = Request("GET", "/", timeout=timeout)
+        try:
+            connection.connect()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise _translate(error, request, sent=False) from None
+        connection.sock.settimeout(None)
+        return Wire(
+            connection.sock, endpoint.authority, endpoint.prefix, endpoint.headers(request, credential)
+        )
+
     def close(self) -> None:
         """Closes idle connections; streams end by their own ``close``."""
         with self._lock:
@@ -385,6 +410,34 @@ class SyncTransport:
         connection.close()
 
 
+class Wire:
+    """A connection that another protocol is spoken on. ``host``, ``prefix`` and ``headers`` are for its handshake."""
+
+    def __init__(self, sock: socket.socket, host: str, prefix: str, headers: list[tuple[str, str]]) -> None:
+        self.host, self.prefix, self.headers = host, prefix, headers
+        self._sock = sock
+
+    def read(self) -> bytes:
+        """What came; empty at the end. Raises ``TransportError``."""
+        try:
+            return self._sock.recv(CHUNK)
+        except (OSError, ValueError) as error:
+            raise TransportError(f"the connection broke: {error}", sent=True) from None
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes. Raises ``TransportError``."""
+        try:
+            self._sock.sendall(data)
+        except (OSError, ValueError) as error:
+            raise TransportError(f"the connection broke: {error}", sent=True) from None
+
+    def close(self) -> None:
+        """Ends it; from any thread."""
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
+        self._sock.close()
+
+
 class _SyncStream:
     def __init__(
         self,
@@ -419,6 +472,7 @@ class _SyncStream:
                 self._ended = True
                 if rest:
                     yield rest
+                self.close()
                 return
             lines = (rest + (inflate(block) if inflate else block)).split(b"\n")
             rest = lines.pop()
@@ -500,6 +554,31 @@ class AsyncTransport:
             keep_alive(wire)
         return _AsyncStream(answer, request, self._aiohttp.ClientError)
 
+    async def dial(self, timeout: float) -> AsyncWire:
+        """A connection of its own, for another protocol. Raises ``TransportError`` and ``ConfigError``."""
+        import asyncio
+
+        endpoint = self._endpoint
+        credential = await self._credential()
+        request = Request("GET", "/", timeout=timeout)
+        plain = _Connection(endpoint, None)  # through proxies, up to where TLS begins
+        context = endpoint.context(credential)
+        try:
+            await asyncio.to_thread(plain.connect)
+            plain.sock.setblocking(False)
+            reader, writer = await asyncio.wait_for(
+                asyncio.open_connection(
+                    sock=plain.sock, ssl=context, server_hostname=endpoint.server_name if context else None
+                ),
+                timeout,
+            )
+        except (OSError, http.client.HTTPException) as error:
+            plain.close()
+            raise _translate(error, request, sent=False) from None
+        return AsyncWire(
+            reader, writer, endpoint.authority, endpoint.prefix, endpoint.headers(request, credential)
+        )
+
     async def close(self) -> None:
         """Closes every connection."""
         if self._session is not None:
@@ -562,6 +641,42 @@ class AsyncTransport:
         except ImportError:
             raise ConfigError("a socks5 proxy needs: pip install 'kubewright[socks]'") from None
         return ProxyConnector.from_url(self._endpoint.socks_url, rdns=True, limit=0)
+
+
+class AsyncWire:
+    """As ``Wire``, awaited."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        host: str,
+        prefix: str,
+        headers: list[tuple[str, str]],
+    ) -> None:
+        self.host, self.prefix, self.headers = host, prefix, headers
+        self._reader, self._writer = reader, writer
+
+    async def read(self) -> bytes:
+        """What came; empty at the end. Raises ``TransportError``."""
+        try:
+            return await self._reader.read(CHUNK)
+        except OSError as error:
+            raise TransportError(f"the connection broke: {error}", sent=True) from None
+
+    async def write(self, data: bytes) -> None:
+        """Sends bytes. Raises ``TransportError``."""
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+        except (OSError, RuntimeError) as error:
+            raise TransportError(f"the connection broke: {error}", sent=True) from None
+
+    async def close(self) -> None:
+        """Ends it."""
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
 
 
 class _AsyncStream:

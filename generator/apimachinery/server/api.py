@@ -103,6 +103,18 @@ class Api:
 
             self._loops.append(CertificateSigner(requests, backend.cache, self.writer, access.signing))
 
+        if "node" in options.controllers and self.catalog.find("", "v1", "pods"):
+            self._run_node(options, backend)
+
+    def _run_node(self, options: ApiOptions, backend: Backend) -> None:
+        from apimachinery.server.node.behaviour import NodeBehaviour
+        from apimachinery.server.node.kubelet import SimulatedNode
+        from apimachinery.server.node.streams import NodeStreams
+
+        behaviour = options.node if isinstance(options.node, NodeBehaviour) else NodeBehaviour()
+        self._loops.append(SimulatedNode(self.catalog, backend.cache, self.writer, self.deleter, behaviour))
+        self.handlers.virtual.node = NodeStreams(behaviour)
+
     def _is_kind(self, api_version: str, kind: str) -> bool:
         return any((api_version, kind) in package.kinds for package in self._packages)
 

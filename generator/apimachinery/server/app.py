@@ -13,7 +13,7 @@ import logging
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.access.control import Access
-from apimachinery.server.http.messages import Handler, Request, Response, StreamResponse
+from apimachinery.server.http.messages import Handler, Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.wire.json import encode
@@ -53,7 +53,7 @@ class App:
             lambda: writes_in_flight - self._free[False],
         )
 
-    async def answer(self, request: Request, oversized: bool) -> Response | StreamResponse:
+    async def answer(self, request: Request, oversized: bool) -> Response | StreamResponse | UpgradeResponse:
         """Answers a request. ``oversized``: its body was over the limit and is not there."""
         try:
             response = await self._answer(request, oversized)
@@ -65,7 +65,7 @@ class App:
         self._metrics.count(request.method, response.status)
         return response
 
-    async def _answer(self, request: Request, oversized: bool) -> Response | StreamResponse:
+    async def _answer(self, request: Request, oversized: bool) -> Response | StreamResponse | UpgradeResponse:
         await self._access.admit(request)
         health = self._health.answer(request)
         if health is not None:

@@ -30,7 +30,7 @@ from apimachinery.server.catalog.refusals import not_registered
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
-from apimachinery.server.http.messages import Request, Response, StreamResponse
+from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.read.listing import JoinedBodies, list_page, list_records, read_record, show_page
 from apimachinery.server.read.selection import selection_of
 from apimachinery.server.read.watch import Watches
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 _OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 WARNING_CHARACTERS = 4096
 WARNING_CUT = 256
-Answer = Response | StreamResponse
+Answer = Response | StreamResponse | UpgradeResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Handlers:
         self._is_kind = is_kind
         self._access = access
         self._scales = Scales(writes.writer, codecs)
-        self._virtual = VirtualResources(writes.writer, codecs, is_kind, access, tokens)
+        self.virtual = VirtualResources(writes.writer, codecs, is_kind, access, tokens)
 
     async def handle(self, request: Request) -> Answer:
         """Answers a request; a failure is an answer too."""
@@ -168,7 +168,7 @@ class Handlers:
         if route.subresource == "scale":
             return await self._scale(verb, request, route, served)
         if served.builtin and not served.group and route.subresource in FORWARDED:
-            return self._virtual.forward(request, route, served)
+            return await self.virtual.forward(request, route, served)
         match verb:
             case "get":
                 return self._get(request, route, served)
@@ -208,7 +208,7 @@ class Handlers:
 
     async def _create(self, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource or not served.prefix:
-            return await self._virtual.answer(request, route, served)
+            return await self.virtual.answer(request, route, served)
         options = read_write_options(request, "CreateOptions")
         target = WriteTarget(served, route.namespace, "", options, "", request.warnings, request.user)
         view = asked_view(request, served, self._codecs, of_list=False)
@@ -219,7 +219,7 @@ class Handlers:
 
     async def _update(self, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource == "finalize":
-            return await self._virtual.answer(request, route, served)
+            return await self.virtual.answer(request, route, served)
         options = read_write_options(request, "UpdateOptions")
         target = WriteTarget(
             served,

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from apimachinery.server.access.control import Access, AccessOptions
 from apimachinery.server.app import App
-from apimachinery.server.http.messages import Request, Response, StreamResponse
+from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.loop_lag import LoopLag
@@ -47,7 +47,7 @@ class Backend:
 class Api(Protocol):
     """The API: handlers, and the controllers that run beside them."""
 
-    async def handle(self, request: Request) -> Response | StreamResponse:
+    async def handle(self, request: Request) -> Response | StreamResponse | UpgradeResponse:
         """Answers an authenticated request. Raises ApiError."""
 
     async def start(self) -> None:

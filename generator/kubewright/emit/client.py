@@ -31,6 +31,7 @@ MIXED_IN = {
     "status": Mixin("StatusWritable", frozenset({"get", "update", "patch"})),
     "scale": Mixin("Scalable", frozenset({"get", "update", "patch"})),
     "log": Mixin("Loggable", frozenset({"get"})),
+    "exec": Mixin("Executable", frozenset({"get"})),
 }
 _APPLYING = ("Editable", "StatusWritable")
 ANSWERED_BY_STATUS = frozenset({"Binding", "Eviction"})

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from apimachinery.client.async_connection import AsyncClient
     from apimachinery.client.config import Config
     from apimachinery.client.connection import Client
+    from apimachinery.server.node.behaviour import NodeBehaviour
 
 PATIENCE_SECONDS = 10.0
 CRDS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -44,7 +45,8 @@ class ApiServer:
 
     ``crds`` are files or folders of CRD manifests (YAML or JSON) to create before it is ready; ``storage`` a URL such
     as ``sqlite:////tmp/x/db``; ``controllers`` are the loops that end namespaces, collect garbage, gather cluster
-    roles and sign certificates (``all``, ``none``, names). ``build`` serves an API of your own.
+    roles and sign certificates (``all``, ``none``, names). ``node``: True, or how
+    it behaves (``NodeBehaviour``), runs pods on a simulated node. ``build`` serves an API of your own.
 
     RBAC decides, as in a cluster. The administrator's token is in the kubeconfig. Over plain http a request without
     credentials is the administrator's too, since kubectl sends no token there; with ``tls`` it is ``system:anonymous``.
@@ -60,6 +62,7 @@ class ApiServer:
         packages: Iterable[str] = ("kubernetes_api",),
         emulated_version: str = RELEASE,
         port: int = 0,
+        node: NodeBehaviour | bool = False,
         build: BuildApi | None = None,
     ) -> None:
         self._crds = [Path(path) for path in crds]
@@ -69,7 +72,8 @@ class ApiServer:
         self._build = build or _generated_api(
             ApiOptions(
                 packages=tuple(packages),
-                controllers=parse_controllers(controllers),
+                controllers=parse_controllers(controllers) | (frozenset({"node"}) if node else frozenset()),
+                node=None if isinstance(node, bool) else node,
                 emulated_version=emulated_version,
             )
         )

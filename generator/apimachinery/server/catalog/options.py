@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 CONTROLLERS = ("namespace", "gc", "clusterrole-aggregation", "csrsigning")
+SIMULATIONS = ("node",)
+"""Loops that ``all`` does not mean: they stand for machines that a server has not."""
 RELEASE = "1.36"
 
 
@@ -25,19 +27,20 @@ class ApiOptions:
     controllers: frozenset[str] = frozenset(CONTROLLERS)
     runtime_config: Mapping[str, bool] = field(default_factory=dict)
     emulated_version: str = RELEASE
+    node: object = None
+    """How the simulated node behaves (``node.behaviour.NodeBehaviour``); None for as it does by itself."""
 
 
 def parse_controllers(text: str) -> frozenset[str]:
-    """``all``, ``none``, or names joined by commas. Raises OptionError."""
-    if text == "all":
-        return frozenset(CONTROLLERS)
+    """``all``, ``none``, or names joined by commas (``all,node`` too). Raises OptionError."""
     if text in ("none", ""):
         return frozenset()
     names = frozenset(name.strip() for name in text.split(","))
-    if unknown := sorted(names - set(CONTROLLERS)):
-        raise OptionError(
-            f"--controllers: {unknown[0]!r} is none; use all, none, or {', '.join(CONTROLLERS)}"
-        )
+    if "all" in names:
+        names = names - {"all"} | set(CONTROLLERS)
+    known = CONTROLLERS + SIMULATIONS
+    if unknown := sorted(names - set(known)):
+        raise OptionError(f"--controllers: {unknown[0]!r} is none; use all, none, or {', '.join(known)}")
     return names
 
 

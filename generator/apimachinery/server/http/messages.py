@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 from urllib.parse import unquote_plus
 
-Handler = Callable[["Request"], Awaitable["Response | StreamResponse"]]
+Handler = Callable[["Request"], Awaitable["Response | StreamResponse | UpgradeResponse"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,29 @@ class StreamResponse:
     status: int
     parts: AsyncIterator[bytes]
     content_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Tunnel(Protocol):
+    """A connection that speaks another protocol from now on."""
+
+    async def read(self) -> bytes:
+        """What came; empty at the end."""
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes."""
+
+    async def drain(self) -> None:
+        """Waits until the client takes more."""
+
+
+@dataclass(slots=True)
+class UpgradeResponse:
+    """An answer that takes the connection: ``run`` writes the handshake's answer itself and goes on from there; when
+    it returns the connection is closed."""
+
+    run: Callable[[Tunnel], Awaitable[None]]
+    status: int = 101
     headers: tuple[tuple[str, str], ...] = ()
 
 

@@ -44,7 +44,7 @@ from urllib.parse import unquote
 import httptools
 
 from apimachinery.server.http.compression import gzip_parts, wants_gzip
-from apimachinery.server.http.messages import Request, Response, StreamResponse
+from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 
 log = logging.getLogger("kubewright.server")
 
@@ -54,6 +54,7 @@ FRAMING_FACTOR = 8
 """A body that comes byte by byte takes six bytes of a chunked message for each of its own."""
 JOIN_BYTES = 1 << 16
 PIECE_BYTES = 1 << 18
+TUNNEL_BYTES = 1 << 20
 LINGER_BYTES = 64 << 20
 LINGER_SECONDS = 2.0
 HALF_SENT_SECONDS = 1.0
@@ -65,7 +66,7 @@ _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
 class Application(Protocol):
     """What a connection serves."""
 
-    async def answer(self, request: Request, oversized: bool) -> Response | StreamResponse:
+    async def answer(self, request: Request, oversized: bool) -> Response | StreamResponse | UpgradeResponse:
         """Answers; never raises but CancelledError. ``oversized`` says that the body was over the limit."""
 
     def timed_out(self, request: Request) -> Response:
@@ -159,6 +160,8 @@ class Connection(asyncio.Protocol):
         self._lingered = 0
         self._held = 0
         self._continue_due = False
+        self._offer: bytearray | None = None
+        self._tunnel: _Tunnel | None = None
         self._begin_message()
 
     def _begin_message(self) -> None:
@@ -196,12 +199,22 @@ class Connection(asyncio.Protocol):
         while self._waiting:
             self._connections.buffered -= self._waiting.popleft().buffered
         self.resume_writing()
-        if self._streaming and self._task is not None:
+        if self._tunnel is not None:
+            self._tunnel.reader.feed_eof()
+        elif self._streaming and self._task is not None:
             self._task.cancel()
         self._parser = None
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
+        if self._tunnel is not None:
+            self._tunnel.reader.feed_data(data)
+            return
+        if self._offer is not None:
+            self._offer += data  # of a websocket that is not accepted yet; clients wait, so there is little
+            if len(self._offer) > HEAD_BYTES:
+                self._transport.abort()
+            return
         if self._state is State.LINGERING:
             self._lingered += len(data)
             if self._lingered > LINGER_BYTES:
@@ -226,6 +239,12 @@ class Connection(asyncio.Protocol):
         offers another protocol, body or not; so the head is read again without the offer, then what follows it."""
         if not self._upgrades:  # CONNECT: answered, and the connection ends
             return
+        if self._headers["upgrade"].lower() == "websocket" and self._parser.get_method() == b"GET":
+            # Whether there is a websocket the API says; until then what comes is kept.
+            self._offer = bytearray(rest)
+            self._upgrades = False
+            self._dispatch(keep_alive="close" not in self._headers.get("connection", "").lower())
+            return
         skipped = ("upgrade", "connection", "http2-settings")
         lines = [f"{name}: {value}" for name, value in self._headers.items() if name not in skipped]
         close = "connection: close" if "close" in self._headers.get("connection", "").lower() else ""
@@ -239,6 +258,9 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """The client sends no more; a request under way is answered all the same."""
+        if self._tunnel is not None:
+            self._tunnel.reader.feed_eof()
+            return True
         return self._state is State.HANDLING and not self._streaming
 
     def pause_writing(self) -> None:
@@ -405,7 +427,10 @@ class Connection(asyncio.Protocol):
                     raise
                 self._timed_out = False
                 response = self._connections.application.timed_out(request)
-            if isinstance(response, StreamResponse):
+            if isinstance(response, UpgradeResponse):
+                await self._hand_over(response)
+                keep_alive = False
+            elif isinstance(response, StreamResponse):
                 keep_alive = await self._stream(response, keep_alive, pending.chunks)
             else:
                 await self._send(request, response, keep_alive)
@@ -430,6 +455,12 @@ class Connection(asyncio.Protocol):
             self._next()
             if len(self._waiting) < 2:
                 self._transport.resume_reading()
+        elif self._offer is not None:
+            offer, self._offer = self._offer, None
+            self._state, self._since = State.IDLE, time.monotonic()
+            self._parser = httptools.HttpRequestParser(self)
+            if offer:
+                self.data_received(bytes(offer))
         else:
             self._state, self._since = State.IDLE, time.monotonic()
             if self._continue_due:
@@ -490,6 +521,18 @@ class Connection(asyncio.Protocol):
         if chunked:
             write(b"0\r\n\r\n")
         return keep_alive
+
+    async def _hand_over(self, response: UpgradeResponse) -> None:
+        """Lets somebody else speak on the connection, until they are done."""
+        tunnel = self._tunnel = _Tunnel(self)
+        if self._offer:
+            tunnel.reader.feed_data(bytes(self._offer))
+        self._offer = None
+        self._streaming = True
+        try:
+            await response.run(tunnel)
+        finally:
+            self._streaming = False
 
     # Endings.
 
@@ -557,6 +600,28 @@ class Connection(asyncio.Protocol):
         self._transport.resume_reading()
         if self._transport.can_write_eof():
             self._transport.write_eof()
+
+
+class _Tunnel:
+    """A connection that was handed over."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.reader = asyncio.StreamReader(TUNNEL_BYTES)
+        self.reader.set_transport(connection._transport)
+        self._connection = connection
+
+    async def read(self) -> bytes:
+        """What came; empty at the end."""
+        return await self.reader.read(PIECE_BYTES)
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes."""
+        self._connection._transport.write(data)
+
+    async def drain(self) -> None:
+        """Waits until the client takes more."""
+        if self._connection._drained is not None:
+            await self._connection._drained
 
 
 _heads: dict[tuple[int, str, bool], bytes] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_found
 from apimachinery.meta.field_errors import invalid
@@ -19,7 +19,7 @@ from apimachinery.server.answer.views import asked_view
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request, Response
+from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.request.bodies import bring_into_form, read_body
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
@@ -38,6 +38,15 @@ FORWARDED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources of the core group whose requests a cluster hands on to a node or a pod."""
 
 
+class NodeAnswers(Protocol):
+    """Somebody who answers for nodes."""
+
+    async def answer(
+        self, request: Request, route: Route, pod: Json
+    ) -> Response | StreamResponse | UpgradeResponse:
+        """Answers a subresource of a pod. Raises ApiError."""
+
+
 class VirtualResources:
     """Answers calls."""
 
@@ -54,6 +63,7 @@ class VirtualResources:
         self._tokens = tokens
         self._codecs = codecs
         self._is_kind = is_kind
+        self.node: NodeAnswers | None = None
 
     async def answer(self, request: Request, route: Route, served: Served) -> Response:
         """Answers a call. Raises ApiError 405 for one that is not served."""
@@ -77,8 +87,10 @@ class VirtualResources:
         obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
         return Response(201, whole(form.codec, obj), form.codec.media_type)
 
-    def forward(self, request: Request, route: Route, served: Served) -> Response:
-        """What a real cluster would ask a node for; there is none behind this server, which says so.
+    async def forward(
+        self, request: Request, route: Route, served: Served
+    ) -> Response | StreamResponse | UpgradeResponse:
+        """What a real cluster would ask a node for: the simulated one answers where it runs, and else nobody can.
 
         Raises ApiError 400, 404, 503. The log of a pod that no node has is empty.
         """
@@ -87,10 +99,13 @@ class VirtualResources:
         record = self._writer.current(target)
         if record is None:
             raise not_found(resource, served.said_group, name)
-        if resource == "pods" and not decode(record.value).get("spec", {}).get("nodeName"):
+        pod = decode(record.value) if resource == "pods" else {}
+        if resource == "pods" and not pod.get("spec", {}).get("nodeName"):
             if route.subresource == "log":
                 return Response(200, b"", "text/plain")
             raise bad_request(f"pod {name} does not have a host assigned")
+        if resource == "pods" and self.node is not None:
+            return await self.node.answer(request, route, pod)
         if resource == "services":
             said = f'no endpoints available for service "{name}"'
         else:

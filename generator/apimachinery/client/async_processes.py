@@ -1,0 +1,263 @@
+"""Commands, attachments and ports of pods, over websockets, awaited.
+
+``processes``, its plain twin, is made of this file: ``make golden``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import posixpath
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from apimachinery.client.async_connection import AsyncClient
+from apimachinery.client.calls import Target, query
+from apimachinery.client.channels import (
+    ERROR,
+    PORT_FORWARD,
+    REMOTE_COMMAND,
+    RESIZE,
+    STDERR,
+    STDIN,
+    STDOUT,
+    ChannelSocket,
+    ExecResult,
+    exit_code_of,
+)
+from apimachinery.client.errors import ApiError
+from apimachinery.client.transport import AsyncWire, TransportError
+
+
+class AsyncChannels:
+    """A websocket of channels to a pod."""
+
+    def __init__(self, wire: AsyncWire, socket: ChannelSocket) -> None:
+        self._wire = wire
+        self._socket = socket
+
+    @classmethod
+    async def open(cls, client: AsyncClient, target: str, protocols: Sequence[str]) -> Self:
+        """Opens one. Raises ``ApiError`` where the server refuses, ``TransportError``."""
+        wire = await client.dial()
+        made = cls(wire, ChannelSocket(protocols))
+        try:
+            made._socket.begin(wire.host, wire.prefix + target, wire.headers)
+            while not made._socket.open:
+                await made._flush()
+                made._socket.receive_data(await wire.read())
+        except BaseException:
+            await wire.close()
+            raise
+        return made
+
+    async def send(self, channel: int, data: bytes) -> None:
+        """Sends bytes on a channel."""
+        self._socket.send(channel, data)
+        await self._flush()
+
+    async def end(self, channel: int) -> None:
+        """Says that nothing more comes on a channel, where the protocol can (v5)."""
+        self._socket.end_channel(channel)
+        await self._flush()
+
+    async def receive(self) -> tuple[int, bytes] | None:
+        """The next message: its channel and bytes; None at the end."""
+        while not self._socket.messages and not self._socket.ended:
+            self._socket.receive_data(await self._wire.read())
+            await self._flush()
+        return self._socket.messages.pop(0) if self._socket.messages else None
+
+    async def close(self) -> None:
+        """Ends it."""
+        self._socket.close()
+        with contextlib.suppress(TransportError):  # the other side was faster
+            await self._flush()
+        await self._wire.close()
+
+    async def _flush(self) -> None:
+        data = self._socket.take_outgoing()
+        if data:
+            await self._wire.write(data)
+
+
+class AsyncProcess:
+    """A command under way in a container, or an attachment to what runs there."""
+
+    def __init__(self, channels: AsyncChannels) -> None:
+        self._channels = channels
+        self.exit_code: int | None = None
+
+    async def read(self) -> tuple[int, bytes] | None:
+        """The next output: ``STDOUT`` or ``STDERR`` and bytes; None when the command has ended (``exit_code``).
+
+        Raises ``ApiError`` where it could not be run.
+        """
+        while (found := await self._channels.receive()) is not None:
+            channel, data = found
+            if channel == ERROR:
+                self.exit_code = exit_code_of(data)
+            elif channel in (STDOUT, STDERR) and data:
+                return found
+        return None
+
+    async def write(self, data: bytes) -> None:
+        """Sends bytes to its stdin."""
+        await self._channels.send(STDIN, data)
+
+    async def end_stdin(self) -> None:
+        """Ends its stdin (v5 servers; older ones cannot)."""
+        await self._channels.end(STDIN)
+
+    async def resize(self, width: int, height: int) -> None:
+        """Says how large the terminal is."""
+        await self._channels.send(RESIZE, msgspec.json.encode({"Width": width, "Height": height}))
+
+    async def wait(self) -> ExecResult:
+        """Reads to the end. Raises ``TransportError`` where the connection ended before the command did."""
+        output: dict[int, list[bytes]] = {STDOUT: [], STDERR: []}
+        while (found := await self.read()) is not None:
+            output[found[0]].append(found[1])
+        if self.exit_code is None:
+            raise TransportError("the connection ended before the command did", sent=True)
+        return ExecResult(self.exit_code, b"".join(output[STDOUT]), b"".join(output[STDERR]))
+
+    async def close(self) -> None:
+        """Hangs up."""
+        await self._channels.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class AsyncForwarded:
+    """A connection to a port of a pod."""
+
+    def __init__(self, channels: AsyncChannels) -> None:
+        self._channels = channels
+        self._greeted: set[int] = set()
+
+    async def read(self) -> bytes:
+        """What the port sent; empty at the end. Raises ``ApiError`` with what the node says of the port."""
+        while (found := await self._channels.receive()) is not None:
+            channel, data = found
+            if channel not in self._greeted:
+                self._greeted.add(channel)
+                data = data[2:]  # the port's number
+            if not data:
+                continue
+            if channel == 1:
+                raise ApiError(500, "InternalError", data.decode("utf-8", "replace"), has_details=False)
+            return data
+        return b""
+
+    async def write(self, data: bytes) -> None:
+        """Sends bytes to the port."""
+        await self._channels.send(0, data)
+
+    async def close(self) -> None:
+        """Ends the connection."""
+        await self._channels.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+async def async_start(
+    client: AsyncClient,
+    target: Target,
+    name: str,
+    argv: Sequence[str] | None,
+    *,
+    container: str = "",
+    stdin: bool = False,
+    tty: bool = False,
+) -> AsyncProcess:
+    """Runs ``argv`` in a container, or attaches to it where that is None."""
+    flags = query(container=container, stdin=stdin, stdout=True, stderr=not tty, tty=tty, command=argv)
+    path = target.path(name, "attach" if argv is None else "exec") + flags
+    return AsyncProcess(await AsyncChannels.open(client, path, REMOTE_COMMAND))
+
+
+async def async_execute(
+    client: AsyncClient, target: Target, name: str, argv: Sequence[str], container: str, stdin: bytes | None
+) -> ExecResult:
+    """Runs a command to its end, with ``stdin`` as its input."""
+    process = await async_start(client, target, name, argv, container=container, stdin=stdin is not None)
+    try:
+        if stdin is not None:
+            await process.write(stdin)
+            await process.end_stdin()
+        return await process.wait()
+    finally:
+        await process.close()
+
+
+async def async_forward(client: AsyncClient, target: Target, name: str, port: int) -> AsyncForwarded:
+    """Connects to a port of a pod."""
+    path = target.path(name, "portforward") + query(ports=port)
+    return AsyncForwarded(await AsyncChannels.open(client, path, PORT_FORWARD))
+
+
+async def async_copy_to(
+    client: AsyncClient, target: Target, name: str, local: Path, remote: str, container: str
+) -> None:
+    """Copies a file or folder into a container, as ``kubectl cp``: by its ``tar``."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        tar.add(local, arcname=posixpath.basename(remote.rstrip("/")))
+    folder = posixpath.dirname(remote.rstrip("/")) or "/"
+    result = await async_execute(
+        client, target, name, ["tar", "xmf", "-", "-C", folder], container, packed.getvalue()
+    )
+    _check(result)
+
+
+async def async_copy_from(
+    client: AsyncClient, target: Target, name: str, remote: str, local: Path, container: str
+) -> None:
+    """Copies a file or folder out of a container. What the container's ``tar`` says is not trusted: nothing is
+    written outside ``local``, and no links or devices are made."""
+    folder, base = posixpath.split(remote.rstrip("/"))
+    result = await async_execute(
+        client, target, name, ["tar", "cf", "-", "-C", folder or "/", base], container, None
+    )
+    _check(result)
+    with tarfile.open(fileobj=io.BytesIO(result.stdout)) as tar:
+        for member in tar:
+            _unpack(tar, member, base, local)
+
+
+def _unpack(tar: tarfile.TarFile, member: tarfile.TarInfo, base: str, local: Path) -> None:
+    parts = [part for part in member.name.split("/") if part not in ("", ".")]
+    if parts[:1] != [base] or ".." in parts:
+        return
+    path = local.joinpath(*parts[1:])
+    found = tar.extractfile(member) if member.isreg() else None
+    if member.isdir():
+        path.mkdir(parents=True, exist_ok=True)
+    elif found is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(found.read())
+
+
+def _check(result: ExecResult) -> None:
+    if result.exit_code:
+        said = result.stderr.decode("utf-8", "replace").strip()
+        text = f"tar in the container ended with {result.exit_code}: {said}"
+        raise ApiError(500, "InternalError", text, has_details=False)
