@@ -69,6 +69,9 @@ test-faults: $(SETUP) ## the fault table at full length, and the example operato
 test-kill: $(SETUP) ## the storage killed 20 times under load; nothing acknowledged may be lost
 	KUBEWRIGHT_KILLS=20 $(RUN) -m pytest -q tests/storage/test_sqlite.py -k kill_9
 
+schemas: $(SETUP) ## specs/kubernetes/releases.jsonl.xz from the kubernetes-validate that is installed
+	$(RUN) -c "from kubewright.source import kubernetes_validate as k, releases as r; r.pack({v: k.described(v) for v in k.described_releases()}, r.packed_file())"
+
 wheel: $(SETUP) ## the wheel, in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 

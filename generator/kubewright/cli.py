@@ -1,12 +1,14 @@
 """The command line: one table of sub-commands, each imported only when it is called.
 
-A sub-command is a module with ``add_arguments(parser)`` and ``run(options) -> int``. To add one, add its line to
-``COMMANDS``. Exit codes, the same for all of them:
+A sub-command is a module with ``EXAMPLES``, ``add_arguments(parser)`` and ``run(options) -> int``. To add one, add its
+line to ``COMMANDS``. Options that several commands have are spelled alike in all of them: ``--kubernetes RELEASE``,
+``--crds PATH``, ``-o/--output PATH``, ``--format``, ``-q/--quiet``; spellings of former releases are refused with the
+new one (``RENAMED``). Exit codes, the same for all of them:
 
 - 0: done, nothing to say against it
 - 1: the answer is no (drift found by ``--check``, invalid input, a conflict)
 - 2: the command line or the input could not be understood
-- 3: the machine refused (files, network)
+- 3: the machine refused (files, network), or an extra is not installed
 - 70: a bug of ours; please report it with what is printed
 - 130: interrupted
 """
@@ -16,76 +18,168 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any, Final, NamedTuple, NoReturn
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "cel": ("kubewright.tools.cel", "compute CEL expressions, judge the rules of CRDs and their cost"),
-    "diff": (
-        "kubewright.tools.diff.command",
-        "what changed between two states of an API, and whom it breaks",
+
+class Command(NamedTuple):
+    """One sub-command: its module, one line of help, the group it is listed in, and the extra that it needs."""
+
+    module: str
+    summary: str
+    group: str
+    extra: str
+
+
+COMMANDS: Final[dict[str, Command]] = {
+    "generate": Command(
+        "kubewright.tools.generate",
+        "typed models, clients and everything else from API descriptions",
+        "Generate",
+        "generate",
     ),
-    "sdk": ("kubewright.tools.sdk", "an installable typed client from CRDs, OpenAPI or a live cluster"),
-    "lint": (
-        "kubewright.tools.lint.command",
-        "check API descriptions against conventions and the deprecation policy",
+    "sdk": Command(
+        "kubewright.tools.sdk",
+        "an installable typed client from CRDs, OpenAPI or a live cluster",
+        "Generate",
+        "generate",
     ),
-    "validate": (
-        "kubewright.tools.validate.command",
-        "judge manifests and CRDs offline, as a kube-apiserver of a release would",
-    ),
-    "convert": ("kubewright.tools.convert", "objects at another version of their kind, without a cluster"),
-    "migrate": (
-        "kubewright.tools.migrate.command",
-        "find and rewrite API versions that a release deprecates or does not have",
-    ),
-    "explain": ("kubewright.tools.explain", "what a field of a kind is for, without a cluster"),
-    "docs": (
-        "kubewright.tools.docs.command",
-        "reference pages of an API: Markdown, or one HTML page with a search",
-    ),
-    "crd": (
+    "crd": Command(
         "kubewright.tools.crd.command",
         "CustomResourceDefinition manifests from any description of an API",
+        "Generate",
+        "generate",
     ),
-    "lifecycle": (
-        "kubewright.tools.lifecycle.command",
-        "check a plan of API versions against the deprecation policy; list those of Kubernetes",
+    "docs": Command(
+        "kubewright.tools.docs.command",
+        "reference pages of an API: Markdown, or one HTML page with a search",
+        "Generate",
+        "generate",
     ),
-    "scaffold": (
+    "scaffold": Command(
         "kubewright.tools.scaffold.command",
-        "the files of an API group, of a kind, of a further version",
+        "the files of an API group, of a kind, of another version",
+        "Generate",
+        "generate",
     ),
-    "serve": ("kubewright.tools.serve.command", "run an API server for generated packages and CRDs"),
-    "storage": ("kubewright.tools.storage", "check, back up and restore the database of serve"),
-    "patch": (
+    "validate": Command(
+        "kubewright.tools.validate.command",
+        "check manifests and CRDs offline, as a kube-apiserver of a release would",
+        "Judge",
+        "check",
+    ),
+    "lint": Command(
+        "kubewright.tools.lint.command",
+        "check API descriptions against conventions and the deprecation policy",
+        "Judge",
+        "check",
+    ),
+    "diff": Command(
+        "kubewright.tools.diff.command",
+        "what changed between two states of an API, and whom it breaks",
+        "Judge",
+        "check",
+    ),
+    "lifecycle": Command(
+        "kubewright.tools.lifecycle.command",
+        "check a plan of API versions against the deprecation policy",
+        "Judge",
+        "check",
+    ),
+    "explain": Command(
+        "kubewright.tools.explain", "what a field of a kind is for, without a cluster", "Judge", "check"
+    ),
+    "cel": Command(
+        "kubewright.tools.cel",
+        "evaluate CEL expressions; check the rules of CRDs and their cost",
+        "Judge",
+        "cel",
+    ),
+    "serve": Command(
+        "kubewright.tools.serve.command", "run an API server for generated packages and CRDs", "Serve", "server"
+    ),
+    "storage": Command(
+        "kubewright.tools.storage", "check, back up and restore the database of serve", "Serve", "server"
+    ),
+    "patch": Command(
         "kubewright.tools.patch",
         "what a patch or a server-side apply makes of an object, without a server",
+        "Serve",
+        "check",
     ),
-    "apply3": ("kubewright.tools.apply3", "the patch that client-side apply would send, from three files"),
-    "generate": ("kubewright.tools.generate", "make typed models and everything else from API descriptions"),
+    "apply3": Command(
+        "kubewright.tools.apply3",
+        "the patch that client-side apply would send, from three files",
+        "Serve",
+        "check",
+    ),
+    "migrate": Command(
+        "kubewright.tools.migrate.command",
+        "find and rewrite API versions that a release deprecates or does not have",
+        "Move on",
+        "check",
+    ),
+    "convert": Command(
+        "kubewright.tools.convert",
+        "objects at another version of their kind, without a cluster",
+        "Move on",
+        "check",
+    ),
+    "completion": Command(
+        "kubewright.tools.completion",
+        "completion of commands and options for bash, zsh and fish",
+        "Shell",
+        "",
+    ),
 }
-"""Sub-command → (module, one line of help)."""
+"""Sub-command → what it is. The order is that of the help."""
+
+RENAMED: Final[dict[tuple[str, str], str]] = {
+    ("apply3", "--crd"): "--crds",
+    ("apply3", "-o"): "--original",
+    ("crd", "--out"): "--output",
+    ("crd", "--server"): "--kubernetes",
+    ("docs", "--out"): "--output",
+    ("generate", "--kubernetes-version"): "--kubernetes",
+    ("lint", "--quiet-notes"): "--least warning, which is the default",
+    ("migrate", "--to"): "--kubernetes",
+    ("patch", "--crd"): "--crds",
+    ("scaffold", "--out"): "--output",
+    ("sdk", "--out"): "--output",
+}
+"""(Command, option of a former release) → what it is called now."""
 
 OK, REFUSED, MISUSED, BROKEN, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
+_DISTRIBUTIONS: Final = {"kubernetes_validate": "descriptions", "aiohttp": "client", "grpc": "etcd"}
+"""Modules that one extra alone brings, whatever the command."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one sub-command; returns its exit code. Never raises, but for ``SystemExit`` of ``--help``."""
+    """Runs one sub-command; returns its exit code. Never raises, except ``SystemExit`` for ``--help`` and for a
+    command line that cannot be understood."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         # Half of a surrogate pair, from an escape in a JSON input, must not end the run when it is printed.
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")
-    parser = _parser(given)
-    options = parser.parse_args(given)
-    if not options.command:
-        parser.print_help(sys.stderr)
-        return MISUSED
+    called = next((word for word in given if not word.startswith("-")), "")
     try:
-        return int(import_module(COMMANDS[options.command][0]).run(options))
+        parser = make_parser(called, with_version="--version" in given)
+        if called and called not in COMMANDS:
+            parser.error(f"there is no command {called!r}{_nearest(called, COMMANDS)}")
+        if called:
+            _refuse_renamed(called, given, parser)
+        options, unknown = parser.parse_known_args(given)
+        if unknown:
+            _refuse_unknown(parser, called, unknown)
+        if not options.command:
+            parser.print_help(sys.stderr)
+            return MISUSED
+        return int(import_module(COMMANDS[options.command].module).run(options))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -93,44 +187,122 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] in ("kubewright", "apimachinery"):
+        module = (missing.name or "").partition(".")[0]
+        if module in ("kubewright", "apimachinery"):
             return _report_bug()
+        extra = _DISTRIBUTIONS.get(module) or COMMANDS[called].extra
         print(
-            f"kubewright {options.command}: the module {missing.name!r} is not installed\n"
-            f"  hint: pip install 'kubewright[{'server' if options.command == 'serve' else 'generate'}]'",
+            f"kubewright {called}: the module {missing.name!r} is not installed\n"
+            f"  hint: pip install 'kubewright[{extra}]'",
             file=sys.stderr,
         )
         return BROKEN
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        print(f"kubewright {options.command}: {place}{error.strerror or error}", file=sys.stderr)
+        print(f"kubewright {called}: {place}{error.strerror or error}", file=sys.stderr)
         return BROKEN
     except Exception:
         return _report_bug()
 
 
 def _report_bug() -> int:
+    import traceback
+
     traceback.print_exc()
     print("kubewright: this is a bug of kubewright, not of your input; please report it", file=sys.stderr)
     return BUG
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+class _Parser(argparse.ArgumentParser):
+    """A parser without abbreviated options, whose epilog keeps its lines."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("allow_abbrev", False)
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(**options)
+
+    def error(self, message: str) -> NoReturn:
+        """What is wrong with the command line, and where to look; the usage of some commands fills a screen."""
+        self.exit(MISUSED, f"{self.prog}: error: {message}\n  hint: {self.prog} --help\n")
+
+
+def make_parser(called: str, *, with_version: bool = False) -> argparse.ArgumentParser:
     """The parser of the sub-command that is called; of the others only the names are known."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="kubewright",
-        description="Kubernetes-style APIs from their descriptions: models, logic, client, server.",
+        usage="kubewright COMMAND [options]",
+        description="Kubernetes-style APIs from their descriptions: models, logic, client, server.\n\n"
+        + _overview(),
+        epilog="`kubewright COMMAND --help` has the options of a command, with examples.",
     )
     # Looked up only where it is asked for: reading the metadata of packages is a good part of a start.
-    version = _version() if "--version" in given else ""
+    version = _version() if with_version else ""
     parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    called = next((word for word in given if not word.startswith("-")), "")
-    for name, (module, text) in COMMANDS.items():
-        command = commands.add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".")
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", help=argparse.SUPPRESS, prog="kubewright"
+    )
+    for name, command in COMMANDS.items():
+        own = commands.add_parser(name, description=command.summary[:1].upper() + command.summary[1:] + ".")
         if name == called:
-            import_module(module).add_arguments(command)
+            _fill(own, name)
     return parser
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The parser of one sub-command alone. Raises ``ModuleNotFoundError`` where its extra is not installed."""
+    own = _Parser(prog=f"kubewright {name}")
+    _fill(own, name)
+    return own
+
+
+def _fill(own: argparse.ArgumentParser, name: str) -> None:
+    module = import_module(COMMANDS[name].module)
+    module.add_arguments(own)
+    own.epilog = "examples:\n" + "".join(f"  {line}\n" for line in module.EXAMPLES.strip().splitlines())
+    if name == "completion":
+        # It speaks of all commands, and lies below the table of them.
+        summaries = {each: command.summary for each, command in COMMANDS.items()}
+        own.set_defaults(parser_of=parser_of, summaries=summaries)
+
+
+def _overview() -> str:
+    lines: list[str] = []
+    group = ""
+    for name, command in COMMANDS.items():
+        if command.group != group:
+            group = command.group
+            lines += ["", f"{group}:"] if lines else [f"{group}:"]
+        lines.append(f"  {name:12}{command.summary}")
+    return "\n".join(lines)
+
+
+def _refuse_renamed(called: str, given: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    for word in given:
+        if word == "--":
+            return
+        new = RENAMED.get((called, word.partition("=")[0]))
+        if new is not None:
+            parser.error(f"{called}: {word.partition('=')[0]} is now {new}")
+
+
+def _refuse_unknown(parser: argparse.ArgumentParser, called: str, unknown: Sequence[str]) -> NoReturn:
+    """Refuses words that no option takes, with the option that they are nearest to."""
+    option = next((word for word in unknown if word.startswith("-")), "")
+    if not option:
+        parser.error(f"{called}: unexpected: {' '.join(unknown)}")
+    own = parser_of(called)
+    known = {*re.findall(r"--[a-z][a-z0-9-]*", own.format_help())}
+    name = option.partition("=")[0]
+    longer = sorted(each for each in known if each.startswith(name)) if name.startswith("--") else []
+    hint = f"; did you mean {longer[0]}? Options are written out" if longer else _nearest(name, known)
+    own.error(f"there is no option {name}{hint}")
+
+
+def _nearest(word: str, known: Any) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, sorted(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _version() -> str:

@@ -121,15 +121,13 @@ def find_config(folder: Path) -> Path | None:
     return None
 
 
-def default_config(output: Path) -> Config:
-    """What is made where there is no configuration: the built-in groups of the newest release."""
-    specs = specs_folder()
-    package = Package(
-        name="kubernetes_api",
-        sources=(KubernetesSource(DEFAULT_RELEASE),),
-        facts=specs / "kubernetes",
+def facts_of(sources: tuple[Source, ...]) -> Path | None:
+    """The declared rules that come with kubewright, where ``sources`` are the built-in kinds of the release that they
+    are about."""
+    is_newest = all(
+        isinstance(each, KubernetesSource) and each.release == DEFAULT_RELEASE for each in sources
     )
-    return Config(output=output, packages=(package,))
+    return specs_folder() / "kubernetes" if sources and is_newest else None
 
 
 def read_config(document: Document, folder: Path, diagnostics: Diagnostics) -> Config | None:

@@ -49,8 +49,11 @@ class Outcome:
     drift: str = ""
 
 
-def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
-    """The linked and checked API of a package's sources."""
+def read_api(
+    package: Package, diagnostics: Diagnostics, jobs: int = 1, *, library_prose: bool = False
+) -> Api:
+    """The linked and checked API of a package's sources. ``library_prose`` asks for the descriptions of shared types
+    that the sources refer to; what is generated must not depend on whether they are installed."""
     from kubewright.ir.check import check
     from kubewright.ir.check_rules import check_rules
     from kubewright.ir.link import link
@@ -60,7 +63,7 @@ def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
     releases = [source.release for source in package.sources if isinstance(source, KubernetesSource)]
     fragments = []
     for release in releases:
-        document = reading.load_kubernetes(release, diagnostics)
+        document = reading.load_kubernetes(release, diagnostics, prose=package.is_documented)
         if document is not None:
             fix(document, document.value["$defs"], release, diagnostics)
             fragments.append(
@@ -76,7 +79,7 @@ def read_api(package: Package, diagnostics: Diagnostics, jobs: int = 1) -> Api:
         package.name,
         fragments,
         diagnostics,
-        library=lambda: reading.read_library(diagnostics),
+        library=lambda: reading.read_library(diagnostics, prose=library_prose),
         facts=reading.read_facts(package.facts, diagnostics),
     )
     check(api, diagnostics)

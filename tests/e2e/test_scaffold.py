@@ -24,7 +24,7 @@ KUBECTL = shutil.which("kubectl") or ""
 pytestmark = pytest.mark.skipif(not KUBECTL, reason="needs kubectl")
 
 COMMANDS = """
-    scaffold group shop --domain example.com --out .
+    scaffold group shop --domain example.com --output .
     scaffold kind Widget --version v1alpha1 --short-name wd --column Interval=.spec.intervalSeconds
     scaffold kind Policy --version v1alpha1 --scope Cluster
     scaffold version v1beta1 --kind Widget

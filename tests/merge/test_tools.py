@@ -105,7 +105,7 @@ def test_each_kind_of_patch(call: Any, kind: str, patch: str, data: dict[str, st
 def test_a_custom_resource_merges_by_its_crd(call: Any) -> None:
     live = "apiVersion: example.com/v1\nkind: Bag\nmetadata: {name: b}\nspec: {tags: [a]}\n"
     applied = live.replace("[a]", "[b]")
-    arguments = ("patch", "--crd", "@crd", "-f", "@live", "-p", "@applied")
+    arguments = ("patch", "--crds", "@crd", "-f", "@live", "-p", "@applied")
     code, out, _ = call(*arguments, "--type", "apply", crd=CRD, live=live, applied=applied)
     assert code == 0
     assert yaml.safe_load(out)["spec"] == {"tags": ["a", "b"]}
@@ -168,7 +168,7 @@ def test_three_way(call: Any) -> None:
     original = CONFIG_MAP.replace("{k: '1'}", "{k: '1', gone: '1'}")
     current = CONFIG_MAP.replace("{k: '1'}", "{k: '1', gone: '1', theirs: '1'}")
     modified = CONFIG_MAP.replace("{k: '1'}", "{k: '2'}")
-    arguments = ("apply3", "-o", "@original", "-m", "@modified", "-c", "@current")
+    arguments = ("apply3", "--original", "@original", "-m", "@modified", "-c", "@current")
     files = {"original": original, "current": current, "modified": modified}
     code, out, _ = call(*arguments, **files)
     assert (code, yaml.safe_load(out)) == (0, {"data": {"k": "2", "gone": None}})
@@ -191,6 +191,6 @@ def test_three_way_of_a_custom_resource_is_a_merge_patch(call: Any) -> None:
         "crd": CRD,
     }
     code, out, _ = call(
-        "apply3", "--crd", "@crd", "-o", "@original", "-m", "@modified", "-c", "@current", **files
+        "apply3", "--crds", "@crd", "--original", "@original", "-m", "@modified", "-c", "@current", **files
     )
     assert (code, yaml.safe_load(out)) == (0, {"spec": {"tags": ["b"], "x": None}})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,15 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("hatchling")
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
-    (wheel,) = folder.glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(folder / "site")
-    return folder / "site"
+@pytest.fixture
+def installed(wheel: Path) -> Path:
+    return wheel
 
 
 def run(installed: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -38,13 +31,20 @@ def run(installed: Path, folder: Path, *arguments: str) -> subprocess.CompletedP
 
 
 def test_built_in_groups_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:
-    done = run(installed, tmp_path, "-m", "kubewright", "generate")
+    words = ("-m", "kubewright", "generate", "kubernetes:1.37")
+    done = run(installed, tmp_path, *words)
     assert done.returncode == 0, done.stderr
-    again = run(installed, tmp_path, "-m", "kubewright", "generate", "--check", "--force")
+    again = run(installed, tmp_path, *words, "--check", "--force")
     assert again.returncode == 0, again.stdout
     made = tmp_path / "generated" / "kubernetes_api"
     committed = ROOT / "generated" / "kubernetes_api"
     assert (made / "MANIFEST.sha256").read_bytes() == (committed / "MANIFEST.sha256").read_bytes()
+
+
+def test_nothing_is_made_where_nobody_said_what(installed: Path, tmp_path: Path) -> None:
+    done = run(installed, tmp_path, "-m", "kubewright", "generate")
+    assert done.returncode == 2 and [*tmp_path.iterdir()] == []
+    assert "kubewright generate crds/ --package NAME" in done.stderr and "kubernetes:1.37" in done.stderr
 
 
 def test_own_specs_from_another_folder(installed: Path, tmp_path: Path) -> None:

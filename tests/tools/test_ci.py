@@ -60,7 +60,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     origin = tmp_path / "origin"
     group = tmp_path / "shop"
     for arguments in (("group", "shop", "--domain", "example.com"), ("kind", "Widget", "--version", "v1")):
-        assert kubewright("scaffold", *arguments, "--out", group)[0] == 0
+        assert kubewright("scaffold", *arguments, "--output", group)[0] == 0
     files = {
         "deploy/web.yaml": MANIFEST,
         "deploy/widget.yaml": (group / "samples/widgets-v1.yaml").read_text(),
@@ -104,7 +104,7 @@ def test_every_step_of_the_github_job_passes_in_a_sound_repository(repository: P
     assert (log["version"], len(log["runs"])) == ("2.1.0", 1)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     wanted = re.findall(r"kubewright\[(\w+)\]", (repository.parent / "pip.log").read_text())
-    assert wanted == ["generate"] and "generate" in extras
+    assert wanted == ["check"] and "check" in extras
 
 
 def test_the_github_job_fails_where_something_is_wrong(repository: Path) -> None:
@@ -153,7 +153,7 @@ def chosen(hook: dict[str, Any], use: dict[str, Any], repository: Path) -> list[
 @pytest.mark.parametrize("use", PRE_COMMIT["repos"][0]["hooks"], ids=lambda use: str(use["id"]))
 def test_each_hook_passes_and_fails_as_pre_commit_calls_it(use: dict[str, Any], repository: Path) -> None:
     hook = HOOKS[use["id"]]
-    assert (hook["language"], hook["additional_dependencies"]) == ("python", [".[generate]"])
+    assert (hook["language"], hook["additional_dependencies"]) == ("python", [".[check]"])
     assert hook["require_serial"], "documents are judged together"
     names = chosen(hook, use, repository)
     assert names and not any(name.startswith((".", "package", "docs")) for name in names)

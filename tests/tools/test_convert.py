@@ -186,3 +186,39 @@ def test_an_object_survives_any_way_through_its_versions(data: st.DataObject, wa
 def test_an_object_of_an_openapi_group_survives(data: st.DataObject) -> None:
     obj = data.draw(kinds_of("flags_api", "flags.kubewright.dev/v1beta1", "FeatureFlag"))
     there_and_back(obj, ("flags.kubewright.dev/v1",), "flags_api")
+
+
+def test_comments_that_had_to_go_are_not_dropped_in_silence() -> None:
+    text = TEXT.replace("target:", "<<: &more {suspend: true}\n  target:")
+    code, out, err = kubewright("convert", "-f", "-", "--output-version", f"{GROUP}/v1", *CRDS, stdin=text)
+    assert code == 0 and yaml.safe_load(out)["spec"]["suspend"] is True
+    assert "# what to copy" in out or "without its comments" in err
+
+
+@pytest.mark.parametrize("command", ["convert", "serve", "migrate"])
+def test_a_fault_in_hooks_is_their_authors(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / f"broken_{command}"
+    (package / "g_v1").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "registry.py").write_text(
+        "from apimachinery.meta.resources import Group\nGROUPS = (Group(name='g.example.com', versions=('v1',)),)\n"
+        "GROUP_VERSIONS = {'g.example.com/v1': 'g_v1'}\n"
+    )
+    (package / "definitions.json").write_text("{}")
+    (package / "g_v1/__init__.py").write_text("")
+    (package / "g_v1/resources.py").write_text(
+        "from apimachinery.meta.resources import Resource\nRESOURCES = (Resource(group='g.example.com', version='v1',"
+        " kind='A', plural='as', singular='a', namespaced=True, verbs=('get',), definition='A'),)\n"
+    )
+    (package / "g_v1/hooks.py").write_text("HOOKS = {}\n\ndef broken(:\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    arguments: dict[str, list[str]] = {
+        "convert": ["-f", "-", "--output-version", "v1", "--package", package.name],
+        "migrate": ["-", "--package", package.name],
+        "serve": ["--storage", "memory://", "--port", "0", "--packages", package.name],
+    }
+    code, _, err = kubewright(command, *arguments[command], stdin="apiVersion: v1\nkind: Pod\n")
+    assert (code, "Traceback" in err, "bug of kubewright" in err) == (2, False, False), err
+    assert f"{package}/g_v1/hooks.py:3: SyntaxError" in err

@@ -139,7 +139,7 @@ def test_defaults_that_a_server_refuses_are_taken_out() -> None:
 @pytest.mark.parametrize("name", SPECS)
 def test_example_groups_become_crds_that_a_server_takes_with_their_samples(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "crds"
-    code, _, err = kubewright("crd", SPECS[name], "--out", folder)
+    code, _, err = kubewright("crd", SPECS[name], "--output", folder)
     assert code == 0, err
     assert kubewright("validate", "--strict", folder)[0] == 0
     crds = [yaml.safe_load(path.read_text())["spec"] for path in folder.glob("*.yaml")]
@@ -244,7 +244,7 @@ def test_built_in_kinds_in_a_group_of_their_own_are_accepted(tmp_path: Path) -> 
 def test_a_kind_that_cannot_be_a_crd_is_told_and_nothing_written(
     tmp_path: Path, kind: str, said: str
 ) -> None:
-    code, out, err = kubewright("crd", "kubernetes:1.37", "--kind", kind, "--out", tmp_path / "crds")
+    code, out, err = kubewright("crd", "kubernetes:1.37", "--kind", kind, "--output", tmp_path / "crds")
     assert (code, out) == (1, "")
     assert "error K706" in err
     assert said in err
@@ -325,7 +325,7 @@ def test_wrong_words_there(tmp_path: Path, said: Any, message: str) -> None:
     path = document(
         tmp_path, **{"com.example.v1.Thing": thing({"type": "object"}, **{"x-kubewright-crd": said})}
     )
-    code, out, err = kubewright("crd", path, "--out", tmp_path / "crds")
+    code, out, err = kubewright("crd", path, "--output", tmp_path / "crds")
     assert (code, out) == (1, "")
     assert message in err
     assert not (tmp_path / "crds").exists()
@@ -355,28 +355,28 @@ def test_a_small_description_cannot_unfold_into_an_endless_schema(tmp_path: Path
 def test_files_made_before_are_replaced_and_others_never(tmp_path: Path) -> None:
     out = tmp_path / "crds"
     name = "messaging.kubewright.dev_queues.yaml"
-    assert kubewright("crd", SPECS["messaging"], "--out", out)[0] == 0
-    assert kubewright("crd", SPECS["messaging"], "--out", out, "--check")[0] == 0
+    assert kubewright("crd", SPECS["messaging"], "--output", out)[0] == 0
+    assert kubewright("crd", SPECS["messaging"], "--output", out, "--check")[0] == 0
     first = {path.name: path.read_bytes() for path in out.iterdir()}
     (out / name).write_text("changed by hand")
-    code, shown, _ = kubewright("crd", SPECS["messaging"], "--out", out, "--check")
+    code, shown, _ = kubewright("crd", SPECS["messaging"], "--output", out, "--check")
     assert code == 1
     assert "-changed by hand" in shown
-    assert kubewright("crd", SPECS["messaging"], "--out", out)[0] == 0
+    assert kubewright("crd", SPECS["messaging"], "--output", out)[0] == 0
     assert {path.name: path.read_bytes() for path in out.iterdir()} == first
 
     # One kind alone leaves the others, a whole run takes away what is made no more, and never what is somebody's own.
     (out / "own.yaml").write_text("mine")
-    assert kubewright("crd", SPECS["messaging"], "--out", out, "--kind", "Queue")[0] == 0
+    assert kubewright("crd", SPECS["messaging"], "--output", out, "--kind", "Queue")[0] == 0
     assert sorted(first) == sorted(path.name for path in out.iterdir() if path.name != "own.yaml")
-    assert kubewright("crd", SPECS["flags"], "--out", out)[0] == 0
+    assert kubewright("crd", SPECS["flags"], "--output", out)[0] == 0
     assert not (out / name).exists()
     (out / name).write_text("mine too")
-    code, _, err = kubewright("crd", SPECS["messaging"], "--out", out)
+    code, _, err = kubewright("crd", SPECS["messaging"], "--output", out)
     assert code == 1
     assert f"error K403: {name} is in the way: it was not generated" in err
     assert (out / name).read_text() == "mine too"
-    assert kubewright("crd", SPECS["messaging"], "--out", out, "--replace")[0] == 0
+    assert kubewright("crd", SPECS["messaging"], "--output", out, "--replace")[0] == 0
     assert (out / name).read_bytes() == first[name]
     assert (out / "own.yaml").read_text() == "mine"
 
@@ -384,7 +384,7 @@ def test_files_made_before_are_replaced_and_others_never(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere.yaml"], "nowhere.yaml: no such file or folder"),
+        (["nowhere.yaml"], "nowhere.yaml: error K001: cannot read: no such file or folder"),
         (["git:HEAD"], "git:HEAD: write git:REVISION:PATH"),
         (
             [SPECS["flags"], "--kind", "Queue"],
@@ -392,10 +392,10 @@ def test_files_made_before_are_replaced_and_others_never(tmp_path: Path) -> None
         ),
         ([SPECS["flags"], "--group", "x"], "there is no kind of the group x"),
         ([SPECS["flags"], "--storage", "v9"], "no kind has the version v9"),
-        ([SPECS["flags"], "--server", "1.2"], "--server 1.2: one of 1.25"),
-        ([SPECS["flags"], "--check"], "--check compares with the folder of --out"),
-        ([SPECS["flags"], "--out", "."], "this folder, or one above it, cannot be exchanged"),
-        ([SPECS["flags"], "--out", __file__], "not a folder"),
+        ([SPECS["flags"], "--kubernetes", "1.2"], "--kubernetes 1.2: one of 1.25"),
+        ([SPECS["flags"], "--check"], "--check compares with the folder of --output"),
+        ([SPECS["flags"], "--output", "."], "this folder, or one above it, cannot be exchanged"),
+        ([SPECS["flags"], "--output", __file__], "not a folder"),
         ([ROOT / "specs" / "flags" / "samples"], "error K003: nothing to read here"),
     ],
 )

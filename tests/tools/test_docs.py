@@ -255,7 +255,7 @@ def test_what_a_page_says_of_a_field() -> None:
 
 def test_markdown_pages_and_their_index(tmp_path: Path) -> None:
     out = tmp_path / "reference"
-    command = ("docs", "--kubernetes", "1.37", "--format", "markdown", "--out", out)
+    command = ("docs", "--kubernetes", "1.37", "--format", "markdown", "--output", out)
     assert kubewright(*command)[0] == 0
     index = (out / "README.md").read_text()
     links = re.findall(r"\]\(([\w.-]+\.md)#([\w.-]+)\)", index)
@@ -275,7 +275,7 @@ def test_markdown_pages_and_their_index(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "index.html").write_text("mine")
-    code, _, err = kubewright("docs", MESSAGING, "--out", mine)
+    code, _, err = kubewright("docs", MESSAGING, "--output", mine)
     assert code == 1
     assert "index.html is in the way" in err
     assert (mine / "index.html").read_text() == "mine"
@@ -291,13 +291,13 @@ def test_one_group_with_what_it_uses() -> None:
     ("arguments", "message"),
     [
         ([], "nothing to describe"),
-        (["nowhere"], "nowhere: no such file or folder"),
+        (["nowhere"], "nowhere: error K001: cannot read: no such file or folder"),
         (["--kubernetes", "1.2"], "error K005: no definitions of Kubernetes 1.2"),
         (
             [MESSAGING, "--group", "x"],
             "there is no group 'x'; there are: autoscaling, messaging.kubewright.dev",
         ),
-        ([MESSAGING, "--check"], "--check compares with the folder of --out"),
+        ([MESSAGING, "--check"], "--check compares with the folder of --output"),
     ],
 )
 def test_misuse(arguments: list[str | Path], message: str) -> None:

@@ -186,7 +186,7 @@ def test_the_specs_of_a_plan_lose_no_field_between_versions(tmp_path: Path) -> N
     assert "error P012: backupschedules.backup.kubewright.dev/v1: spec." in out
     assert "has no place in v1alpha1, which is served too" in out
     code, _, err = kubewright("lifecycle", plan, "--specs", tmp_path / "nothing")
-    assert (code, err) == (2, f"kubewright lifecycle: {tmp_path}/nothing: no such file or folder\n")
+    assert (code, err) == (2, f"{tmp_path}/nothing: error K001: cannot read: no such file or folder\n")
 
 
 def test_the_built_in_kinds_keep_the_policy_but_for_what_is_explained() -> None:

@@ -445,7 +445,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_example_groups_have_no_warning_but_those_given_a_reason(path: Path) -> None:
-    code, out, err = run(str(path), "--config", str(ROOT / "specs/lint.toml"), "--quiet-notes")
+    code, out, err = run(str(path), "--config", str(ROOT / "specs/lint.toml"))
     assert (code, out) == (0, ""), err
 
 
@@ -454,7 +454,7 @@ def test_every_line_of_the_examples_exclusions_is_needed() -> None:
 
     from kubewright.tools.lint.run import _excludes
 
-    _, out, _ = run(*map(str, EXAMPLES), "--quiet-notes", "--format", "json")
+    _, out, _ = run(*map(str, EXAMPLES), "--format", "json")
     found = [(f["code"], f["message"]) for f in json.loads(out)["findings"]]
     patterns = tomllib.loads((ROOT / "specs/lint.toml").read_text())["exclude"]
     places = [(code, ": ".join(message.split(": ")[:2])) for code, message in found]

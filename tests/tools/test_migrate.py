@@ -70,9 +70,9 @@ def test_folders_as_people_have_them(
 
 def test_a_release_without_schemas_refuses_nothing() -> None:
     text = "apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: a}\nspec: {nonsense: true}\n"
-    _, out, _ = kubewright("migrate", "-", "--to", "1.24", "--format", "json", stdin=text)
+    _, out, _ = kubewright("migrate", "-", "--kubernetes", "1.24", "--format", "json", stdin=text)
     assert [f["code"] for f in json.loads(out)["findings"]] == ["M001"]
-    _, out, _ = kubewright("migrate", "-", "--to", "v1.25", "--format", "json", stdin=text)
+    _, out, _ = kubewright("migrate", "-", "--kubernetes", "v1.25", "--format", "json", stdin=text)
     assert [f["code"] for f in json.loads(out)["findings"]] == ["M001", "M007", "M007"]
 
 
@@ -115,14 +115,16 @@ def test_progress_is_for_terminals(capfd: pytest.CaptureFixture[str]) -> None:
 def test_each_manifest_before_and_after(case: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
     path.write_text(case["before"])
-    code, out, err = kubewright("migrate", path, "--to", case.get("to", "1.37"), "--format", "json")
+    code, out, err = kubewright("migrate", path, "--kubernetes", case.get("to", "1.37"), "--format", "json")
     said = [f"{f['line']} {f['severity']} {f['code']} {f['message']}" for f in json.loads(out)["findings"]]
     assert said == case["findings"], err
     assert code == (1 if any(" note " not in line for line in said) else 0)
     assert path.read_text() == case["before"], "only --write writes"
-    kubewright("migrate", path, "--to", case.get("to", "1.37"), "--write")
+    kubewright("migrate", path, "--kubernetes", case.get("to", "1.37"), "--write")
     assert path.read_text() == case.get("after", case["before"])
-    again = kubewright("migrate", path, "--to", case.get("to", "1.37"), "--write", "--format", "json")[1]
+    again = kubewright(
+        "migrate", path, "--kubernetes", case.get("to", "1.37"), "--write", "--format", "json"
+    )[1]
     assert not {"M001", "M002"} & {f["code"] for f in json.loads(again)["findings"]}, (
         "written twice, changed once"
     )
@@ -174,7 +176,7 @@ def test_every_kind_that_is_gone_is_found_and_what_has_a_successor_is_rewritten(
 
 
 def test_a_release_that_is_none_is_refused() -> None:
-    code, _, err = kubewright("migrate", "-", "--to", "newest", stdin="a: 1")
+    code, _, err = kubewright("migrate", "-", "--kubernetes", "newest", stdin="a: 1")
     assert code == 2
     assert "is no release" in err
 

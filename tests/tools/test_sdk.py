@@ -89,7 +89,7 @@ def test_the_made_package_is_installed_and_its_examples_run(
     server: ApiServer, site: Path, tmp_path: Path, source: str, package: str
 ) -> None:
     out = tmp_path / "project"
-    arguments = ["sdk", "--from", source, "--package", package, "--out", str(out)]
+    arguments = ["sdk", "--from", source, "--package", package, "--output", str(out)]
     assert main([*arguments, "--kubeconfig", str(server.kubeconfig)]) == 0
     assert (out / "src" / package / "py.typed").exists()
     install(site, out, tmp_path)
@@ -114,7 +114,7 @@ def test_the_made_package_is_installed_and_its_examples_run(
 
 
 def test_made_again_it_leaves_what_is_yours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["sdk", "--from", str(CRDS), "--package", "mine", "--out", str(tmp_path)]
+    arguments = ["sdk", "--from", str(CRDS), "--package", "mine", "--output", str(tmp_path)]
     assert main(arguments) == 0
     assert "wrote pyproject.toml and README.md" in capsys.readouterr().out
     (tmp_path / "README.md").write_text("mine")
@@ -129,7 +129,9 @@ def test_made_again_it_leaves_what_is_yours(tmp_path: Path, capsys: pytest.Captu
 def test_real_crds_become_packages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number, folder in enumerate(sorted(path for path in REAL.iterdir() if path.is_dir())):
         out = tmp_path / str(number)
-        assert main(["sdk", "--from", str(folder), "--package", "real_api", "--out", str(out)]) == 0, folder
+        assert main(["sdk", "--from", str(folder), "--package", "real_api", "--output", str(out)]) == 0, (
+            folder
+        )
         module = next((out / "src/real_api").glob("*/client.py"))
         assert "class " in module.read_text()
     capsys.readouterr()
@@ -168,7 +170,7 @@ def test_refusals(
     (tmp_path / "empty").mkdir()
     given = [argument.format(tmp=tmp_path) for argument in arguments]
     out = tmp_path / "out"
-    assert main(["sdk", *given, "--out", str(out), "--kubeconfig", str(server.kubeconfig)]) == code
+    assert main(["sdk", *given, "--output", str(out), "--kubeconfig", str(server.kubeconfig)]) == code
     assert capsys.readouterr().err == text.replace("{tmp}", str(tmp_path))
     assert not out.exists()
 
@@ -180,7 +182,7 @@ def test_a_cluster_that_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFi
         ' "clusters": [{"name": "k", "cluster": {"server": "http://127.0.0.1:9"}}]}'
     )
     out = tmp_path / "out"
-    arguments = ["sdk", "--from", "cluster", "--package", "a", "--out", str(out)]
+    arguments = ["sdk", "--from", "cluster", "--package", "a", "--output", str(out)]
     assert main([*arguments, "--kubeconfig", str(kubeconfig)]) == 3
     assert re.fullmatch(r"kubewright sdk: GET /.*: .*refused\n", capsys.readouterr().err)
     assert not out.exists()

@@ -232,3 +232,65 @@ def test_verdicts_on_real_and_mutated_crds_in_one_run(tmp_path: Path) -> None:
     counts = [n for n, entry in enumerate(entries) if len(entry["causes"]) != len(causes[n])]
     assert wrong == []
     assert len(counts) <= 1  # rules below a node with both properties and additionalProperties
+
+
+GEARS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gears.example.com}
+spec:
+  group: example.com
+  names: {kind: Gear, plural: gears, singular: gear, listKind: GearList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          status: {type: object, properties: {a: {type: integer}}}
+          spec:
+            type: object
+            properties:
+              few: {type: object, minProperties: 5, additionalProperties: {type: integer}}
+              many: {type: object, maxProperties: 1, additionalProperties: {type: integer}}
+---
+apiVersion: example.com/v1
+kind: Gear
+metadata: {name: a}
+"""
+
+
+def test_a_status_that_a_server_drops_is_not_judged() -> None:
+    text = f"{GEARS}status: {{a: x}}\n"
+    assert kubewright("-", stdin=text)[0] == 0
+    judged = text.replace("    subresources: {status: {}}\n", "")
+    assert kubewright("-", stdin=judged)[0] == 1
+
+
+def test_too_many_and_too_few_hide_nothing_below() -> None:
+    code, out, _ = kubewright("-", stdin=f"{GEARS}spec: {{few: {{a: x}}, many: {{a: x, b: 1}}}}\n")
+    places = [line.split("V020: ")[1].split(":")[0] for line in out.splitlines() if "V020" in line]
+    assert (code, sorted(places)) == (1, ["spec.few", "spec.few.a", "spec.many", "spec.many.a"])
+
+
+@pytest.mark.parametrize(
+    ("patterns", "left"),
+    [
+        ([], ["a.yaml", "charts/b.yaml", "charts/deep/c-ci.yaml"]),
+        (["*/charts"], ["a.yaml"]),
+        (["charts"], ["a.yaml"]),
+        (["*-ci.yaml"], ["a.yaml", "charts/b.yaml"]),
+        (["deep", "a.yaml"], ["charts/b.yaml"]),
+    ],
+)
+def test_files_can_be_left_out(patterns: list[str], left: list[str], tmp_path: Path) -> None:
+    for name in ("a.yaml", "charts/b.yaml", "charts/deep/c-ci.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: 1\n")
+    words = [word for pattern in patterns for word in ("--exclude", pattern)]
+    found = json.loads(kubewright(tmp_path, *words, "--format", "json")[1])["findings"]
+    assert [Path(f["file"]).relative_to(tmp_path).as_posix() for f in found] == left

@@ -192,7 +192,10 @@ def _files(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> list[
 
 def merge_files(files: list[Path]) -> dict[str, Any]:
     """One kubeconfig document out of several files, with every path in it made absolute."""
-    import yaml  # here, because a client that is given a Config by code needs no YAML at all
+    try:
+        import yaml  # here, because a client that is given a Config by code needs no YAML at all
+    except ImportError:
+        raise ConfigError("reading a kubeconfig needs PyYAML: pip install 'kubewright[client]'") from None
 
     merged: dict[str, Any] = {"clusters": {}, "users": {}, "contexts": {}, "current-context": ""}
     for file in files:

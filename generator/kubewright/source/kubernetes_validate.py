@@ -1,23 +1,26 @@
-"""Definitions of a Kubernetes release from the ``kubernetes-validate`` package, joined with a resource catalog.
+"""Definitions of a Kubernetes release as the ``kubernetes-validate`` package has them, joined with a resource catalog.
 
-The package ships, for each release, the definitions of the upstream OpenAPI v2 document with every marker. It
-differs from upstream in three ways, all undone here: optional fields are ``type: [T, null]``, references begin
-with ``#/$defs/``, and ``apiVersion`` and ``kind`` of every kind carry an ``enum``. It has no paths, so
-resources come from the catalog in ``specs/kubernetes`` (``catalog.py``).
+They are, for each release, the definitions of the upstream OpenAPI v2 document with every marker. They differ from
+upstream in three ways, all undone here: optional fields are ``type: [T, null]``, references begin with ``#/$defs/``,
+and ``apiVersion`` and ``kind`` of every kind carry an ``enum``. There are no paths, so resources come from the catalog
+in ``specs/kubernetes`` (``catalog.py``). Without prose they are part of kubewright (``releases.py``); with it they come
+from the package, where it is installed.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import re
 from functools import cache
 from pathlib import Path
+
+import msgspec
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Fragment
 from kubewright.ir.types import Json
 from kubewright.location import Document, Location
+from kubewright.source import releases as packed
 from kubewright.source.definitions import read_definitions
 from kubewright.source.markers import GROUP_VERSION_KIND
 from kubewright.source.schema import KUBERNETES_VALIDATE
@@ -40,33 +43,45 @@ def _folders() -> dict[str, Path]:
     return found
 
 
+def described_releases() -> tuple[str, ...]:
+    """The releases of the installed kubernetes-validate; empty where it is not installed."""
+    return tuple(_folders())
+
+
+def has_prose(release: str) -> bool:
+    """Whether ``release`` can be read with its descriptions."""
+    return release in _folders()
+
+
 def releases() -> tuple[str, ...]:
-    """The releases the installed package ships, oldest first; empty where it is not installed."""
-    return tuple(sorted(_folders(), key=lambda text: tuple(int(part) for part in text.split("."))))
+    """The releases that are known, oldest first."""
+    return packed.releases()
 
 
-def definitions_file(release: str) -> Path | None:
-    """The file of ``release``'s definitions, or ``None`` where the package has no such release."""
-    folder = _folders().get(release)
-    return folder / "_definitions.json" if folder else None
+def definitions_file(release: str, *, prose: bool = False) -> Path | None:
+    """The file that ``release``'s definitions are read from, or ``None`` where there are none."""
+    if prose and release in _folders():
+        return _folders()[release] / "_definitions.json"
+    return packed.packed_file() if release in packed.releases() else None
 
 
-def load(release: str, diagnostics: Diagnostics) -> Document | None:
-    """The definitions of ``release``; ``None`` after a diagnostic where they cannot be had."""
+def described(release: str) -> Json:
+    """The definitions of a release with their descriptions. Raises ``KeyError`` where they are not installed."""
+    found: Json = msgspec.json.decode((_folders()[release] / "_definitions.json").read_bytes())["$defs"]
+    return found
+
+
+def load(release: str, diagnostics: Diagnostics, *, prose: bool = False) -> Document | None:
+    """The definitions of ``release``, with descriptions where ``prose`` is wanted and installed; ``None`` after a
+    diagnostic for a release that is not known."""
+    definitions = described(release) if prose and has_prose(release) else packed.definitions(release)
     origin = f"kubernetes-validate:{release}"
-    path = definitions_file(release)
-    if path is None:
-        known = ", ".join(releases())
-        diagnostics.error(
-            "K005",
-            f"no definitions of Kubernetes {release}",
-            Location(origin),
-            f"the installed kubernetes-validate has: {known}"
-            if known
-            else "install it: pip install 'kubewright[generate]'",
-        )
+    if definitions is None:
+        known = ", ".join(packed.releases())
+        hint = f"there are: {known}"
+        diagnostics.error("K005", f"no definitions of Kubernetes {release}", Location(origin), hint)
         return None
-    return Document(origin, json.loads(path.read_bytes()))
+    return Document(origin, {"$defs": definitions})
 
 
 class KubernetesValidate:

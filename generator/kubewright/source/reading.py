@@ -25,7 +25,6 @@ from kubewright.source.openapi_v3 import OpenApiV3
 from kubewright.source.rules import read_rules
 
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-_SUFFIXES = {".yaml", ".yml", ".json"}
 
 
 @dataclass(slots=True)
@@ -37,9 +36,10 @@ class Input:
     others: int = 0
 
 
-def load_kubernetes(release: str, diagnostics: Diagnostics) -> Document | None:
-    """The definitions of a release as they come; ``None`` after a diagnostic."""
-    return kubernetes_validate.load(release, diagnostics)
+def load_kubernetes(release: str, diagnostics: Diagnostics, *, prose: bool = False) -> Document | None:
+    """The definitions of a release as they come, with descriptions where ``prose`` is wanted and installed; ``None``
+    after a diagnostic."""
+    return kubernetes_validate.load(release, diagnostics, prose=prose)
 
 
 def read_kubernetes(document: Document, catalog: Path, release: str, diagnostics: Diagnostics) -> Fragment:
@@ -50,18 +50,18 @@ def read_kubernetes(document: Document, catalog: Path, release: str, diagnostics
     return replace(fragment, resources=served.resources, groups=served.groups)
 
 
-def read_library(diagnostics: Diagnostics) -> Fragment | None:
+def read_library(diagnostics: Diagnostics, *, prose: bool = False) -> Fragment | None:
     """What sources may refer to without bringing it: apimachinery's types of the newest release."""
-    fragment, found = _library()
+    fragment, found = _library(prose)
     for item in found:
         diagnostics.add(item)
     return fragment
 
 
 @cache
-def _library() -> tuple[Fragment | None, Diagnostics]:
+def _library(prose: bool) -> tuple[Fragment | None, Diagnostics]:
     diagnostics = Diagnostics()
-    document = load_kubernetes(kubernetes_validate.NEWEST, diagnostics)
+    document = load_kubernetes(kubernetes_validate.NEWEST, diagnostics, prose=prose)
     if document is None:
         return None, diagnostics
     members = {
@@ -94,7 +94,7 @@ def read_input(paths: Iterable[Path], diagnostics: Diagnostics) -> Input:
         files = list(_files(path, diagnostics))
         for file in files:
             for document in text.read_documents(file, diagnostics):
-                _sort_in(document, found, diagnostics, named=path.is_file())
+                _sort_in(document, found, diagnostics, named=not path.is_dir())
         if len(found.openapi) + len(found.crds) == before and not diagnostics.has_errors:
             diagnostics.error(
                 "K003",
@@ -115,20 +115,14 @@ def read_fragments(found: Input, diagnostics: Diagnostics) -> Iterator[Fragment]
 
 
 def _files(path: Path, diagnostics: Diagnostics, above: tuple[Path, ...] = ()) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-        return
     if not path.is_dir():
-        diagnostics.error("K001", "cannot read: no such file or folder", Location(str(path)))
+        yield from text.paths_below(path, diagnostics)
         return
     kustomization = next((path / name for name in KUSTOMIZATIONS if (path / name).is_file()), None)
     if kustomization is not None:
         yield from _kustomized(kustomization, diagnostics, (*above, path.resolve()))
         return
-    for file in sorted(path.rglob("*")):
-        hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-        if file.suffix in _SUFFIXES and file.is_file() and not hidden:
-            yield file
+    yield from text.files_in(path, diagnostics)
 
 
 def _kustomized(file: Path, diagnostics: Diagnostics, above: tuple[Path, ...]) -> Iterator[Path]:

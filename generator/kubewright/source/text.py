@@ -10,7 +10,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,10 +29,49 @@ MAX_NODES = 2_000_000
 MAX_COPIED_NODES = 200_000
 
 
+STDIN = "-"
+_URL = re.compile(r"(?:https?|git|ssh|oci|s3):/")
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+
+
+def files_in(folder: Path, diagnostics: Diagnostics) -> list[Path]:
+    """All YAML and JSON files in and below ``folder``, sorted; hidden ones are left out. A folder that cannot be
+    listed is a diagnostic, for its files would be passed over in silence."""
+
+    def failed(error: OSError) -> None:
+        diagnostics.error("K001", f"cannot read: {error.strerror}", Location(str(error.filename)))
+
+    found: list[Path] = []
+    for root, folders, files in os.walk(folder, onerror=failed):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = (Path(root, name) for name in files if not name.startswith("."))
+        found += [path for path in paths if path.suffix in SUFFIXES and path.is_file()]
+    return sorted(found)
+
+
+def paths_below(path: Path, diagnostics: Diagnostics) -> list[Path]:
+    """The file at ``path``, ``-`` for standard input, or all files of a folder. A diagnostic where there is none."""
+    if path.is_dir():
+        return files_in(path, diagnostics)
+    if str(path) == STDIN or path.exists():  # a pipe counts: `<(helm template …)`
+        return [path]
+    missing(path, diagnostics)
+    return []
+
+
+def missing(path: Path, diagnostics: Diagnostics) -> None:
+    """Says of a path that no file or folder is there; addresses of the web are told by their name."""
+    if _URL.match(str(path)):
+        hint = "addresses are not fetched: download it first, or pipe it: curl -sSfL URL | kubewright … -"
+        diagnostics.error("K001", "cannot read: this is a URL", Location(str(path)), hint)
+    else:
+        diagnostics.error("K001", "cannot read: no such file or folder", Location(str(path)))
+
+
 def read_documents(path: Path, diagnostics: Diagnostics) -> list[Document]:
     """All documents of a file, empty ones left out. Empty after a diagnostic where it cannot be read."""
-    name = str(path)
-    content = _read(path, name, diagnostics)
+    name = "<stdin>" if str(path) == STDIN else str(path)
+    content = _read_stdin(diagnostics) if str(path) == STDIN else _read(path, name, diagnostics)
     if content is None:
         return []
     return parse_documents(content, name, diagnostics)
@@ -90,18 +131,26 @@ def positions_of(content: bytes) -> Positions:
         loader.dispose()
 
 
+def _read_stdin(diagnostics: Diagnostics) -> bytes | None:
+    content = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(content) <= MAX_BYTES:
+        return content
+    diagnostics.error("K006", f"the input has more than {MAX_BYTES:,} bytes", Location("<stdin>"), "split it")
+    return None
+
+
 def _read(path: Path, name: str, diagnostics: Diagnostics) -> bytes | None:
+    if _URL.match(name):
+        missing(path, diagnostics)
+        return None
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            diagnostics.error(
-                "K006",
-                f"the file has {size:,} bytes; at most {MAX_BYTES:,} are read",
-                Location(name),
-                "split it",
-            )
+        with path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)  # the size of a pipe or device is not known before
+        if len(content) > MAX_BYTES:
+            said = f"the file has more than the {MAX_BYTES:,} bytes that are read"
+            diagnostics.error("K006", said, Location(name), "split it")
             return None
-        return path.read_bytes()
+        return content
     except OSError as error:
         diagnostics.error("K001", f"cannot read: {error.strerror}", Location(name))
         return None

@@ -9,10 +9,41 @@
 
 ``faults`` puts faults between clients and the server, ``history`` checks what informers heard. The pytest plugin
 (``kubewright.testing.plugin``) gives the same as fixtures.
+
+Nothing of it is imported before it is asked for: pytest loads the plugin in every environment that has kubewright, and
+most of them have no server extra.
 """
 
-from kubewright.testing.faults import FaultProxy
-from kubewright.testing.history import History, HistoryError
-from kubewright.testing.server import ApiServer, StartError
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kubewright.testing.faults import FaultProxy
+    from kubewright.testing.history import History, HistoryError
+    from kubewright.testing.server import ApiServer, StartError
 
 __all__ = ["ApiServer", "FaultProxy", "History", "HistoryError", "StartError"]
+
+_MODULES = {
+    "ApiServer": "server",
+    "FaultProxy": "faults",
+    "History": "history",
+    "HistoryError": "history",
+    "StartError": "server",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] in ("kubewright", "apimachinery"):
+            raise
+        raise ModuleNotFoundError(
+            f"{__name__}.{name} needs the module {missing.name!r}: pip install 'kubewright[server]'",
+            name=missing.name,
+        ) from None

@@ -28,10 +28,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("kubewright_controllers", "loops that every server runs: all, none or names", default="all")
 
 
-def _make(config: pytest.Config) -> ApiServer:
-    from kubewright.testing.server import ApiServer
+def _server_class() -> type[ApiServer]:
+    try:
+        from kubewright.testing import ApiServer
+    except ModuleNotFoundError as missing:
+        pytest.fail(str(missing), pytrace=False)
+    return ApiServer
 
-    return ApiServer(
+
+def _make(config: pytest.Config) -> ApiServer:
+    return _server_class()(
         crds=[Path(path) for path in config.getini("kubewright_crds")],
         controllers=str(config.getini("kubewright_controllers")),
     )
@@ -54,12 +60,11 @@ def kubewright_private_server(pytestconfig: pytest.Config) -> Iterator[ApiServer
 @pytest.fixture
 def kubewright_server_factory(pytestconfig: pytest.Config) -> Iterator[Callable[..., ApiServer]]:
     """Makes servers with options of their own (see ``ApiServer``), running, and stops them after the test."""
-    from kubewright.testing.server import ApiServer
-
+    make = _server_class()
     started: list[ApiServer] = []
 
     def start(**options: object) -> ApiServer:
-        started.append(ApiServer(**options).start())  # type: ignore[arg-type]
+        started.append(make(**options).start())  # type: ignore[arg-type]
         return started[-1]
 
     yield start

@@ -25,9 +25,16 @@ from apimachinery.cel.values import types as t
 from apimachinery.cel.values.errors import CelError
 from apimachinery.cel.values.values import ABSENT, Optional, TypeValue, type_name
 from kubewright.diagnostics import Diagnostics
-from kubewright.source.text import parse_documents, read_documents
+from kubewright.source.text import read_documents
+from kubewright.tools.inputs.crds import read_crds
 
 OK, REFUSED, MISUSED = 0, 1, 2
+
+
+EXAMPLES = r"""
+kubewright cel eval 'self.spec.replicas < 3' --self deployment.yaml
+kubewright cel check crds/
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,10 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cost", action="store_true", help="also print what the evaluation cost, on stderr"
     )
     check = actions.add_parser("check", help="judge the rules of CustomResourceDefinitions")
-    check.add_argument("files", nargs="+", metavar="CRD")
+    check.add_argument("files", nargs="+", metavar="PATH", help="CRDs or schemas: files, folders, -")
     for each in (evaluate, check):
         each.add_argument(
-            "--kubernetes", default="1.36", metavar="VERSION", help="the release whose functions exist (1.36)"
+            "--kubernetes", default="1.36", metavar="RELEASE", help="the release whose functions exist (1.36)"
         )
         each.add_argument("--format", choices=("text", "json"), default="text")
 
@@ -85,10 +92,7 @@ def _complain(message: str, code: int) -> int:
 
 def _documents(name: str) -> list[Any]:
     diagnostics = Diagnostics()
-    if name == "-":
-        found = parse_documents(sys.stdin.buffer.read(), "standard input", diagnostics)
-    else:
-        found = read_documents(Path(name), diagnostics)
+    found = read_documents(Path(name), diagnostics)
     if diagnostics.has_errors:
         raise _Unusable("\n".join(map(str, diagnostics)))
     return [document.value for document in found]
@@ -224,16 +228,15 @@ class _Row:
 def _check(options: argparse.Namespace) -> int:
     rows: list[_Row] = []
     faults: list[tuple[str, str, str]] = []
-    for name in options.files:
-        for document in _documents(name):
-            for version, schema in _schemas(document, name):
-                costs = rule_costs(schema, Environment.kubernetes(options.kubernetes))
-                rows += [_Row(name, version, c.path, c.rule, c.type, c.cost) for c in costs]
-                prefix = "openAPIV3Schema"
-                if version:
-                    prefix = f"spec.versions[name={version}].schema.{prefix}"
-                found = check_schema(schema, field=prefix, version=options.kubernetes)
-                faults += [(name, prefix + fault.path, fault.message) for fault in found]
+    for name, document in _given(options.files):
+        for version, schema in _schemas(document, name):
+            costs = rule_costs(schema, Environment.kubernetes(options.kubernetes))
+            rows += [_Row(name, version, c.path, c.rule, c.type, c.cost) for c in costs]
+            prefix = "openAPIV3Schema"
+            if version:
+                prefix = f"spec.versions[name={version}].schema.{prefix}"
+            found = check_schema(schema, field=prefix, version=options.kubernetes)
+            faults += [(name, prefix + fault.path, fault.message) for fault in found]
     if options.format == "json":
         print(
             json.dumps(
@@ -247,11 +250,24 @@ def _check(options: argparse.Namespace) -> int:
             )
         )
     else:
-        _print_rows(rows, len(options.files) > 1)
+        _print_rows(rows, len({row.file for row in rows}) > 1)
         for name, path, message in faults:
             print(f"{name}: {path}: {message}", file=sys.stderr)
         print(f"{len(rows)} rules, {len(faults)} faults")
     return REFUSED if faults else OK
+
+
+def _given(paths: list[str]) -> Iterator[tuple[str, Any]]:
+    """(file, document) of all files named, and of the CRDs in folders."""
+    for name in paths:
+        if not Path(name).is_dir():
+            yield from ((name, document) for document in _documents(name))
+            continue
+        diagnostics = Diagnostics()
+        defined = read_crds([Path(name)], diagnostics)
+        if diagnostics.has_errors:
+            raise _Unusable("\n".join(map(str, diagnostics)))
+        yield from ((crd.file, crd.value) for crd in defined)
 
 
 def _print_rows(rows: list[_Row], with_file: bool) -> None:

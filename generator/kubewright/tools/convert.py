@@ -14,11 +14,17 @@ from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
 from kubewright.diagnostics import Diagnostics
-from kubewright.tools.migrate.conversions import converted, converter_of, tables_of_crds
+from kubewright.tools.migrate.conversions import HooksError, converted, converter_of, tables_of_crds
 from kubewright.tools.migrate.rewrite import rewrite
 from kubewright.tools.validate.inputs import read_chunks
 
 DONE, REFUSED, MISUSED = 0, 1, 2
+
+
+EXAMPLES = r"""
+kubewright convert -f ingress.yaml --output-version networking.k8s.io/v1
+kubewright convert -f w.yaml --output-version example.com/v1 --crds crds/ --rules .
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +64,11 @@ def run(options: argparse.Namespace) -> int:
         for item in diagnostics:
             print(item, file=sys.stderr)
         return MISUSED
-    converter = converter_of(options.package, custom) or (Converter(custom) if custom else None)
+    try:
+        converter = converter_of(options.package, custom) or (Converter(custom) if custom else None)
+    except HooksError as fault:
+        print(f"kubewright convert: {fault}", file=sys.stderr)
+        return MISUSED
     if converter is None:
         print(f"kubewright convert: the package {options.package!r} is not importable", file=sys.stderr)
         return MISUSED
@@ -88,7 +98,11 @@ def run(options: argparse.Namespace) -> int:
             code = REFUSED
             continue
         text = chunk.content.decode("utf-8-sig")
-        text = text if new == value else rewrite(text, value, new).text
+        if new != value:
+            rewritten = rewrite(text, value, new)
+            if not rewritten.kept and "#" in text:
+                print(f"{where}: note: written anew, without its comments", file=sys.stderr)
+            text = rewritten.text
         written.append(text if text.endswith("\n") else text + "\n")
     sys.stdout.write("---\n".join(written))
     return code

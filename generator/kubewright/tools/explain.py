@@ -20,8 +20,9 @@ from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.versions import version_priority
 from kubewright.source.catalog import read_catalog
 from kubewright.source.kubernetes_validate import NEWEST, load
-from kubewright.source.text import read_documents
+from kubewright.tools.inputs import crds
 from kubewright.tools.inputs.plurals import plural_of
+from kubewright.tools.inputs.sources import DESCRIPTIONS, lacks_prose
 
 FOUND, MISSING, MISUSED = 0, 1, 2
 Json = dict[str, Any]
@@ -30,15 +31,19 @@ _WIDTH = 100
 _MAX_DEPTH = 12
 
 
+EXAMPLES = r"""
+kubewright explain deployment.spec.strategy
+kubewright explain widgets.spec --crds crds/ --recursive
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument("path", help="a kind and fields of it: deployment.spec.template")
     parser.add_argument(
         "--kubernetes", default=NEWEST, metavar="RELEASE", help=f"whose kinds (default {NEWEST})"
     )
-    parser.add_argument(
-        "--crds", action="append", type=Path, default=[], metavar="FILE", help="CRDs to look in first"
-    )
+    parser.add_argument("--crds", action="append", type=Path, default=[], metavar="PATH", help=crds.HELP)
     parser.add_argument(
         "--api-version", default="", metavar="GROUP/VERSION", help="which version of the kind"
     )
@@ -49,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     """Prints group, kind, version, type, description and fields."""
     diagnostics = Diagnostics()
     described = [*_custom(options.crds, diagnostics)]
-    document = load(options.kubernetes, diagnostics)
+    document = load(options.kubernetes, diagnostics, prose=True)
     if not diagnostics.has_errors and document is not None:
         described += _builtin(document.value["$defs"], options.kubernetes, diagnostics)
     if diagnostics.has_errors or document is None:
@@ -71,6 +76,8 @@ def run(options: argparse.Namespace) -> int:
         schema = properties[name.removesuffix("[]")]
         passed += f".{name}"
     sys.stdout.write(_text(chosen, fields, schema, definitions, recursive=options.recursive))
+    if chosen.is_builtin and not options.recursive and lacks_prose([f"kubernetes:{options.kubernetes}"]):
+        _say(DESCRIPTIONS)
     return FOUND
 
 
@@ -123,6 +130,11 @@ class _Described:
     rank: tuple[int, int, tuple[int, int, int, str]]
     served: bool = True
 
+    @property
+    def is_builtin(self) -> bool:
+        """Whether a release describes it, and no CRD."""
+        return self.rank[0] == 0
+
 
 def _builtin(definitions: Mapping[str, Json], release: str, diagnostics: Diagnostics) -> Iterator[_Described]:
     of_kind = {
@@ -145,25 +157,23 @@ def _builtin(definitions: Mapping[str, Json], release: str, diagnostics: Diagnos
 
 
 def _custom(paths: list[Path], diagnostics: Diagnostics) -> Iterator[_Described]:
-    for path in paths:
-        for document in read_documents(path, diagnostics):
-            crd = document.value
-            spec = crd.get("spec") if isinstance(crd, dict) else None
-            names = spec.get("names") if isinstance(spec, dict) else None
-            if not isinstance(spec, dict) or not isinstance(names, dict):
-                continue
-            versions = spec.get("versions")
-            for version in versions if isinstance(versions, list) else ():
-                holder = version.get("schema") if isinstance(version, dict) else None
-                schema = holder.get("openAPIV3Schema") if isinstance(holder, dict) else None
-                if isinstance(schema, dict):
-                    kind, name = str(names.get("kind")), str(version.get("name"))
-                    short = names.get("shortNames")
-                    known = _names(kind, str(names.get("plural", "")))
-                    known |= {str(each) for each in short} if isinstance(short, list) else set()
-                    rank = (1, 0, version_priority(name))
-                    served = version.get("served") is not False
-                    yield _Described(f"{spec.get('group')}/{name}", kind, known, schema, rank, served)
+    for crd in crds.read_crds(paths, diagnostics):
+        spec = crd.value["spec"]
+        names = spec.get("names")
+        if not isinstance(names, dict):
+            continue
+        versions = spec.get("versions")
+        for version in versions if isinstance(versions, list) else ():
+            holder = version.get("schema") if isinstance(version, dict) else None
+            schema = holder.get("openAPIV3Schema") if isinstance(holder, dict) else None
+            if isinstance(schema, dict):
+                kind, name = str(names.get("kind")), str(version.get("name"))
+                short = names.get("shortNames")
+                known = _names(kind, str(names.get("plural", "")))
+                known |= {str(each) for each in short} if isinstance(short, list) else set()
+                rank = (1, 0, version_priority(name))
+                served = version.get("served") is not False
+                yield _Described(f"{spec.get('group')}/{name}", kind, known, schema, rank, served)
 
 
 def _names(kind: str, plural: str) -> frozenset[str]:

@@ -13,6 +13,11 @@ from kubewright.config import Config, KubernetesSource, Package, PathSource
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.pipeline import Outcome, generate, read_api
 
+EXAMPLES = r"""
+kubewright generate crds/ --package shop_api --output src
+kubewright generate crds/ --package shop_api --output src --check   # in CI: exit 1 on drift
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``generate``."""
@@ -24,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "without any, the configuration says what is made",
     )
     parser.add_argument("--config", metavar="FILE", help="default: kubewright.yaml or specs/kubewright.yaml")
-    parser.add_argument("--output", metavar="DIR", help="folder the packages go to (default: generated)")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", help="folder the packages go to (default: generated)"
+    )
     parser.add_argument(
         "--package", metavar="NAME", help="package to make: of SPECs, or of the configuration"
     )
@@ -44,9 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="use no types of the installed kubernetes_api, not even its ObjectMeta",
     )
-    parser.add_argument(
-        "--kubernetes-version", metavar="1.25…1.37", help="release of the built-in definitions"
-    )
+    parser.add_argument("--kubernetes", metavar="RELEASE", help="release of the built-in definitions")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; print a diff and exit 1 on drift"
     )
@@ -99,18 +104,33 @@ def _configure(options: argparse.Namespace, diagnostics: Diagnostics) -> Config 
         config = Config(output=config.output, packages=chosen, origin=config.origin)
     if options.output:
         config = Config(output=Path(options.output).resolve(), packages=config.packages, origin=config.origin)
-    if options.kubernetes_version:
-        config = config.with_release(options.kubernetes_version.removeprefix("v"))
+    if options.kubernetes:
+        config = config.with_release(options.kubernetes.removeprefix("v"))
     only = tuple(name for name in (options.only or "").split(",") if name) or None
-    return _known_emitters(
-        config.override(
-            only=only,
-            models=options.models,
-            documentation=options.documentation,
-            standalone=options.standalone,
-        ),
-        diagnostics,
+    config = config.override(
+        only=only,
+        models=options.models,
+        documentation=options.documentation,
+        standalone=options.standalone,
     )
+    _has_prose(config, diagnostics)
+    return _known_emitters(config, diagnostics)
+
+
+def _has_prose(config: Config, diagnostics: Diagnostics) -> None:
+    from kubewright.source.kubernetes_validate import described_releases
+
+    for package in config.packages:
+        for source in package.sources:
+            if not (package.is_documented and isinstance(source, KubernetesSource)):
+                continue
+            if source.release not in described_releases():
+                diagnostics.error(
+                    "K005",
+                    f"no descriptions of Kubernetes {source.release}",
+                    configuration.NO_CONFIG,
+                    "pip install 'kubewright[descriptions]', or leave `documentation` out",
+                )
 
 
 def _known_emitters(config: Config, diagnostics: Diagnostics) -> Config:
@@ -127,15 +147,24 @@ def _known_emitters(config: Config, diagnostics: Diagnostics) -> Config:
 def _base_config(options: argparse.Namespace, diagnostics: Diagnostics) -> Config | None:
     here = Path()
     if options.specs:
-        name = options.package or "generated_api"
+        sources = tuple(_source(text) for text in options.specs)
+        only_built_in = all(isinstance(source, KubernetesSource) for source in sources)
+        name = options.package or ("kubernetes_api" if only_built_in else "generated_api")
         if not configuration.is_package_name(name):
             diagnostics.error("K401", f"{name!r} is no name of a Python package", configuration.NO_CONFIG)
             return None
-        package = Package(name=name, sources=tuple(_source(text) for text in options.specs))
+        package = Package(name=name, sources=sources, facts=configuration.facts_of(sources))
         return Config(output=(here / "generated").resolve(), packages=(package,))
     path = Path(options.config) if options.config else configuration.find_config(here)
     if path is None:
-        return configuration.default_config((here / "generated").resolve())
+        diagnostics.error(
+            "K404",
+            "neither specs nor a kubewright.yaml say what to make",
+            configuration.NO_CONFIG,
+            "kubewright generate crds/ --package NAME; for the built-in kinds: kubewright generate kubernetes:"
+            + configuration.DEFAULT_RELEASE,
+        )
+        return None
     from kubewright.source.text import read_single
 
     document = read_single(path, diagnostics)

@@ -18,6 +18,11 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.tools.inputs import objects
 from kubewright.tools.inputs.objects import MISUSED, OK, REFUSED, InputFault, ObjectTypes
 
+EXAMPLES = r"""
+kubewright patch -f live.yaml -p mine.yaml --type apply --field-manager me
+kubewright patch -f live.yaml -p '{"spec":{"replicas":3}}' --type merge
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
@@ -25,7 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-f", "--filename", type=Path, metavar="LIVE", help="the object as it is; none: it is new"
     )
     parser.add_argument(
-        "-p", "--patch", type=Path, required=True, metavar="PATCH", help="the patch, or what is applied"
+        "-p",
+        "--patch",
+        required=True,
+        metavar="PATCH",
+        help="the patch, or what is applied: a file, -, or JSON written out",
     )
     parser.add_argument(
         "--type",
@@ -69,7 +78,7 @@ def _conflict_text(conflicts: Conflicts) -> str:
 
 
 def _patched(options: argparse.Namespace, diagnostics: Diagnostics) -> Any:
-    patch = objects.read_object(options.patch, diagnostics, what="patch")
+    patch = objects.read_patch(options.patch, diagnostics)
     live = None
     if options.filename is not None:
         live = objects.read_object(options.filename, diagnostics, what="object")

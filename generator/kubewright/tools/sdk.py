@@ -8,6 +8,7 @@ does. Exit codes: 0 made, 2 unusable input, 3 the cluster or the disk refused.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +19,11 @@ from kubewright.emit.code.names import attribute_name, class_name, module_names
 from kubewright.emit.code.render import render, string_literal
 from kubewright.ir.api import Api, Resource
 from kubewright.pipeline import generate, read_api
+
+EXAMPLES = r"""
+kubewright sdk --from crds/ --package shop_client --output shop-client
+kubewright sdk --from cluster --group example.com --package shop_client --output shop-client
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file or folder of specs, kubernetes:1.37, cluster, or cluster:CONTEXT; may be repeated",
     )
     parser.add_argument("--package", required=True, metavar="NAME", help="import name, such as mycompany_api")
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder of the project")
+    parser.add_argument(
+        "-o", "--output", required=True, type=Path, metavar="DIR", help="folder of the project"
+    )
     parser.add_argument("--group", action="append", default=[], help="of a cluster: only these groups")
     parser.add_argument(
         "--kubeconfig", type=Path, metavar="FILE", help="of a cluster (default: as kubectl finds it)"
@@ -51,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         package = Package(
             name=options.package, sources=sources, documentation=False if options.no_documentation else None
         )
-        return _make(package, options.out)
+        return _make(package, options.output)
 
 
 def _make(package: Package, out: Path) -> int:
@@ -75,7 +83,9 @@ def _make(package: Package, out: Path) -> int:
     print(f"{out}: {len(api.resources)} resources; package {package.name} in src/: {len(changes.added)} files added,"
           f" {len(changes.changed)} changed, {len(changes.removed)} removed"
           + (f"; wrote {' and '.join(written)}" if written else ""))  # fmt: skip
-    print(f"next: pip install {out}")
+    # `pip install shop` means a project of the index; a folder has to look like one.
+    shown = out if out.is_absolute() or out.parts[:1] == ("..",) else f".{os.sep}{out}"
+    print(f"next: pip install {shown}")
     return 0
 
 

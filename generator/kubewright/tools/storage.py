@@ -9,6 +9,11 @@ from pathlib import Path
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.maintenance import Report, back_up, check, repair, restore
 
+EXAMPLES = r"""
+kubewright storage check kubewright.db
+kubewright storage backup kubewright.db saved.db
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""

@@ -23,7 +23,7 @@ V3 = SWAGGER.parent / "openapi-v3"
 
 def definitions(source: KubernetesSource | PathSource) -> dict[str, Any]:
     diagnostics = Diagnostics()
-    api = read_api(Package(name="api", sources=(source,)), diagnostics)
+    api = read_api(Package(name="api", sources=(source,), documentation=True), diagnostics)
     assert [str(item) for item in diagnostics] == []
     writer = SchemaWriter(documentation=True)
     return {definition.name: writer.definition(definition) for definition in api.definitions}

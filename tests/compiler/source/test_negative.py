@@ -83,7 +83,7 @@ BIG: dict[str, tuple[str, bytes, str]] = {
     ),
     "utf-16": ("spec.yaml", 'swagger: "2.0"\n'.encode("utf-16"), "K002: not UTF-8: byte 0xff at offset 0"),
     "nul bytes": ("spec.yaml", b'swagger: "2.0"\ninfo: \x00\n', "K011: broken YAML"),
-    "huge": ("spec.yaml", b"#" * (64 * 1024 * 1024 + 1), "K006: the file has 67,108,865 bytes"),
+    "huge": ("spec.yaml", b"#" * (64 * 1024 * 1024 + 1), "K006: the file has more than the 67,108,864 bytes"),
     "deep schema": (
         "spec.json",
         b'{"swagger":"2.0","info":{"title":"x","version":"v1"},"paths":{},"definitions":{"a.v1.A":'

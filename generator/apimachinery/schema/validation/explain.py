@@ -175,11 +175,9 @@ def _object(
     if node.min_properties is not None and len(value) < node.min_properties:
         text = f"{path} in body should have at least {node.min_properties} properties"
         result.add(Fault(Rule.OTHER, path, text, len(value)))
-        return
     if node.max_properties is not None and len(value) > node.max_properties:
         text = f"{path} in body should have at most {node.max_properties} properties"
         result.add(Fault(Rule.TOO_MANY, path, text, len(value), node.max_properties))
-        return
     if node.additional is False:
         for name in sorted(value):
             if name not in node.properties:

@@ -20,6 +20,7 @@ from apimachinery.merge.errors import UnknownVersion
 from apimachinery.merge.from_openapi import METADATA_TYPES, builtin_table
 from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.schema import Ref, Type
+from apimachinery.meta.import_faults import describe_import_fault
 from apimachinery.meta.resources import Group, Resource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.builtin import compile_builtin
@@ -159,7 +160,12 @@ class Package:
         name = f"{self.name}.{path}"
         if importlib.util.find_spec(name) is None:
             return None
-        return importlib.import_module(name)
+        if not path.endswith(".hooks"):
+            return importlib.import_module(name)
+        try:  # the one module of a package that people write
+            return importlib.import_module(name)
+        except Exception as fault:
+            raise OptionError(f"--packages: {describe_import_fault(name, fault)}") from fault
 
     def table(self, api_version: str, stem: str, name: str) -> Mapping[Any, Any]:
         """A table of such a module; empty where there is none."""

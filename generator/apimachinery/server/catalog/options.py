@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -12,6 +13,8 @@ CONTROLLERS = ("namespace", "gc", "clusterrole-aggregation", "csrsigning")
 SIMULATIONS = ("node",)
 """Loops that ``all`` does not mean: they stand for machines that a server has not."""
 RELEASE = "1.36"
+OLDEST, NEWEST = "1.25", "1.37"
+"""The releases that the packages know: earlier ones served what nothing here describes."""
 
 
 class OptionError(ValueError):
@@ -29,6 +32,15 @@ class ApiOptions:
     emulated_version: str = RELEASE
     node: object = None
     """How the simulated node behaves (``node.behaviour.NodeBehaviour``); None for as it does by itself."""
+
+
+def parse_release(text: str) -> str:
+    """A release to answer as, ``1.25`` to ``NEWEST``; a leading ``v`` is dropped. Raises OptionError."""
+    release = re.fullmatch(r"v?1\.(\d{1,3})", text)
+    first, newest = (int(each.partition(".")[2]) for each in (OLDEST, NEWEST))
+    if release is None or not first <= int(release[1]) <= newest:
+        raise OptionError(f"--emulated-version: {text!r} is none of {OLDEST} to {NEWEST}")
+    return f"1.{release[1]}"
 
 
 def parse_controllers(text: str) -> frozenset[str]:

@@ -20,6 +20,7 @@ from apimachinery.server.describe.openapi_documents import (
     definition_name,
     document_v2,
     document_v3,
+    v2_schema,
 )
 from apimachinery.server.describe.openapi_protobuf import MEDIA_TYPES, encode_document
 from apimachinery.server.http.messages import Request, Response
@@ -104,7 +105,8 @@ class OpenApi:
             found.update(package.described)
         for served in self._catalog:
             if not served.builtin:
-                found.update(custom_definitions(served, served.described))
+                described = custom_definitions(served, served.described)
+                found.update((name, v2_schema(schema)) for name, schema in described)
         return found
 
     def _v2(self, request: Request) -> Response:

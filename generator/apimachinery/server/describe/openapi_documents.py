@@ -87,6 +87,30 @@ def custom_definitions(served: Served, schema: Mapping[str, Any] | None) -> Iter
     yield f"{name.rpartition('.')[0]}.{served.list_kind}", listed
 
 
+_NOT_IN_V2 = frozenset({"allOf", "anyOf", "oneOf", "not", "nullable", "default"})
+_OPENED_IN_V2 = _NOT_IN_V2 | {"type", "items", "properties"}
+
+
+def v2_schema(schema: Any) -> Any:
+    """A custom resource's schema as OpenAPI v2 can say it, by the rules of kube-apiserver: what v2 has no words for is
+    left out, and where null or unknown fields are allowed the type too, so that kubectl refuses nothing by it."""
+    if isinstance(schema, list):
+        return [v2_schema(item) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    is_open = schema.get("nullable") or schema.get("x-kubernetes-preserve-unknown-fields")
+    left_out = _OPENED_IN_V2 if is_open else _NOT_IN_V2
+    made = {}
+    for key, value in schema.items():
+        if key == "properties" and key not in left_out:
+            made[key] = {name: v2_schema(each) for name, each in value.items()}
+        elif key in ("items", "additionalProperties") and key not in left_out:
+            made[key] = v2_schema(value)
+        elif key not in left_out:
+            made[key] = value
+    return made
+
+
 def references(schema: Any) -> Iterator[str]:
     """The names of the definitions a schema refers to."""
     waiting = [schema]
@@ -126,7 +150,8 @@ def operations(served: Served) -> Iterator[tuple[str, str, Json]]:
     for sub in served.resource.subresources:
         for verb in sub.verbs:
             if verb in _METHODS:
-                operation = _operation(served, verb, sub.kind or served.kind, sub.name, served.namespaced)
+                # Named for the resource's kind, not for Scale: an operationId is unique in its document.
+                operation = _operation(served, verb, served.kind, sub.name, served.namespaced)
                 if sub.kind:
                     gvk = {"group": sub.group, "kind": sub.kind, "version": sub.version}
                     operation["x-kubernetes-group-version-kind"] = gvk

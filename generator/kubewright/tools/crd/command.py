@@ -1,7 +1,7 @@
 """``kubewright crd``: CustomResourceDefinition manifests from any description of an API.
 
 Exit codes: 0 written, 1 a kind cannot be a CustomResourceDefinition or a file is in the way (nothing is written then),
-2 the command line or the input cannot be used. Without ``--out`` all manifests go to standard output.
+2 the command line or the input cannot be used. Without ``--output`` all manifests go to standard output.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ from kubewright.tools.crd.manifests import Selection, define, kinds_of
 from kubewright.tools.inputs.sources import StateError, read_states
 from kubewright.tools.outputs import reporting
 from kubewright.tools.outputs.writing import MISUSED, OK, REFUSED, add_output_arguments, put
+
+EXAMPLES = r"""
+kubewright crd openapi.yaml --output crds/
+kubewright crd crds/ --kind Widget --no-descriptions
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-descriptions", action="store_true", help="leave the descriptions of fields out")
     parser.add_argument(
-        "--server",
+        "--kubernetes",
         default=NEWEST,
         metavar="RELEASE",
         help=f"judge them as this release would (default {NEWEST})",
@@ -46,10 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes the manifests; returns the exit code."""
-    if options.server not in releases():
-        return _misused(f"--server {options.server}: one of {', '.join(releases())}")
-    if options.check and options.out is None:
-        return _misused("--check compares with the folder of --out")
+    if options.kubernetes not in releases():
+        return _misused(f"--kubernetes {options.kubernetes}: one of {', '.join(releases())}")
+    if options.check and options.output is None:
+        return _misused("--check compares with the folder of --output")
     diagnostics = Diagnostics()
     try:
         api = read_states(options.sources, diagnostics)
@@ -66,15 +71,15 @@ def run(options: argparse.Namespace) -> int:
     if lacking:
         known = sorted({f"{kind} ({group})" if group else kind for group, kind in kinds_of(api, Selection())})
         return _misused(f"{lacking}; there are: {', '.join(known) or 'no kinds at all'}")
-    manifests = define(api, selection, options.server, diagnostics)
+    manifests = define(api, selection, options.kubernetes, diagnostics)
     code = REFUSED if diagnostics.has_errors else OK
-    if code == OK and options.out is not None:
+    if code == OK and options.output is not None:
         files = [File(manifest.file, manifest.text) for manifest in manifests]
         code = put(files, options, diagnostics, partial=bool(selection.kinds or selection.groups))
     sys.stderr.write(
         reporting.text([d for d in diagnostics if d.severity.value == "error" or not options.quiet], {})
     )
-    if code == OK and options.out is None:
+    if code == OK and options.output is None:
         sys.stdout.write("---\n".join(manifest.text for manifest in manifests))
     return code
 

@@ -26,6 +26,12 @@ from kubewright.tools.outputs import reporting
 _WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
+EXAMPLES = r"""
+kubewright diff git:main:crds crds
+kubewright diff kubernetes:1.36 kubernetes:1.37 --least warning
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument("old", help="PATH, git:REVISION:PATH or kubernetes:RELEASE")
@@ -46,10 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--least", choices=("error", "warning", "note"), default="note", help="report from here on"
     )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
     parser.add_argument("--documentation", action="store_true", help="report changed descriptions too")
-    parser.add_argument(
-        "--format", choices=sorted([*reporting.FORMATS, "markdown"]), default="text", dest="output_format"
-    )
+    parser.add_argument("--format", choices=sorted([*reporting.FORMATS, "markdown"]), default="text")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -63,17 +68,18 @@ def run(options: argparse.Namespace) -> int:
         print(f"kubewright diff: {error}", file=sys.stderr)
         return 2
     if diagnostics.has_errors:
-        sys.stdout.write(reporting.text([*diagnostics], {}))
+        form = reporting.FORMATS.get(options.format, reporting.text)  # Markdown is for changes alone
+        sys.stdout.write(form([*diagnostics], {}))
         return 2
     found, unused = diagnose(compare(old, new, documentation=options.documentation), exceptions)
     levels = {s.value: s for s in Severity}
     shown = [d for d in found if _WEIGHT[d.severity] >= _WEIGHT[levels[options.least]]]
-    if options.output_format == "markdown":
+    if options.format == "markdown":
         sys.stdout.write(markdown(shown))
     else:
         titles = {code: kind.name for code, kind in KINDS.items()}
-        sys.stdout.write(reporting.FORMATS[options.output_format](shown, titles))
-    if options.output_format == "text":
+        sys.stdout.write(reporting.FORMATS[options.format](shown, titles))
+    if options.format == "text" and not options.quiet:
         print(reporting.count(shown), file=sys.stderr)
     for entry in unused:
         print(

@@ -1,7 +1,7 @@
 """``kubewright docs``: reference pages of an API, as Markdown or as one HTML page that can be searched.
 
 Exit codes: 0 written, 1 a file is in the way or ``--check`` found differences, 2 the command line or the input cannot
-be used. Without ``--out`` one page goes to standard output.
+be used. Without ``--output`` one page goes to standard output.
 """
 
 from __future__ import annotations
@@ -11,11 +11,17 @@ import sys
 
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.api import Api, File
-from kubewright.tools.inputs.sources import StateError, read_states
+from kubewright.tools.inputs.sources import DESCRIPTIONS, StateError, lacks_prose, read_states
 from kubewright.tools.outputs import reporting
 from kubewright.tools.outputs.writing import MISUSED, OK, add_output_arguments, put
 
 HTML_FILE = "index.html"
+
+
+EXAMPLES = r"""
+kubewright docs crds/ > reference.html
+kubewright docs crds/ --format markdown --output reference/
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
     states = [*options.sources, *([f"kubernetes:{options.kubernetes}"] if options.kubernetes else [])]
     if not states:
         return _misused("nothing to describe: name files, folders, or --kubernetes RELEASE")
-    if options.check and options.out is None:
-        return _misused("--check compares with the folder of --out")
+    if options.check and options.output is None:
+        return _misused("--check compares with the folder of --output")
     diagnostics = Diagnostics()
     try:
         api = read_states(states, diagnostics)
@@ -63,8 +69,10 @@ def run(options: argparse.Namespace) -> int:
         return _misused(f"there is no group {lacking[0]!r}; there are: {', '.join(filter(None, known))}")
     if options.group:
         api = _only(api, options.group)
+    if lacks_prose(states):
+        print(f"kubewright docs: {DESCRIPTIONS}", file=sys.stderr)
     files = _pages(api, options)
-    if options.out is None:
+    if options.output is None:
         sys.stdout.write(files[0].content)
         return OK
     code = put(files, options, diagnostics, partial=False)
@@ -80,7 +88,7 @@ def _pages(api: Api, options: argparse.Namespace) -> list[File]:
     content = reference(api, options.title or _title(api, options))
     if options.output_format == "html":
         return [File(HTML_FILE, page(content))]
-    if options.out is None:
+    if options.output is None:
         return [File(markdown.INDEX, markdown.single_page(content))]
     return markdown.pages(content)
 

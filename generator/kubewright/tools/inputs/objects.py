@@ -1,7 +1,7 @@
 """Objects on the command line, and how they merge: read from files, looked up, written back.
 
 The kind of an object decides: a built-in one merges as the generated package ``kubernetes_api`` says (or
-another package that ``--package`` names), any other by the CRD that ``--crd`` gives.
+another package that ``--package`` names), any other by the CRD that ``--crds`` gives.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +24,8 @@ from apimachinery.merge.typed import MergeType
 from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.wire import yaml
 from kubewright.diagnostics import Diagnostics
-from kubewright.source.text import read_documents, read_single
+from kubewright.source.text import STDIN, parse_documents, read_single
+from kubewright.tools.inputs import crds
 
 OK, REFUSED, MISUSED = 0, 1, 2
 
@@ -57,9 +58,7 @@ class ObjectTypes:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options by which a kind is looked up and an answer written."""
-    parser.add_argument(
-        "--crd", type=Path, metavar="FILE", help="the CRD of the object's kind, if it is a custom one"
-    )
+    parser.add_argument("--crds", action="append", type=Path, default=[], metavar="PATH", help=crds.HELP)
     parser.add_argument(
         "--package", default="kubernetes_api", metavar="NAME", help="the generated package of built-in kinds"
     )
@@ -73,6 +72,16 @@ def read_object(path: Path, diagnostics: Diagnostics, *, what: str) -> Any:
     if document is None:
         raise InputFault(f"{what} {path} cannot be used")
     return document.value
+
+
+def read_patch(given: str, diagnostics: Diagnostics) -> Any:
+    """A patch, as a file, ``-``, or the text itself, as kubectl's ``-p`` takes it. Raises ``InputFault``."""
+    if given != STDIN and not Path(given).exists() and given.lstrip()[:1] in ("{", "["):
+        documents = parse_documents(given.encode("utf-8", "surrogateescape"), "-p", diagnostics)
+        if len(documents) != 1:
+            raise InputFault("the patch given by -p cannot be used")
+        return documents[0].value
+    return read_object(Path(given), diagnostics, what="patch")
 
 
 def require_object(value: Any, path: Path, what: str) -> dict[str, Any]:
@@ -89,15 +98,17 @@ def require_object(value: Any, path: Path, what: str) -> dict[str, Any]:
 
 def find_types(obj: Mapping[str, Any], options: argparse.Namespace, diagnostics: Diagnostics) -> ObjectTypes:
     """How objects of the kind of ``obj`` merge. Raises ``InputFault`` for a kind nobody describes."""
-    if options.crd is not None:
-        return _custom_types(obj, options.crd, diagnostics)
+    if options.crds:
+        custom = _custom_types(obj, options.crds, diagnostics)
+        if custom is not None:
+            return custom
     try:
         types = package_types(options.package)
         kinds = _kinds(options.package)
     except ModuleNotFoundError as missing:
         raise InputFault(
             f"the package {options.package!r} of built-in kinds is not importable ({missing}); put the folder that "
-            "`kubewright generate` writes on PYTHONPATH, or give the kind's CRD by --crd"
+            "`kubewright generate` writes on PYTHONPATH, or give the kind's CRD by --crds"
         ) from None
     return _builtin_types(obj, types, kinds)
 
@@ -125,7 +136,7 @@ def _builtin_types(
         hint = (
             f"it is served as {', '.join(versions)}"
             if versions
-            else "give the CRD of a custom resource by --crd"
+            else "give the CRD of a custom resource by --crds"
         )
         raise InputFault(f"no kind {kind} in {obj['apiVersion']}: {hint}")
     same = {v: d for (v, name), d in kinds.items() if name == kind and v.rpartition("/")[0] == group}
@@ -137,27 +148,29 @@ def _builtin_types(
     )
 
 
-def _custom_types(obj: Mapping[str, Any], path: Path, diagnostics: Diagnostics) -> ObjectTypes:
-    for document in read_documents(path, diagnostics):
-        crd = document.value
-        spec = crd.get("spec") if isinstance(crd, dict) else None
-        if not isinstance(spec, dict) or crd.get("kind") != "CustomResourceDefinition":
-            continue
+def _custom_types(
+    obj: Mapping[str, Any], paths: Sequence[Path], diagnostics: Diagnostics
+) -> ObjectTypes | None:
+    """How a kind merges that one of the CRDs defines; ``None`` where none of them does."""
+    for crd in crds.read_crds(paths, diagnostics):
+        spec = crd.value["spec"]
         names, versions = spec.get("names"), spec.get("versions")
         if not isinstance(names, dict) or names.get("kind") != obj["kind"] or not isinstance(versions, list):
             continue
         types = {
-            f"{spec.get('group')}/{version.get('name')}": _custom_type(version, spec, path)
+            f"{spec.get('group')}/{version.get('name')}": _custom_type(version, spec, crd.file)
             for version in versions
             if isinstance(version, dict)
         }
         if obj["apiVersion"] not in types:
             raise InputFault(f"the CRD has no version {obj['apiVersion']}, only {', '.join(sorted(types))}")
         return ObjectTypes(obj["kind"], types, None)
-    raise InputFault(f"{path} holds no CustomResourceDefinition of kind {obj['kind']}")
+    if diagnostics.has_errors:
+        raise InputFault("the CRDs cannot be used")
+    return None
 
 
-def _custom_type(version: dict[str, Any], spec: dict[str, Any], path: Path) -> MergeType:
+def _custom_type(version: dict[str, Any], spec: dict[str, Any], file: str) -> MergeType:
     schema = version.get("schema")
     declared = schema.get("openAPIV3Schema") if isinstance(schema, dict) else None
     try:
@@ -167,7 +180,7 @@ def _custom_type(version: dict[str, Any], spec: dict[str, Any], path: Path) -> M
         )
     except SchemaError as error:
         raise InputFault(
-            f"{path}: the schema of version {version.get('name')} cannot be used: {error}"
+            f"{file}: the schema of version {version.get('name')} cannot be used: {error}"
         ) from None
 
 

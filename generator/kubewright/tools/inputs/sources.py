@@ -20,6 +20,21 @@ class StateError(Exception):
     """A state cannot be read; the text says why."""
 
 
+DESCRIPTIONS = (
+    "descriptions of Kubernetes' own kinds are not installed: pip install 'kubewright[descriptions]'"
+)
+
+
+def lacks_prose(states: Sequence[str]) -> bool:
+    """Whether a state is a Kubernetes release whose descriptions are not installed."""
+    from kubewright.source.kubernetes_validate import has_prose
+
+    return any(
+        state.startswith("kubernetes:") and not has_prose(state.removeprefix("kubernetes:"))
+        for state in states
+    )
+
+
 def read_states(states: Sequence[str], diagnostics: Diagnostics) -> Api:
     """The linked and checked API of all states together, with its descriptions. Raises ``StateError`` for what is no
     state; what is wrong within one goes into ``diagnostics``."""
@@ -31,11 +46,9 @@ def read_states(states: Sequence[str], diagnostics: Diagnostics) -> Api:
             if state.startswith("kubernetes:"):
                 sources.append(KubernetesSource(state.removeprefix("kubernetes:")))
                 continue
-            path = opened.enter_context(_checkout(state))
-            if not path.exists():
-                raise StateError(f"{state}: no such file or folder")
-            sources.append(PathSource(path))
-        return read_api(Package(name="read", sources=tuple(sources), documentation=True), diagnostics)
+            sources.append(PathSource(opened.enter_context(_checkout(state))))
+        package = Package(name="read", sources=tuple(sources), documentation=True)
+        return read_api(package, diagnostics, library_prose=True)
 
 
 def with_facts(

@@ -27,6 +27,12 @@ from kubewright.tools.outputs import reporting
 KEPT, BROKEN, MISUSED = 0, 1, 2
 
 
+EXAMPLES = r"""
+kubewright lifecycle plan.yaml
+kubewright lifecycle plan.yaml --timeline
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument(
@@ -70,8 +76,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"kubewright lifecycle: {error}", file=sys.stderr)
         return MISUSED
     if plan is None or diagnostics.has_errors:
-        for item in diagnostics:
-            print(item, file=sys.stderr)
+        reporting.report_unusable(diagnostics, options.format)
         return MISUSED
     showing = options.table or options.timeline or (options.plan is None and not options.check)
     if showing and options.only is not None:

@@ -8,15 +8,19 @@ the command line wins.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 import textwrap
 import tomllib
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from kubewright.config import KubernetesSource, Package, PathSource
-from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
+from kubewright.tools.inputs.sources import DESCRIPTIONS, lacks_prose
 from kubewright.tools.lint import baseline
 from kubewright.tools.lint.rule import House
 from kubewright.tools.lint.run import Finding, Settings, chosen, lint, load_rules
@@ -30,6 +34,12 @@ _WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 class SettingsError(Exception):
     """A setting cannot be used; the text names it."""
+
+
+EXAMPLES = r"""
+kubewright lint crds/
+kubewright lint --explain L101
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,8 +67,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="take out of the baseline what is mended; write it if it is new",
     )
     parser.add_argument("--fail-on", choices=("error", "warning", "note"), help="what makes the exit code 1")
-    parser.add_argument("--quiet-notes", action="store_true", help="do not report notes")
-    parser.add_argument("--format", choices=sorted(reporting.FORMATS), default="text", dest="output_format")
+    parser.add_argument(
+        "--least",
+        choices=("error", "warning", "note"),
+        help="report from here on (default warning, or what --fail-on says where that is less)",
+    )
+    parser.add_argument(
+        "--statistics", action="store_true", help="print how often each rule is broken, not where"
+    )
+    parser.add_argument(
+        "--format", choices=[*reporting.FORMATS], default="text", help="how to print findings"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
     parser.add_argument(
         "--explain", metavar="CODE", help="say what a rule wants, why, and where it comes from; or `all`"
     )
@@ -80,9 +100,12 @@ def run(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 2
+    if options.kubernetes and lacks_prose([f"kubernetes:{options.kubernetes}"]):
+        print(f"kubewright lint: {DESCRIPTIONS}; rules about them (L4) are passed over", file=sys.stderr)
+        settings = replace(settings, ignore=(*settings.ignore, "L4"))
     findings, faults = _lint(options, settings)
     if faults.has_errors:
-        sys.stdout.write(reporting.FORMATS[options.output_format]([*faults], {}))
+        sys.stdout.write(reporting.FORMATS[options.format]([*faults], {}))
         return 2
     if known is not None:
         try:
@@ -92,18 +115,59 @@ def run(options: argparse.Namespace) -> int:
             return 2
     else:
         stale = 0
-    shown = [f.diagnostic for f in findings]
+    found = [f.diagnostic for f in findings]
+    least = _least(options, fail_on)
+    shown = [d for d in found if _WEIGHT[d.severity] >= _WEIGHT[least]]
     titles = {code: rule.name for code, rule in load_rules().items()}
-    sys.stdout.write(reporting.FORMATS[options.output_format](shown, titles))
-    if options.output_format == "text":
-        print(reporting.count(shown), file=sys.stderr)
+    if options.statistics:
+        sys.stdout.write(statistics(found, options.format))
+    else:
+        sys.stdout.write(reporting.FORMATS[options.format](shown, titles))
+    if options.format == "text" and not options.quiet:
+        _summarize(found, shown, options)
     if stale:
         print(
             f"kubewright lint: {known}: {stale} known finding{'s are' if stale > 1 else ' is'} gone: "
             "run with --update-baseline, so that mended stays mended",
             file=sys.stderr,
         )
-    return int(bool(stale) or any(_WEIGHT[d.severity] >= _WEIGHT[fail_on] for d in shown))
+    return int(bool(stale) or any(_WEIGHT[d.severity] >= _WEIGHT[fail_on] for d in found))
+
+
+def _least(options: argparse.Namespace, fail_on: Severity) -> Severity:
+    """From where on findings are printed: what fails the run is never hidden."""
+    if options.least:
+        return Severity(options.least)
+    if options.select:  # who names rules wants to hear of them
+        return Severity.NOTE
+    return min(Severity.WARNING, fail_on, key=_WEIGHT.__getitem__)
+
+
+def _summarize(found: list[Diagnostic], shown: list[Diagnostic], options: argparse.Namespace) -> None:
+    print(reporting.count(found), file=sys.stderr)
+    if shown and not options.statistics:
+        counts = Counter(d.code for d in shown).most_common()
+        if len(counts) < len(shown):
+            rules = load_rules()
+            by_rule = ", ".join(f"{code} {rules[code].name} {number}" for code, number in counts)
+            print(f"by rule: {by_rule}", file=sys.stderr)
+    if len(shown) < len(found) and not options.statistics:
+        print(f"{len(found) - len(shown)} not shown; --least note shows all", file=sys.stderr)
+
+
+def statistics(found: list[Diagnostic], form: str) -> str:
+    """How often each rule is broken, most often first: lines of number, code, severity and name, or JSON."""
+    rules = load_rules()
+    counts = sorted(
+        Counter((d.code, d.severity) for d in found).items(), key=lambda each: (-each[1], each[0][0])
+    )
+    if form == "json":
+        rows = [
+            {"code": code, "name": rules[code].name, "severity": severity.value, "count": number}
+            for (code, severity), number in counts
+        ]
+        return json.dumps(rows, indent=2) + "\n"
+    return "".join(f"{n:6}  {code}  {severity.value:8}{rules[code].name}\n" for (code, severity), n in counts)
 
 
 def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding], Diagnostics]:
@@ -188,7 +252,6 @@ def _resolve(options: argparse.Namespace, given: dict[str, Any]) -> tuple[Settin
         select=known_codes("select", tuple(options.select or ()) or texts("select")) or ("L",),
         ignore=known_codes("ignore", ignore) + off,
         severity={code: levels[level] for code, level in severities.items() if level != "off"},
-        least=Severity.WARNING if options.quiet_notes else Severity.NOTE,
         exclude=texts("exclude"),
         house=_house(given),
     )

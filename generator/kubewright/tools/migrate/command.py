@@ -16,20 +16,26 @@ from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.source.kubernetes_validate import NEWEST
 from kubewright.source.lifecycle import read_lifecycles, read_plurals, release_of
 from kubewright.tools.migrate.aftermath import Refusals, patches_of
-from kubewright.tools.migrate.conversions import converter_of
+from kubewright.tools.migrate.conversions import HooksError, converter_of
 from kubewright.tools.migrate.judge import CODES, Judge, Migration
 from kubewright.tools.outputs import reporting
-from kubewright.tools.validate.inputs import STDIN, Chunk, read_chunks
+from kubewright.tools.validate.inputs import EXCLUDE_HELP, STDIN, Chunk, read_chunks
 
 CLEAN, FOUND, MISUSED = 0, 1, 2
 _REWRITTEN = frozenset({"M001", "M002", "M005"})
+
+
+EXAMPLES = r"""
+kubewright migrate manifests/
+kubewright migrate manifests/ --kubernetes 1.37 --write
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="manifests: files, folders, or - for stdin")
     parser.add_argument(
-        "--to", default=NEWEST, metavar="RELEASE", help=f"the release to run on (default {NEWEST})"
+        "--kubernetes", default=NEWEST, metavar="RELEASE", help=f"the release to run on (default {NEWEST})"
     )
     parser.add_argument("--write", action="store_true", help="rewrite the files; stdin goes to stdout")
     parser.add_argument(
@@ -38,23 +44,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--package", default="kubernetes_api", metavar="NAME", help="the package with the conversions"
     )
+    parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
     parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
 
 
 def run(options: argparse.Namespace) -> int:
     """Judges all documents named; with ``--write`` also rewrites those that change."""
     try:
-        release_of(options.to)
+        release_of(options.kubernetes)
     except ValueError:
-        print(f"kubewright migrate: {options.to!r} is no release; use a form such as 1.37", file=sys.stderr)
+        print(
+            f"kubewright migrate: {options.kubernetes!r} is no release; use a form such as 1.37",
+            file=sys.stderr,
+        )
         return MISUSED
     diagnostics = Diagnostics()
-    chunks = read_chunks(options.paths, diagnostics)
+    chunks = read_chunks(options.paths, diagnostics, options.exclude)
     if diagnostics.has_errors:
-        for item in diagnostics:
-            print(item, file=sys.stderr)
+        reporting.report_unusable(diagnostics, options.format)
         return MISUSED
-    converter = converter_of(options.package)
+    try:
+        converter = converter_of(options.package)
+    except HooksError as fault:
+        print(f"kubewright migrate: {fault}", file=sys.stderr)
+        return MISUSED
     if converter is None:
         print(
             f"kubewright migrate: no package {options.package!r}; nothing can be rewritten", file=sys.stderr
@@ -62,12 +75,12 @@ def run(options: argparse.Namespace) -> int:
         if options.write:
             return MISUSED
     judge = Judge(
-        options.to,
+        options.kubernetes,
         read_lifecycles(),
         converter,
         read_plurals(),
         patches_of(chunks),
-        Refusals(options.to, options.package).of,
+        Refusals(options.kubernetes, options.package).of,
     )
     progress = reporting.progress(len(chunks), quiet=options.quiet)
     judged: list[Migration] = []

@@ -10,14 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from apimachinery.conversion.versions import ConversionError, Converter, Table
+from apimachinery.meta.import_faults import describe_import_fault
 from kubewright.config import Package, PathSource
 from kubewright.diagnostics import Diagnostics
 from kubewright.location import Location
 from kubewright.tools.migrate.steps import UnknownStepError, read_table
 
 
+class HooksError(Exception):
+    """The ``hooks.py`` of a package cannot be imported; the text says file, line and fault."""
+
+
 def converter_of(package: str, further: Iterable[Table] = ()) -> Converter | None:
-    """The conversions of a generated package, and ``further`` ones; ``None`` where it is not importable."""
+    """The conversions of a generated package, and ``further`` ones; ``None`` where it is not importable. Raises
+    ``HooksError``."""
     return Converter([*_tables(package), *further]) if find_spec(package) is not None else None
 
 
@@ -27,8 +33,15 @@ def _tables(package: str) -> Iterator[Table]:
     for stem in ("conversion", "hooks"):
         for folder in modules.values():
             name = f"{package}.{folder}.{stem}"
-            if find_spec(name) is not None:
-                yield getattr(import_module(name), "CONVERSIONS", {})
+            if find_spec(name) is None:
+                continue
+            try:
+                module = import_module(name)
+            except Exception as fault:
+                if stem == "conversion":
+                    raise
+                raise HooksError(describe_import_fault(name, fault)) from fault
+            yield getattr(module, "CONVERSIONS", {})
 
 
 def tables_of_crds(

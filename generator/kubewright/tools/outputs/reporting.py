@@ -81,14 +81,14 @@ def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
 
 
 def junit(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
-    """JUnit XML: one test case a file, one failure an error or warning; notes go to system-out."""
+    """JUnit XML: one test case a file, one failure an error; warnings and notes go to system-out."""
     # Not above: it draws half of the standard library's network modules in, which every start would pay for.
     from xml.sax.saxutils import escape, quoteattr
 
     by_file: dict[str, list[Diagnostic]] = {}
     for f in findings:
         by_file.setdefault(f.location.file, []).append(f)
-    failed = sum(any(f.severity is not Severity.NOTE for f in group) for group in by_file.values())
+    failed = sum(any(f.severity is Severity.ERROR for f in group) for group in by_file.values())
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<testsuite name="kubewright" tests="{len(by_file)}" failures="{failed}">',
@@ -96,7 +96,7 @@ def junit(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
     for file, group in by_file.items():
         lines.append(f'  <testcase classname="kubewright" name={quoteattr(_clean(file))}>')
         for f in group:
-            if f.severity is Severity.NOTE:
+            if f.severity is not Severity.ERROR:
                 lines.append(f"    <system-out>{escape(_clean(str(f)))}</system-out>")
             else:
                 message = quoteattr(_clean(f"{f.code}: {f.message}"))
@@ -129,6 +129,12 @@ FORMATS: Final[dict[str, Format]] = {
     "junit": junit,
     "github": github,
 }
+
+
+def report_unusable(faults: Iterable[Diagnostic], form: str) -> None:
+    """Says why an input cannot be used: people read it on standard error, machines where they expect findings."""
+    out = sys.stderr if form == "text" else sys.stdout
+    out.write(FORMATS[form]([*faults], {}))
 
 
 def count(findings: Iterable[Diagnostic]) -> str:

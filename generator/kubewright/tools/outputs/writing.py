@@ -19,8 +19,10 @@ OK, REFUSED, MISUSED = 0, 1, 2
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, *, otherwise: str) -> None:
-    """Adds ``--out`` and what goes with it."""
-    parser.add_argument("--out", type=Path, metavar="DIR", help=f"the folder to write to; {otherwise}")
+    """Adds ``--output`` and what goes with it."""
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help=f"the folder to write to; {otherwise}"
+    )
     parser.add_argument(
         "--replace", action="store_true", help="replace files that were not made by this command"
     )
@@ -32,14 +34,16 @@ def add_output_arguments(parser: argparse.ArgumentParser, *, otherwise: str) -> 
 def put(
     files: Sequence[File], options: argparse.Namespace, diagnostics: Diagnostics, *, partial: bool
 ) -> int:
-    """Writes ``files`` into ``options.out`` and says what changed; the exit code. ``partial`` keeps what former runs
+    """Writes ``files`` into ``options.output`` and says what changed; the exit code. ``partial`` keeps what former runs
     made beside them. Files in the way are errors in ``diagnostics``; nothing is written then. Raises ``OSError``."""
-    folder: Path = options.out.resolve()
+    folder: Path = options.output.resolve()
     if folder == Path.cwd() or folder in Path.cwd().parents:
-        print(f"--out {options.out}: this folder, or one above it, cannot be exchanged", file=sys.stderr)
+        print(
+            f"--output {options.output}: this folder, or one above it, cannot be exchanged", file=sys.stderr
+        )
         return MISUSED
     if folder.exists() and not folder.is_dir():
-        print(f"--out {options.out}: not a folder", file=sys.stderr)
+        print(f"--output {options.output}: not a folder", file=sys.stderr)
         return MISUSED
     if folder.parent.is_dir():
         recover(folder)
@@ -57,5 +61,5 @@ def put(
     tree.write(changes)
     for verb, paths in (("wrote", (*changes.added, *changes.changed)), ("removed", changes.removed)):
         for path in paths:
-            print(f"{verb} {options.out / path}", file=sys.stderr)
+            print(f"{verb} {options.output / path}", file=sys.stderr)
     return OK

@@ -46,13 +46,19 @@ _FORMS = {
 """Flag → form of its value, and in words. RFC 1123 labels; groups and resources begin with a letter."""
 
 
+EXAMPLES = r"""
+kubewright scaffold group shop --domain example.com
+kubewright scaffold kind Widget --version v1alpha1 --output shop
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     things = parser.add_subparsers(dest="thing", metavar="group|kind|version", required=True)
     group = things.add_parser("group", help="the folder of an API group")
     group.add_argument("name", nargs="?", help="first label of the group")
     group.add_argument("--domain", help="the rest of the group, such as example.com")
-    group.add_argument("--out", type=Path, metavar="DIR", help="the folder to make (default: NAME)")
+    group.add_argument("-o", "--output", type=Path, metavar="DIR", help="the folder to make (default: NAME)")
     kind = things.add_parser("kind", help="a kind in the folder of a group")
     kind.add_argument("kind", nargs="?", metavar="KIND", help="CamelCase, such as Widget")
     kind.add_argument("--group", help="such as shop.example.com (default: that of the folder)")
@@ -78,7 +84,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--release", metavar="X.Y", help="the release it comes with (default: by lifecycle.yaml)"
         )
         parser_of.add_argument(
-            "--out", type=Path, metavar="DIR", default=Path(), help="folder of the group (default: .)"
+            "-o",
+            "--output",
+            type=Path,
+            metavar="DIR",
+            default=Path(),
+            help="folder of the group (default: .)",
         )
 
 
@@ -105,12 +116,12 @@ def _group(options: argparse.Namespace) -> Plan:
     domain = ask.value("--domain", options.domain, _form("--domain"))
     if len(f"{name}.{domain}") > 200:
         raise RefusedError(f"the group {name}.{domain} is longer than 200 characters")
-    out = ask.value("--out", str(options.out) if options.out else None, default=lambda: name)
+    out = ask.value("--output", str(options.output) if options.output else None, default=lambda: name)
     return new_group(name, domain, Path(out))
 
 
 def _kind(options: argparse.Namespace) -> Plan:
-    folder_group = group_of(options.out)
+    folder_group = group_of(options.output)
     ask = asking(options.kind, options.group or folder_group, options.version)
     kind = ask.value("KIND", options.kind, _form("--kind"))
     group = ask.value(
@@ -123,26 +134,31 @@ def _kind(options: argparse.Namespace) -> Plan:
     short_name = ask.value("--short-name", options.short_name or None, _form("--short-name"), lambda: "")
     scope = ask.value("--scope", options.scope, _scope, lambda: _SCOPES[0])
     columns = _columns(options, ask)
-    release = ask.value("--release", options.release, _form("--release"), lambda: next_release(options.out))
+    release = ask.value(
+        "--release", options.release, _form("--release"), lambda: next_release(options.output)
+    )
     if len(f"{plural}.{group}") > 200:
         raise RefusedError(f"the name {plural}.{group} is longer than 200 characters")
-    return new_kind(Kind(kind, plural, group, version, scope, short_name, release, columns), options.out)
+    return new_kind(Kind(kind, plural, group, version, scope, short_name, release, columns), options.output)
 
 
 def _version(options: argparse.Namespace) -> Plan:
     ask = asking(options.version, options.kind)
     kind = ask.value("--kind", options.kind, _form("--kind"))
-    find_kind(kind, options.group, options.out)
+    find_kind(kind, options.group, options.output)
     version = ask.value("VERSION", options.version, _version_name)
     given = None if options.storage is None else _ANSWERS[not options.storage]
     storage = ask.value("--storage", given, _yes_or_no, lambda: "no") == "yes"
 
     def release(copied: str) -> str:
         return ask.value(
-            "--release", options.release, _form("--release"), lambda: next_release(options.out, copied, kind)
+            "--release",
+            options.release,
+            _form("--release"),
+            lambda: next_release(options.output, copied, kind),
         )
 
-    return new_version(version, kind, options.group, storage, options.out, release)
+    return new_version(version, kind, options.group, storage, options.output, release)
 
 
 def _columns(options: argparse.Namespace, ask: Asking) -> tuple[tuple[str, str], ...]:

@@ -68,7 +68,7 @@ def new_group(name: str, domain: str, folder: Path) -> Plan:
     plan.new[folder / "samples/README.md"] = (
         "# Samples\n\nOne object for each kind and version, `PLURAL-VERSION.yaml`: the tests validate them all.\n"
     )
-    plan.notes.append(f"next: kubewright scaffold kind KIND --version v1alpha1 --out {folder}")
+    plan.notes.append(f"next: kubewright scaffold kind KIND --version v1alpha1 --output {folder}")
     return plan
 
 
@@ -111,7 +111,7 @@ def new_kind(kind: Kind, folder: Path) -> Plan:
     if not place.is_file():
         raise RefusedError(
             f"{folder} is not the folder of a group: it has no kustomization.yaml",
-            "make one with `kubewright scaffold group`, or name it with --out",
+            "make one with `kubewright scaffold group`, or name it with --output",
         )
     value, text = read(place)
     listed = value.get("resources") if isinstance(value, dict) else None
@@ -254,6 +254,6 @@ def find_kind(kind: str, group: str, folder: Path) -> tuple[Path, Any, str]:
         shown = "several CRDs" if found else "no CRD"
         raise RefusedError(
             f"{folder / 'crds'} has {shown} of kind {kind}",
-            "tell them apart with --group" if found else "name the folder of the group with --out",
+            "tell them apart with --group" if found else "name the folder of the group with --output",
         )
     return found[0]

@@ -21,6 +21,7 @@ from apimachinery.server.catalog.options import (
     ApiOptions,
     OptionError,
     parse_controllers,
+    parse_release,
     parse_runtime_config,
 )
 from apimachinery.server.http.protocol import ConnectionLimits
@@ -36,13 +37,19 @@ from kubewright.tools.serve.access import Granted, grant, has_credentials, makes
 SWITCH_SECONDS = 0.0001
 
 
+EXAMPLES = r"""
+kubewright serve --storage memory:// --port 7125 --kubeconfig kubeconfig
+kubewright serve --tls auto --token-file tokens.csv --host 0.0.0.0
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     add = parser.add_argument
     add("--storage", default="sqlite:///kubewright.db", metavar="URL",
         help="memory://, sqlite:///RELATIVE or sqlite:////ABSOLUTE (default %(default)s)")  # fmt: skip
     add("--host", default="127.0.0.1", help="address to bind (default %(default)s)")
-    add("--port", type=int, default=6443, help="port to bind, 0 for a free one (default %(default)s)")
+    add("--port", type=_port, default=6443, help="port to bind, 0 for a free one (default %(default)s)")
     add(
         "--tls",
         default="",
@@ -71,6 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
 
 
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: give 0 to 65535")
+    return int(text)
+
+
 @dataclass(frozen=True, slots=True)
 class _Security:
     """How clients reach the server and prove who they are."""
@@ -89,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
             packages=tuple(name.strip() for name in options.packages.split(",") if name.strip()),
             controllers=parse_controllers(options.controllers),
             runtime_config=parse_runtime_config(options.runtime_config),
-            emulated_version=options.emulated_version,
+            emulated_version=parse_release(options.emulated_version),
         )
         folder = _kept_folder(options)
         security = _security(options, folder)

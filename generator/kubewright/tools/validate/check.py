@@ -212,6 +212,8 @@ class _Judge:
             self.add("V010", Severity.ERROR, broken, "metadata", below)
             return
         self.unknown(known.schema.prune(work), obj, below)
+        if known.drops_status:
+            work.pop("status", None)
         known.schema.default(work)
         _settle_metadata(work, known.namespaced)
         judged = known.validate(work)

@@ -12,14 +12,20 @@ from pathlib import Path
 
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.source.kubernetes_validate import NEWEST, releases
-from kubewright.source.text import read_documents
+from kubewright.tools.inputs import crds
 from kubewright.tools.outputs import reporting
 from kubewright.tools.validate.check import CODES, Options
-from kubewright.tools.validate.inputs import SUFFIXES, read_chunks
+from kubewright.tools.validate.inputs import EXCLUDE_HELP, read_chunks
 from kubewright.tools.validate.kinds import Kinds
 from kubewright.tools.validate.run import judge_all
 
 VALID, INVALID, MISUSED = 0, 1, 2
+
+
+EXAMPLES = r"""
+kubewright validate deploy/ --crds crds/ --strict
+kustomize build . | kubewright validate - --kubernetes 1.33
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=[],
         metavar="PATH",
-        help="CRDs of custom kinds, a file or folder; may be repeated. CRDs among the manifests count anyway",
+        help=f"{crds.HELP}. CRDs among the manifests count anyway",
     )
     parser.add_argument("--strict", action="store_true", help="unknown and duplicate fields are errors")
     parser.add_argument(
@@ -47,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-j", "--jobs", type=int, default=0, metavar="N", help="processes (default: as many as pay off)"
     )
+    parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
     parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
     parser.add_argument(
         "--package", default="kubernetes_api", metavar="NAME", help="the generated package of built-in rules"
@@ -59,19 +66,17 @@ def run(options: argparse.Namespace) -> int:
     try:
         kinds.load()
     except LookupError:
-        known = ", ".join(releases()) or "none; pip install 'kubewright[generate]'"
+        known = ", ".join(releases())
         return _misused(f"no schemas of Kubernetes {options.kubernetes}; there are: {known}")
     if options.jobs < 0:
         return _misused("--jobs must not be negative")
     diagnostics = Diagnostics()
-    for path in options.crds:
-        if not _read_crds(path, kinds, diagnostics):
-            _print(diagnostics)
-            return _misused(f"{path} holds no CustomResourceDefinition")
+    for crd in crds.read_crds(options.crds, diagnostics):
+        kinds.add_crd(crd.value)
     if diagnostics.has_errors:
-        _print(diagnostics)
+        reporting.report_unusable(diagnostics, options.format)
         return MISUSED
-    chunks = read_chunks(options.paths, diagnostics)
+    chunks = read_chunks(options.paths, diagnostics, options.exclude)
     if not chunks and not diagnostics.has_errors and not options.allow_empty:
         return _misused("the input has no documents; --allow-empty accepts that")
     unreadable = diagnostics.has_errors
@@ -94,25 +99,6 @@ def run(options: argparse.Namespace) -> int:
     return INVALID if any(f.severity is Severity.ERROR for f in findings) else VALID
 
 
-def _read_crds(path: Path, kinds: Kinds, diagnostics: Diagnostics) -> bool:
-    files = [path]
-    if path.is_dir():
-        files = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
-    found = False
-    for file in files:
-        for document in read_documents(file, diagnostics):
-            value = document.value
-            items = value.get("items") if isinstance(value, dict) and value.get("kind") == "List" else [value]
-            for item in items if isinstance(items, list) else ():
-                found |= kinds.add_crd(item)
-    return found or diagnostics.has_errors
-
-
 def _misused(text: str) -> int:
     print(f"kubewright validate: {text}", file=sys.stderr)
     return MISUSED
-
-
-def _print(diagnostics: Diagnostics) -> None:
-    for item in diagnostics:
-        print(item, file=sys.stderr)

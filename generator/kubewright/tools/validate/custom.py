@@ -28,6 +28,8 @@ class CustomKind:
     rules: CompiledRules
     namespaced: bool
     scale: Json | None
+    drops_status: bool
+    """Whether a server drops the status of a new object, for it is written through its subresource."""
 
     def validate(self, obj: Json) -> Validation:
         """What a server says to the creation of ``obj``, defaults filled in."""
@@ -57,6 +59,7 @@ def compile_kind(crd: Json, api_version: str) -> CustomKind | UnusableSchema:
         rules=compile_rules(schema),
         namespaced=spec.get("scope") == "Namespaced",
         scale=(version.get("subresources") or {}).get("scale"),
+        drops_status=(version.get("subresources") or {}).get("status") is not None,
     )
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.location import Location
-from kubewright.source.text import MAX_BYTES
+from kubewright.source.text import MAX_BYTES, paths_below
 
-SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 STDIN = "<stdin>"
 
 _MARKER = re.compile(rb"^---(?=[ \t\r\n]|\Z)[^\n]*(?:\n|\Z)", re.MULTILINE)
@@ -29,36 +29,38 @@ class Chunk:
     content: bytes
 
 
-def read_chunks(paths: Sequence[str], diagnostics: Diagnostics) -> list[Chunk]:
+EXCLUDE_HELP = (
+    "leave out files by a shell pattern of their path, such as 'charts/*' or '*-ci.yaml'; may be repeated"
+)
+
+
+def excluded(path: Path, patterns: Sequence[str]) -> bool:
+    """Whether a pattern is of this path, of a folder above it, or of the name of one of them."""
+    ways = [path, *path.parents]
+    return any(fnmatchcase(text, p) for p in patterns for way in ways for text in (way.as_posix(), way.name))
+
+
+def read_chunks(paths: Sequence[str], diagnostics: Diagnostics, exclude: Sequence[str] = ()) -> list[Chunk]:
     """The documents of all files named, of all manifests in folders named, and of ``-``, in that order.
 
-    Empty documents are none. What cannot be read is a diagnostic.
-    """
+    Empty documents are none. Files in ``exclude`` (shell patterns) are left out, even those named one by one. What
+    cannot be read is a diagnostic.
     found: list[Chunk] = []
     for name in paths:
         if name == "-":
             found += split(sys.stdin.buffer.read(MAX_BYTES + 1), STDIN, diagnostics)
             continue
-        for path in _files(Path(name), diagnostics):
+        for path in paths_below(Path(name), diagnostics):
+            if exclude and excluded(path, exclude):
+                continue
             try:
-                content = path.read_bytes()
+                with path.open("rb") as stream:
+                    content = stream.read(MAX_BYTES + 1)
             except OSError as error:
                 diagnostics.error("K001", f"cannot read: {error.strerror}", Location(str(path)))
                 continue
             found += split(content, str(path), diagnostics)
     return found
-
-
-def _files(path: Path, diagnostics: Diagnostics) -> Iterator[Path]:
-    if not path.exists():
-        diagnostics.error("K001", "cannot read: no such file or folder", Location(str(path)))
-    elif not path.is_dir():
-        yield path
-    else:
-        for inner in sorted(path.rglob("*")):
-            hidden = any(part.startswith(".") for part in inner.relative_to(path).parts)
-            if not hidden and inner.suffix in SUFFIXES and inner.is_file():
-                yield inner
 
 
 def split(content: bytes, file: str, diagnostics: Diagnostics) -> list[Chunk]:

@@ -16,7 +16,7 @@ from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.builtin import BuiltinSchema, compile_builtin
 from apimachinery.schema.node import Node
-from kubewright.source.kubernetes_validate import definitions_file
+from kubewright.source.releases import definitions as read_definitions
 from kubewright.tools.validate.unusable import UnusableSchema
 
 if TYPE_CHECKING:
@@ -57,10 +57,9 @@ class Kinds:
 
     def load(self) -> None:
         """Reads the release's definitions. Raises ``LookupError`` where there are none."""
-        path = definitions_file(self.release)
-        if path is None:
+        definitions = read_definitions(self.release)
+        if definitions is None:
             raise LookupError(self.release)
-        definitions = msgspec.json.decode(path.read_bytes())["$defs"]
         self._definitions = definitions
         for name, schema in definitions.items():
             for gvk in schema.get(GVK, ()):

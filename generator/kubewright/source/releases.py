@@ -1,0 +1,72 @@
+"""What the releases of Kubernetes define, without their prose: names, types, markers, in one small file.
+
+``specs/kubernetes/releases.jsonl.xz`` holds a line of JSON for each release, the newest first, behind a line that names
+them all: the releases differ so little that all of them take hardly more room than one, and the newest is read without
+unpacking the others. The file is made from the package kubernetes-validate by ``make schemas``. That package, the extra
+``descriptions``, is needed afterwards only where prose is wanted: it is 108 MB.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kubewright.config import specs_folder
+from kubewright.ir.types import Json
+
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}]
+
+
+def packed_file() -> Path:
+    """The file that the definitions are read from."""
+    return specs_folder() / "kubernetes" / "releases.jsonl.xz"
+
+
+@cache
+def releases() -> tuple[str, ...]:
+    """The releases that are known, oldest first."""
+    with lzma.open(packed_file()) as lines:
+        return tuple(reversed(msgspec.json.decode(lines.readline(), type=list[str])))
+
+
+def definitions(release: str) -> Json | None:
+    """The definitions of a release by name, as kubernetes-validate has them but without descriptions; ``None`` for a
+    release that is not known. The caller may change them."""
+    if release not in releases():
+        return None
+    with lzma.open(packed_file()) as lines:
+        lines.readline()
+        for name in reversed(releases()):
+            line = lines.readline()
+            if name == release:
+                found: Json = msgspec.json.decode(line)
+                return found
+    return None
+
+
+def pack(described: Mapping[str, Json], path: Path) -> None:
+    """Writes the definitions of releases (release → definitions) without their prose, the same bytes for the same
+    input."""
+    ordered = sorted(described, key=lambda release: [int(part) for part in release.split(".")], reverse=True)
+    lines: Iterable[Any] = [ordered, *(without_prose(described[release]) for release in ordered)]
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    path.write_bytes(
+        lzma.compress(text.encode(), format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC32, filters=_FILTERS)
+    )
+
+
+def without_prose(value: Any) -> Any:
+    """A schema without descriptions; a property that is called so stays."""
+    if isinstance(value, dict):
+        return {
+            key: without_prose(item)
+            for key, item in value.items()
+            if not (key == "description" and isinstance(item, str))
+        }
+    return [without_prose(item) for item in value] if isinstance(value, list) else value
