@@ -45,6 +45,7 @@ def read_chunks(paths: Sequence[str], diagnostics: Diagnostics, exclude: Sequenc
 
     Empty documents are none. Files in ``exclude`` (shell patterns) are left out, even those named one by one. What
     cannot be read is a diagnostic.
+    """
     found: list[Chunk] = []
     for name in paths:
         if name == "-":
