@@ -99,7 +99,10 @@ COMMANDS: Final[dict[str, Command]] = {
         "cel",
     ),
     "serve": Command(
-        "kubewright.tools.serve.command", "run an API server for generated packages and CRDs", "Serve", "server"
+        "kubewright.tools.serve.command",
+        "run an API server for generated packages and CRDs",
+        "Serve",
+        "server",
     ),
     "storage": Command(
         "kubewright.tools.storage", "check, back up and restore the database of serve", "Serve", "server"
