@@ -322,10 +322,10 @@ def _subresource(dice: Dice, kind: Kind) -> Step:
                 "metadata": {"name": kind.named("a")},
                 "spec": {"replicas": dice.one([0, 1, 5, -1, "2", None])},
             }
-            if dice.chance(0.3):
-                step["body"] = damaged(dice, step["body"], 1, keep=())
             if dice.chance(0.2):
                 step["body"]["metadata"]["resourceVersion"] = dice.one(["1", "x"])
+            if dice.chance(0.3):
+                step["body"] = damaged(dice, step["body"], 1, keep=())
     elif step["method"] == "PATCH":
         how = dice.one(["merge", "json", "strategic", "apply"])
         step["headers"] = {"Content-Type": words.PATCH_TYPES[how]}
