@@ -1171,7 +1171,7 @@ ZERO_VALUES: ZeroTable = {
         ),
     ),
     "io.k8s.api.storage.v1.CSINode": ({"metadata": {}, "spec": {}}, ()),
-    "io.k8s.api.storage.v1.CSINodeDriver": ({"name": "", "nodeID": ""}, ()),
+    "io.k8s.api.storage.v1.CSINodeDriver": ({"name": "", "nodeID": "", "topologyKeys": None}, ()),
     "io.k8s.api.storage.v1.CSINodeList": ({"items": None, "metadata": {}}, ()),
     "io.k8s.api.storage.v1.CSINodeSpec": ({"drivers": None}, ()),
     "io.k8s.api.storage.v1.CSINodeStatus": ({}, ()),

@@ -141,7 +141,7 @@ def _record(reference: Side, path: Path) -> None:
     found = scenarios.read(path, path.parent)
     steps = [{key: value for key, value in step.items() if key != "expect"} for step in found.steps]
     found.steps = steps
-    for number, answer in reference.play(found, "k"):
+    for number, answer in reference.play(found):
         steps[number]["expect"] = answer
     path.write_text(scenarios.write(found))
 

@@ -55,6 +55,12 @@ class Server:
             return http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
         return http.client.HTTPConnection(host, port, timeout=timeout)
 
+    def close(self) -> None:
+        """Closes this thread's connection."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+
     def headers(self, step: Step) -> dict[str, str]:
         """What is sent where the step does not say another."""
         head = {"User-Agent": "differential/1", "Accept": "application/json"}

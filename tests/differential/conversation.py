@@ -49,14 +49,18 @@ def with_steps(conversation: Conversation, steps: list[Step]) -> Conversation:
 
 
 def fill(value: Any, variables: dict[str, Any]) -> Any:
-    """``{name}`` becomes the variable's value, in keys and values; unknown names stay as they are."""
+    """``{name}`` becomes the variable's value, in keys and values; empty where an answer had none."""
     if isinstance(value, dict):
         return {fill(key, variables): fill(each, variables) for key, each in value.items()}
     if isinstance(value, list):
         return [fill(each, variables) for each in value]
     if isinstance(value, str) and "{" in value:
-        return _VARIABLE.sub(lambda found: str(variables.get(found[1], found[0])), value)
+        return _VARIABLE.sub(lambda found: _text(variables.get(found[1], found[0])), value)
     return value
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
 
 
 def at(value: Any, path: str) -> Any:

@@ -21,14 +21,19 @@ FILES = sorted(KEPT.rglob("*.yaml"))
 @pytest.fixture(scope="module")
 def side() -> Iterator[Side]:
     with ApiServer(controllers="none") as server:
-        yield Side(Server(server.url, {}), "kept0")
+        yield from _side(Server(server.url, {}), "kept0")
 
 
 @pytest.fixture(scope="module")
 def controlled() -> Iterator[Side]:
     """With the controllers that end namespaces and collect garbage."""
     with ApiServer(controllers="all") as server:
-        yield Side(Server(server.url, {}), "kept1")
+        yield from _side(Server(server.url, {}), "kept1")
+
+
+def _side(server: Server, run: str) -> Iterator[Side]:
+    yield Side(server, run)
+    server.close()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(KEPT).with_suffix("")))

@@ -4,4 +4,6 @@
 
 from apimachinery.meta.strategies import Strategy
 
-STRATEGIES: dict[str, Strategy] = {"RuntimeClass": Strategy(unconditional_update=False)}
+STRATEGIES: dict[str, Strategy] = {
+    "RuntimeClass": Strategy(create_on_update=True, unconditional_update=False),
+}

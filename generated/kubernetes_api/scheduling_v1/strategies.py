@@ -4,4 +4,4 @@
 
 from apimachinery.meta.strategies import Strategy
 
-STRATEGIES: dict[str, Strategy] = {"PriorityClass": Strategy(generation=(), create_on_update=True)}
+STRATEGIES: dict[str, Strategy] = {"PriorityClass": Strategy(generation=())}

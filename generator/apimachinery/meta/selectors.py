@@ -143,7 +143,7 @@ class _Parser:
         if token != "word":
             raise SelectorError(f"found '{key}', expected: identifier")
         if faults := qualified_name_faults(key):
-            raise SelectorError(f"key: Invalid value: {go_quote(key)}: {'; '.join(faults)}")
+            raise SelectorError(f"<nil>: Invalid value: {go_quote(key)}: {'; '.join(faults)}")
         if absent:
             return Requirement(key, "!")
         if self._look()[0] in (_END, ","):
@@ -167,7 +167,7 @@ class _Parser:
         token, literal = self._look()
         if token == ")":
             self._take()
-            return []
+            return [""]  # an empty pair of parentheses lists the empty value
         if token not in ("word", ","):
             raise SelectorError(f"found '{literal}', expected: ',', ')' or identifier")
         values = self._listed()
@@ -334,7 +334,7 @@ def _unescape(text: str) -> str:
         elif char == "\\":
             escaped = True
         elif char in ",=":
-            raise SelectorError(f"invalid field selector: unescaped rune in value: {char}")
+            raise SelectorError(f"invalid field selector: unescaped character in value: {ord(char)}")
         else:
             found.append(char)
     if escaped:

@@ -26,7 +26,6 @@ from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
-from apimachinery.server.catalog.refusals import not_registered
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
@@ -34,13 +33,22 @@ from apimachinery.server.http.messages import Request, Response, StreamResponse,
 from apimachinery.server.read.listing import JoinedBodies, list_page, list_records, read_record, show_page
 from apimachinery.server.read.selection import selection_of
 from apimachinery.server.read.watch import Watches
-from apimachinery.server.request.bodies import bring_into_form, codec_of, read_body
+from apimachinery.server.request.bodies import bring_into_form, read_body
 from apimachinery.server.request.codecs import JSON, Codecs, whole
+from apimachinery.server.request.delete_bodies import read_delete_body
 from apimachinery.server.request.list_options import read_list_options
 from apimachinery.server.request.negotiation import check_routed, for_error, negotiate
 from apimachinery.server.request.options import WriteOptions, read_delete_options, read_write_options
 from apimachinery.server.request.routes import Area, Route, read_path
-from apimachinery.server.request.target import WriteTarget, Written, match_name, match_namespace, metadata_of
+from apimachinery.server.request.target import (
+    WriteTarget,
+    Written,
+    check_path_name,
+    match_name,
+    match_namespace,
+    metadata_of,
+)
+from apimachinery.server.request.timeouts import check_timeout
 from apimachinery.server.request.verbs import builtin_verb, custom_verb, misplaced
 from apimachinery.server.subresources.calls import FORWARDED, VirtualResources
 from apimachinery.server.subresources.scale import Scales
@@ -60,7 +68,6 @@ from apimachinery.wire.json import DecodeFault, encode
 if TYPE_CHECKING:
     from apimachinery.server.subresources.tokens import TokenRequests
 
-_OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 WARNING_CHARACTERS = 4096
 WARNING_CUT = 256
 Answer = Response | StreamResponse | UpgradeResponse
@@ -112,7 +119,7 @@ class Handlers:
         self._codecs = codecs
         self._is_kind = is_kind
         self._access = access
-        self._scales = Scales(writes.writer, codecs)
+        self._scales = Scales(writes.writer, codecs, is_kind)
         self.virtual = VirtualResources(writes.writer, codecs, is_kind, access, tokens)
 
     async def handle(self, request: Request) -> Answer:
@@ -130,6 +137,8 @@ class Handlers:
         return answer
 
     async def _answer(self, request: Request) -> Answer:
+        if request.query_string and "timeout=" in request.query_string:
+            check_timeout(request)
         route = read_path(request.path)
         match route.area:
             case Area.RESOURCE:
@@ -140,11 +149,21 @@ class Handlers:
                 if route.area is Area.VERSION and request.method != "GET":
                     raise method_not_allowed()
                 return self._openapi.answer(request, route)
-        group = self._catalog.groups.get(route.group) if route.area is not Area.GROUPS else None
-        builtin = (group is not None and group.builtin) or route.area in (Area.API_VERSIONS, Area.GROUPS)
-        if builtin and request.method != "GET":
+        if request.method != "GET" and self._is_routed(route):
             raise method_not_allowed()
         return self._discovery.answer(request, route)
+
+    def _is_routed(self, route: Route) -> bool:
+        """Whether a path of discovery is of the router that knows methods: /apis and the groups take any."""
+        if route.area is Area.API_VERSIONS:
+            return True
+        group = self._catalog.groups.get(route.group)
+        return (
+            route.area is Area.RESOURCES
+            and group is not None
+            and group.builtin
+            and route.version in group.versions
+        )
 
     async def _resource(self, request: Request, route: Route) -> Answer:
         served = self._catalog.find(route.group, route.version, route.resource)
@@ -158,10 +177,13 @@ class Handlers:
         else:
             if misplaced(route, served):
                 return NOT_FOUND
+            request.warnings.extend(served.warnings)
             verb = custom_verb(request, route, served)
         if served.builtin and (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
             check_routed(accept, watch=verb in ("list", "watch"))
-        request.warnings.extend(served.warnings)
+        if served.builtin:
+            request.warnings.extend(served.warnings)
+        check_path_name(route.name)
         return await self._verb(verb, request, route, served)
 
     async def _verb(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
@@ -192,13 +214,15 @@ class Handlers:
         resource_version = request.first("resourceVersion") if request.query_string else ""
         record = read_record(self._cache.resource(served.prefix), key, resource_version)
         if record is None:
-            raise not_found(served.plural, served.said_group, route.name)
+            raise not_found(served.plural, served.group, route.name)
         return Response(200, view.object(record), view.content_type)
 
     async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
+        if (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
+            negotiate(accept, self._codecs, typed=served.builtin)  # refused before options are
+        selection, scope = selection_of(request, route, served)
         options = read_list_options(request.query, watch=watch)
         view = asked_view(request, served, self._codecs, of_list=not options.watch)
-        selection, scope = selection_of(request, route, served)
         cache = self._cache.resource(served.prefix)
         if options.watch:
             answer: Answer = self._watches.start(cache, scope, options, view, selection)
@@ -250,7 +274,7 @@ class Handlers:
         return self._written(view, written)
 
     async def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
-        form = negotiate(request.headers.get("accept", ""), self._codecs)
+        form = negotiate(request.headers.get("accept", ""), self._codecs, typed=served.builtin)
         if verb == "get":
             scale = self._scales.read(served, route.namespace, route.name)
         elif verb in ("update", "patch"):
@@ -258,33 +282,15 @@ class Handlers:
         else:
             raise method_not_allowed()
         if form.shown_as:
-            scale = self._scales.table(scale, form)
+            scale = self._scales.shown(served, scale, form)
         return Response(200, whole(form.codec, scale), form.codec.media_type)
 
     def _written(self, view: View, written: Written) -> Response:
         code = 201 if written.created else 200
         return Response(code, view.object(written.record), view.content_type)
 
-    def _delete_body(self, request: Request) -> Json | None:
-        if not request.body:
-            return None
-        codec = codec_of(request, self._codecs)
-        try:
-            body = codec.decode(request.body, [])
-        except DecodeFault as fault:
-            raise bad_request(codec.explain(str(fault))) from None
-        if body is None:
-            return {}
-        if not isinstance(body, dict):
-            raise bad_request("DeleteOptions is no object")
-        kind = body.get("kind") or "DeleteOptions"
-        if kind != "DeleteOptions":
-            api_version = str(body.get("apiVersion") or "")
-            raise bad_request(not_registered(str(kind), api_version, _OPTIONS_SCHEME))
-        return body
-
     async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
-        options = read_delete_options(request, self._delete_body(request))
+        options = read_delete_options(request, read_delete_body(request, self._codecs))
         form = negotiate(request.headers.get("accept", ""), self._codecs)
         write_options = WriteOptions(dry_run=options.dry_run)
         target = WriteTarget(
@@ -305,7 +311,7 @@ class Handlers:
         return Response(200, whole(form.codec, status), form.codec.media_type)
 
     async def _delete_collection(self, request: Request, route: Route, served: Served) -> Answer:
-        options = read_delete_options(request, self._delete_body(request))
+        options = read_delete_options(request, read_delete_body(request, self._codecs))
         list_options = read_list_options(request.query)
         view = asked_view(request, served, self._codecs, of_list=True)
         selection, scope = selection_of(request, route, served)

@@ -76,7 +76,7 @@ def _create(dice: Dice, kind: Kind) -> Step:
     elif roll < 0.22:
         del body["metadata"]["name"]
         if not kind.cluster and dice.chance(0.8):
-            body["metadata"]["generateName"] = dice.one(["g-gen-", "x" * 70 + "-gen-", "Bad_", "-gen-"])
+            body["metadata"]["generateName"] = dice.one(["g-gen-", "y" * 50 + "-gen-", "Bad_-gen-", "-gen-"])
     elif roll < 0.4:
         step["body"] = damaged(dice, body, dice.randint(1, 2), keep=())
     if kind.crd is None and kind.sub and dice.chance(0.05):
@@ -380,7 +380,7 @@ def _bodies(dice: Dice, kind: Kind) -> Step:
                     "application/yaml",
                     "application/json",
                     "application/cbor",
-                    "application/vnd.kubernetes.protobuf",
+                    *([words.ACCEPTS[2]] if kind.crd is None else []),
                 ]
             )
         }
@@ -421,7 +421,7 @@ def _bodies(dice: Dice, kind: Kind) -> Step:
     elif roll == 3:
         step |= {"body": body, "headers": {"Content-Type": dice.one(words.CONTENT_TYPES)}}
     elif roll == 4:
-        step |= {"body": body, "encoding": dice.one(["cbor", "protobuf"])}
+        step |= {"body": body, "encoding": dice.one(["cbor", "protobuf"] if kind.crd is None else ["cbor"])}
         if dice.chance(0.4):
             step["headers"] = {
                 "Accept": dice.one(

@@ -41,14 +41,15 @@ def _plain(dice: Dice, kind: Kind) -> Step:
     body = kind.make(dice, dice.one(["a", "b"]), 0.05)
     if dice.chance(0.2):
         body = damaged(dice, body)
-    return _write(dice, kind, body=body, encoding=dice.one(["yaml", "cbor", "protobuf", "protobuf"]))
+    forms = ["yaml", "cbor", "protobuf", "protobuf"] if kind.crd is None else ["yaml", "cbor"]
+    return _write(dice, kind, body=body, encoding=dice.one(forms))
 
 
 def _bytes(dice: Dice, kind: Kind) -> tuple[bytes, str]:
     import cbor2
 
     body = {**kind.make(dice, "a"), "metadata": {"name": "a"}}
-    if dice.chance(0.5):
+    if dice.chance(0.5) and kind.crd is None:
         return protobuf.encode(body), _PROTOBUF
     return dice.one([b"\xd9\xd9\xf7", b""]) + cbor2.dumps(body), _CBOR
 
@@ -84,11 +85,7 @@ def _damaged(dice: Dice, kind: Kind) -> Step:
         dice,
         kind,
         hex=data.hex(),
-        headers={
-            "Content-Type": media_type
-            if dice.chance(0.9)
-            else dice.one([_PROTOBUF, _CBOR, "application/json"])
-        },
+        headers={"Content-Type": media_type if dice.chance(0.9) else dice.one([_CBOR, "application/json"])},
     )
 
 
@@ -157,6 +154,9 @@ class _Pairs:
 
 def _envelope(dice: Dice, kind: Kind) -> Step:
     """Protobuf whose envelope or fields are not what they should be."""
+    if kind.crd is not None:
+        # kube-apiserver drops the connection of whoever sends protobuf for a custom resource.
+        return _damaged(dice, kind)
     field, varint = protobuf.field, protobuf.varint
     name = field(1, field(1, b"a"))
     body = dice.one(

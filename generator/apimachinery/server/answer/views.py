@@ -7,10 +7,10 @@ Plain JSON, the usual case, copies stored bytes.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from apimachinery.meta.errors import bad_request, not_acceptable
+from apimachinery.meta.errors import bad_request, not_acceptable, plain_failure
 from apimachinery.server.answer.table import Columns, columns_of
 from apimachinery.server.answer.view import JsonView, ListMeta, View, encode_list_meta
 from apimachinery.server.catalog.served import Served
@@ -241,7 +241,7 @@ def view_of(served: Served, form: Form, include: str, *, of_list: bool) -> View:
     """The view that shows a resource in a form. Raises ApiError 400, 406."""
     name = f"{id(form.codec)} {form.shown_as} {form.version} {include}"
     if form.shown_as in (METADATA, METADATA_LIST) and (form.shown_as == METADATA_LIST) != of_list:
-        raise _wrong_number(served, form.shown_as, of_list)
+        return WrongNumber(served, form, of_list)
     found: View | None = served.views.get(name)
     if found is None:
         found = _made(served, form, include)
@@ -266,7 +266,30 @@ def _made(served: Served, form: Form, include: str) -> View:
     return view if form.codec is JSON else EncodedView(view, form.codec)
 
 
+class WrongNumber(MetadataView):
+    """One object asked for as a list, or a list as one object: refused when it is to be shown, after the work."""
+
+    def __init__(self, served: Served, form: Form, of_list: bool) -> None:
+        super().__init__(served, form.version)
+        self.key = ("wrong number", served, of_list)
+        self._refused: Callable[[], Exception] = lambda: _wrong_number(served, form.shown_as, of_list)
+
+    def object(self, record: Record) -> bytes:
+        """Raises ApiError 406, 500."""
+        raise self._refused()
+
+    def list(self, meta: ListMeta, items: bytes) -> tuple[bytes, ...]:
+        """Raises ApiError 406."""
+        raise self._refused()
+
+    def event(self, kind: str, record: Record, first: bool) -> bytes:
+        """Nothing: a watch has begun to answer, and there is nothing to say."""
+        return b""
+
+
 def _wrong_number(served: Served, shown_as: str, of_list: bool) -> Exception:
+    if not served.builtin and not of_list:
+        return plain_failure("content is not a list")
     go_type = served.family.go_type(served, served.list_kind if of_list else served.kind, of_list=of_list)
     what = "a list" if of_list else "not a list"
     return not_acceptable(f"you requested {shown_as}, but the requested object is {what} ({go_type})")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
 from apimachinery.crd.defaults import prepare_crd_for_update
 from apimachinery.rules.services import is_external, needs_health_check
+from apimachinery.server.catalog import builtin_warnings as warn
 from apimachinery.server.catalog.hooks import BUILTIN, FieldValue, Hooks, Json
 
 
@@ -194,8 +195,7 @@ def _grace_of_pod(pod: Json) -> int | None:
 
 
 HOOKS: dict[tuple[str, str], Hooks] = {
-    ("", "Namespace"): replace(
-        BUILTIN,
+    ("", "Namespace"): Hooks(
         selectable={"status.phase": "status.phase", "name": "metadata.name"},
         prepare_update=_keep_namespace,
         terminate=_terminate_namespace,
@@ -212,6 +212,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ),
     ("", "Pod"): Hooks(
         grace=_grace_of_pod,
+        warnings=warn.pod_name,
         answers_deleted=True,
         selectable={
             **_field("spec", "nodeName", "restartPolicy", "schedulerName", "serviceAccountName"),
@@ -219,26 +220,39 @@ HOOKS: dict[tuple[str, str], Hooks] = {
             "spec.hostNetwork": _flag("spec", "hostNetwork"),
         },
     ),
-    ("", "Event"): Hooks(selectable={**_field("involvedObject", *_OBJECT), **_EVENT}),
+    # Events of the first API may have any name.
+    ("", "Event"): Hooks(
+        name_rule=lambda name, prefix: [], selectable={**_field("involvedObject", *_OBJECT), **_EVENT}
+    ),
     ("events.k8s.io", "Event"): Hooks(selectable={**_field("regarding", *_OBJECT), **_EVENT}),
     ("", "Node"): Hooks(selectable={"spec.unschedulable": _flag("spec", "unschedulable")}),
-    ("", "Secret"): replace(BUILTIN, selectable={"type": "type"}),
+    ("", "Secret"): Hooks(selectable={"type": "type"}),
     ("", "PersistentVolume"): replace(BUILTIN, answers_deleted=True),
     ("", "PersistentVolumeClaim"): replace(BUILTIN, answers_deleted=True),
     ("", "PodTemplate"): replace(BUILTIN, answers_deleted=True),
     ("", "ResourceQuota"): replace(BUILTIN, answers_deleted=True),
     ("", "ServiceAccount"): replace(BUILTIN, answers_deleted=True),
-    ("", "Service"): replace(
-        BUILTIN,
+    ("", "Service"): Hooks(
+        warnings=warn.service,
         answers_deleted=True,
         selectable=_field("spec", "clusterIP", "type"),
         prepare_create=_allocate,
         prepare_update=_keep_allocated,
     ),
-    ("", "ReplicationController"): Hooks(orphans=True, selectable=_field("status", "replicas")),
-    ("apps", "ReplicaSet"): Hooks(selectable=_field("status", "replicas")),
-    ("apps", "Deployment"): replace(BUILTIN, status_keeps=("labels",)),
-    ("batch", "Job"): Hooks(orphans=True, selectable={"status.successful": "status.succeeded"}),
+    ("", "ReplicationController"): Hooks(
+        orphans=True, warnings=warn.workload_name, selectable=_field("status", "replicas")
+    ),
+    ("apps", "ReplicaSet"): replace(
+        BUILTIN, warnings=warn.workload_name, selectable=_field("status", "replicas")
+    ),
+    ("apps", "Deployment"): replace(BUILTIN, warnings=warn.workload_name, status_keeps=("labels",)),
+    ("batch", "CronJob"): replace(BUILTIN, warnings=warn.workload_name),
+    ("batch", "Job"): Hooks(
+        orphans=True,
+        selectable={"status.successful": "status.succeeded"},
+        unknown_label='field label "{label}" not supported for Job',
+        warnings=warn.workload_name,
+    ),
     ("certificates.k8s.io", "CertificateSigningRequest"): Hooks(
         selectable=_field("spec", "signerName"), prepare_subresource={"approval": _approve}
     ),

@@ -25,6 +25,15 @@ from apimachinery.server.catalog.refusals import (
 
 IsKind = Callable[[str, str], bool]
 """Whether an apiVersion has a built-in kind."""
+_SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+"""What messages call the list of built-in kinds."""
+_STORED_AS = {
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
 _METADATA_ORDER = (
     "name",
     "generateName",
@@ -112,8 +121,8 @@ class BuiltIn:
     )
 
     def registry(self, group: str, plural: str) -> str:
-        """Without the group."""
-        return f"/registry/{plural}"
+        """Without the group; some bear an older name."""
+        return f"/registry/{_STORED_AS.get(plural, plural)}"
 
     def type_meta(self, kind: str, api_version: str) -> Json:
         """kind first."""
@@ -136,7 +145,7 @@ class BuiltIn:
             return
         group, _, version = api_version.rpartition("/")
         if not is_kind(api_version, kind):
-            fault = not_registered(kind, api_version, "pkg/api/legacyscheme/scheme.go:30")
+            fault = not_registered(kind, api_version, _SCHEME)
         elif kind == wanted.kind and group == wanted.group:
             raise wrong_version(api_version, wanted.api_version)
         else:
@@ -150,7 +159,7 @@ class BuiltIn:
         """The patched object could not be decoded, which is a fault of the patch."""
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
         if (kind, api_version) != (wanted.kind, wanted.api_version):
-            raise patch_fault(f'no kind "{kind}" is registered for version "{api_version}"')
+            raise patch_fault(not_registered(kind or "", api_version or "", _SCHEME))
 
     def unsupported_patch(self) -> ApiError:
         """The router's own words."""

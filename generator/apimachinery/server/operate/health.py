@@ -15,6 +15,33 @@ from dataclasses import dataclass
 from apimachinery.server.http.messages import Request, Response
 
 TEXT = "text/plain; charset=utf-8"
+# The steps of a start that those who watch kube-apiserver ask for by name. Here a start is one step: a check of that
+# name passes when it is done.
+_STARTED = (
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/priority-and-fairness-config-consumer",
+    "poststarthook/priority-and-fairness-filter",
+    "poststarthook/storage-object-count-tracker-hook",
+    "poststarthook/start-apiextensions-informers",
+    "poststarthook/start-apiextensions-controllers",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller",
+    "poststarthook/storage-readiness",
+    "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/priority-and-fairness-config-producer",
+    "poststarthook/bootstrap-controller",
+    "poststarthook/start-kube-aggregator-informers",
+    "poststarthook/apiservice-status-local-available-controller",
+    "poststarthook/apiservice-status-remote-available-controller",
+    "poststarthook/apiservice-registration-controller",
+    "poststarthook/apiservice-discovery-controller",
+    "poststarthook/kube-apiserver-autoregistration",
+    "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
+)
 Probe = Callable[[], bool]
 
 
@@ -38,7 +65,8 @@ class Health:
         self._grace_until = time.monotonic() + grace_seconds
         self._live = [Check("ping", lambda: True), Check("log", lambda: True)]
         self._ready: list[Check] = []
-        self.add(Check("poststarthook/start-apiserver", lambda: self.started, grace=True))
+        for name in _STARTED:
+            self.add(Check(name, lambda: self.started, grace=True))
 
     def add(self, check: Check) -> None:
         """A check of all three endpoints."""
@@ -67,6 +95,7 @@ class Health:
     def _checks(self, head: str) -> list[Check]:
         checks = [*self._live]
         if head == "readyz":
+            checks.insert(2, Check("informer-sync", lambda: self.started))
             checks += [*self._ready, Check("shutdown", lambda: not self.ending)]
         if head == "livez" and time.monotonic() < self._grace_until:
             checks = [Check(c.name, lambda: True) if c.grace else c for c in checks]

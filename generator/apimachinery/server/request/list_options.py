@@ -160,8 +160,9 @@ def _watch_causes(options: ListOptions) -> list[Cause]:
             )
         if options.match != NOT_OLDER_THAN:
             causes.append(_unsupported(options.match, NOT_OLDER_THAN))
-        if options.continue_token:
-            causes.append(_forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided"))
+    if options.continue_token:
+        # Said of watches that have no resourceVersionMatch, too.
+        causes.append(_forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided"))
     return causes
 
 

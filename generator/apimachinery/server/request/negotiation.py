@@ -18,7 +18,11 @@ from apimachinery.server.request.codecs import JSON, MEDIA_TYPES, PROTOBUF_TYPE,
 META_VERSIONS = ("v1", "v1beta1")
 TABLE, METADATA, METADATA_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
 TRANSFORMS = frozenset({TABLE, METADATA, METADATA_LIST})
-_STREAMS = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+_STREAMS = (
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+    "application/cbor-seq",
+)
 
 
 @dataclass(frozen=True, slots=True)

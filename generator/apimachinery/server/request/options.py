@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from apimachinery.meta.errors import bad_request
 from apimachinery.meta.field_errors import (
     FieldError,
     forbidden,
@@ -163,8 +162,6 @@ def _from_query(request: Request) -> DeleteOptions:
 def _from_body(body: dict[str, Any]) -> DeleteOptions:
     preconditions = body.get("preconditions") or {}
     dry_run = body.get("dryRun") or []
-    _check(isinstance(preconditions, dict), body)
-    _check(isinstance(dry_run, list), body)
     return DeleteOptions(
         dry_run=bool(dry_run),
         grace_seconds=body.get("gracePeriodSeconds"),
@@ -174,8 +171,3 @@ def _from_body(body: dict[str, Any]) -> DeleteOptions:
         resource_version=preconditions.get("resourceVersion"),
         faults=tuple(_dry_run_faults(dry_run)),
     )
-
-
-def _check(good: bool, body: Any) -> None:
-    if not good:
-        raise bad_request("DeleteOptions cannot be read: a field has the wrong type")

@@ -6,7 +6,8 @@
 
 ``namespaces`` is itself a resource of the core group: ``/api/v1/namespaces/NS/status`` is a subresource of the
 namespace NS, not a resource ``status`` within it. That is decided by the names of its subresources.
-A route says only what a path looks like; whether there is such a resource is the catalog's to say.
+A route says only what a path looks like; whether there is such a resource is the catalog's to say. A path with an
+empty segment (``//``) names no built-in resource; the handler of custom ones reads it as an empty name.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Route:
     subresource: str = ""
     rest: str = ""
     watch: bool = False
+    hollow: bool = False
 
 
 NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
@@ -60,8 +62,11 @@ _NOTHING = Route(Area.NOTHING)
 def read_path(path: str) -> Route:
     """The route of a percent-decoded path."""
     text = path.strip("/")
+    if path.startswith("//"):
+        return _NOTHING
     if (fixed := _FIXED.get(text)) is not None:
-        return fixed
+        # Only discovery and versions are found with a slash at the end too.
+        return _NOTHING if text.startswith("openapi") and path.endswith("/") else fixed
     parts = text.split("/")
     if parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
@@ -71,7 +76,7 @@ def read_path(path: str) -> Route:
         group, version, rest = parts[1], parts[2], parts[3:]
         if not group:
             return _NOTHING
-    elif text.startswith("openapi/v3/"):
+    elif text.startswith("openapi/v3/") and not path.endswith("/"):
         return Route(Area.OPENAPI_V3, rest=text.removeprefix("openapi/v3/"))
     else:
         return _NOTHING
@@ -91,8 +96,6 @@ def _resource(group: str, version: str, parts: list[str]) -> Route:
         and not (group == "" and len(parts) == 3 and parts[2] in NAMESPACE_SUBRESOURCES)
     ):
         namespace, parts = parts[1], parts[2:]
-    if "" in parts:
-        return _NOTHING
     resource, name, subresource, *rest = [*parts, "", ""][: max(3, len(parts))]
     return Route(
         Area.RESOURCE,
@@ -104,4 +107,5 @@ def _resource(group: str, version: str, parts: list[str]) -> Route:
         subresource=subresource,
         rest="/".join(rest),
         watch=watch,
+        hollow="" in parts,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from apimachinery.meta.errors import bad_request
+from apimachinery.meta.printing import go_quote
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import User
@@ -66,3 +67,14 @@ def match_name(obj: Json, name: str) -> None:
         )
     if given != name:
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def check_path_name(name: str) -> None:
+    """Raises ApiError 400 for a name in a path that no object can have, as it would be another path."""
+    fault = ""
+    if name in (".", ".."):
+        fault = f"may not be '{name}'"
+    elif "%" in name:
+        fault = "may not contain '%'"
+    if fault:
+        raise bad_request(f"Name parameter invalid: {go_quote(name)}: {fault}")

@@ -16,6 +16,7 @@ from apimachinery.server.http.messages import Request
 from apimachinery.server.request.routes import Route
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_CUSTOM_VERBS = {**_VERBS, "HEAD": "get"}
 
 
 def misplaced(route: Route, served: Served) -> bool:
@@ -27,7 +28,7 @@ def misplaced(route: Route, served: Served) -> bool:
 
 def builtin_verb(request: Request, route: Route, served: Served) -> str:
     """The verb of a path of a built-in resource. Raises ApiError 404, 405."""
-    if misplaced(route, served):
+    if route.hollow or misplaced(route, served):
         raise no_such_resource()
     if route.subresource:
         sub = served.subresources.get(route.subresource)
@@ -60,18 +61,18 @@ def builtin_verb(request: Request, route: Route, served: Served) -> str:
 
 def custom_verb(request: Request, route: Route, served: Served) -> str:
     """The verb of a path of a custom resource, whose handler takes all methods. Raises ApiError 400, 404, 405."""
-    method = request.method
-    verb = _VERBS.get(method)
-    if route.watch and method == "GET":
-        return "watch"
-    if verb is None:
-        raise method_not_allowed()
+    if route.watch:
+        return "watch"  # whatever the method is
+    verb = _CUSTOM_VERBS.get(request.method)
     if route.subresource:
-        if route.subresource not in served.subresources or route.rest:
-            raise not_found(served.plural, served.said_group, route.name)
+        # What follows a subresource is not looked at.
+        if route.subresource not in served.subresources:
+            raise not_found(served.plural, served.group, route.name)
         if verb not in ("get", "update", "patch"):
-            raise verb_not_supported(verb, served.plural, served.said_group)
+            raise verb_not_supported(verb or "", served.plural, served.group)
         return verb
+    if verb is None:
+        raise verb_not_supported("", served.plural, served.group)
     if not route.name:
         if verb == "get":
             return "list"

@@ -98,7 +98,7 @@ class VirtualResources:
         target = WriteTarget(served, route.namespace, name, WriteOptions())
         record = self._writer.current(target)
         if record is None:
-            raise not_found(resource, served.said_group, name)
+            raise not_found(resource, served.group, name)
         pod = decode(record.value) if resource == "pods" else {}
         if resource == "pods" and not pod.get("spec", {}).get("nodeName"):
             if route.subresource == "log":

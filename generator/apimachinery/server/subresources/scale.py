@@ -6,36 +6,44 @@ path of the resource. Its ``status.selector`` is the object's selector as text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from apimachinery.merge import json_patch, merge_patch
 from apimachinery.merge.apply import FieldOwnership
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.field_set import from_paths
-from apimachinery.merge.from_openapi import custom_resource
+from apimachinery.merge.from_openapi import METADATA_TYPES, builtin_table, custom_resource
+from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.scale import to_parent, to_scale
-from apimachinery.meta.errors import bad_request, internal, not_found, plain_failure, unsupported_media_type
-from apimachinery.server.catalog.hooks import Json
-from apimachinery.server.catalog.refusals import cannot_handle, internal_package
-from apimachinery.server.catalog.served import Served
+from apimachinery.merge.schema import Ref
+from apimachinery.meta.errors import ApiError, bad_request, internal, not_acceptable, not_found, plain_failure
+from apimachinery.meta.object_meta_schema import DEFINITIONS, OBJECT_META
+from apimachinery.meta.resources import Resource
+from apimachinery.meta.strategies import Strategy
+from apimachinery.schema.builtin import compile_builtin
+from apimachinery.server.catalog.family import BUILT_IN, IsKind
+from apimachinery.server.catalog.hooks import BUILTIN, Json
+from apimachinery.server.catalog.served import Behaviour, Compiled, Served, StoredAs
 from apimachinery.server.http.messages import Request
-from apimachinery.server.request.bodies import codec_of
+from apimachinery.server.request.bodies import bring_into_form, read_body
 from apimachinery.server.request.codecs import Codecs
-from apimachinery.server.request.media_types import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
-from apimachinery.server.request.negotiation import Form
+from apimachinery.server.request.media_types import APPLY_CBOR_PATCH, APPLY_PATCH
+from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, Form
 from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routes import Route
-from apimachinery.server.request.target import WriteTarget, match_name, metadata_of
+from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
+from apimachinery.server.write.apply import check_configuration, read_configuration
 from apimachinery.server.write.identity import now
+from apimachinery.server.write.patch import check_patch_type, patched, read_change
 from apimachinery.server.write.patch_faults import translated
 from apimachinery.server.write.writes import Writer
-from apimachinery.wire import json, yaml
-from apimachinery.wire.json import DecodeFault, decode
+from apimachinery.wire.json import decode
 
 SCALE_VERSION = "autoscaling/v1"
+_NO_MANAGER = "failed to create manager for existing fields: "
 _NO_CONVERTER = (
-    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) "
-    "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+    "failed to convert {} object ({}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an "
+    "invalid group/version: autoscaling/v1"
 )
 _NO_KIND = (
     "no kind is registered for the type v1.Scale in scheme "
@@ -43,14 +51,62 @@ _NO_KIND = (
 )
 _COUNT = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
 _STATE = {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}
+_TYPE = custom_resource({"type": "object", "properties": {"spec": _COUNT, "status": _STATE}})
 _OWNERSHIP = FieldOwnership(
     api_version=SCALE_VERSION,
     kind="Scale",
-    type=custom_resource({"type": "object", "properties": {"spec": _COUNT, "status": _STATE}}),
+    type=_TYPE,
     subresource="scale",
     ignored={SCALE_VERSION: from_paths([("f:status",)])},
     empty={"spec": {}, "status": {}},
 )
+_SCALE = "io.k8s.api.autoscaling.v1.Scale"
+_DEFINITIONS: dict[str, Any] = {
+    **DEFINITIONS,
+    _SCALE: {
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"$ref": f"#/definitions/{OBJECT_META}"},
+            "spec": {"$ref": f"#/definitions/{_SCALE}Spec"},
+            "status": {"$ref": f"#/definitions/{_SCALE}Status"},
+        },
+    },
+    f"{_SCALE}Spec": {"type": "object", "properties": {"replicas": {"type": "integer", "format": "int32"}}},
+    f"{_SCALE}Status": {
+        "type": "object",
+        "properties": {"replicas": {"type": "integer", "format": "int32"}, "selector": {"type": "string"}},
+    },
+}
+
+
+def _compiled() -> Compiled:
+    table = {**METADATA_TYPES, **builtin_table(_DEFINITIONS)}
+    return Compiled(
+        schema=compile_builtin(_SCALE, _DEFINITIONS),
+        merge_type=_TYPE,
+        patch_type=lambda: PatchType(Ref(_SCALE), table),
+    )
+
+
+# Scale as bodies are read: a kind like any other, of which nothing is stored.
+_KIND = Served(
+    Resource(
+        group="autoscaling",
+        version="v1",
+        kind="Scale",
+        plural="scales",
+        singular="scale",
+        namespaced=True,
+        verbs=(),
+    ),
+    Behaviour(BUILT_IN, Strategy(), BUILTIN),
+    StoredAs("", "autoscaling/v1"),
+    _compiled,
+)
+Change = Callable[[Json], Json]
+"""From a live Scale to the new one."""
 _SPEC_PATH = ".spec.replicas"
 _STATUS_PATH = ".status.replicas"
 
@@ -58,67 +114,109 @@ _STATUS_PATH = ".status.replicas"
 class Scales:
     """Scales of any resource that has them."""
 
-    def __init__(self, writer: Writer, codecs: Codecs) -> None:
+    def __init__(self, writer: Writer, codecs: Codecs, is_kind: IsKind) -> None:
         self._writer = writer
         self._codecs = codecs
+        self._is_kind = is_kind
 
     def read(self, served: Served, namespace: str, name: str) -> Json:
         """An object's Scale. Raises ApiError 404, 500."""
         target = WriteTarget(served, namespace, name, WriteOptions())
         record = self._writer.current(target)
         if record is None:
-            raise not_found(served.plural, served.said_group, name)
+            raise not_found(served.plural, served.group, name)
         return scale_of(served, decode(served.shown(record)))
 
     async def write(self, verb: str, request: Request, served: Served, route: Route) -> Json:
         """Replaces or patches a Scale; the Scale after it. Raises ApiError."""
-        media_type = request.headers.get("content-type", "").partition(";")[0].strip()
-        kind = "PatchOptions" if verb == "patch" else "UpdateOptions"
-        options = read_write_options(request, kind, apply=media_type == APPLY_PATCH)
-        target = WriteTarget(
-            served, route.namespace, route.name, options, "scale", request.warnings, request.user
+        if verb == "patch":
+            media_type = check_patch_type(request, served)
+            applies = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
+        else:
+            media_type, applies = "", False
+        options = read_write_options(
+            request, "PatchOptions" if verb == "patch" else "UpdateOptions", apply=applies
         )
-        if verb == "patch" and not served.builtin:
-            if media_type == STRATEGIC_PATCH:
-                raise served.family.unsupported_patch()
-            if media_type == APPLY_PATCH:
-                # Its handler has no converter for Scales, which only an apply asks for.
-                raise plain_failure(_NO_CONVERTER)
-        change = (
-            _patch(request, media_type) if verb == "patch" else _replacement(request, served, self._codecs)
-        )
-
-        paths = dict.fromkeys(served.every_version(), _paths(served)[0].strip(".").split("."))
-        applies = media_type == APPLY_PATCH and verb == "patch"
+        target = WriteTarget(served, route.namespace, route.name, options, "scale", request.warnings)
+        uid = ""
+        if verb == "update":
+            scale = self._replacement(request, target)
+            uid = scale["metadata"].get("uid") or ""
+            change: Change = lambda live: scale  # noqa: E731
+        elif applies:
+            applied = read_configuration(request, target, binary=media_type == APPLY_CBOR_PATCH)
+            change = lambda live: self._applied(target, live, applied)  # noqa: E731
+        else:
+            as_scale = WriteTarget(_KIND, route.namespace, route.name, options, "scale", request.warnings)
+            reader = read_change(media_type, request.body, as_scale)
+            change = lambda live: patched(as_scale, live, reader, served.warnings)  # noqa: E731
 
         def transform(obj: Json) -> Json:
-            metadata = metadata_of(obj)
-            live = scale_of(served, obj, demands=False)
-            live["metadata"]["managedFields"] = to_scale(metadata.get("managedFields") or [], paths)
-            if applies:
-                new = _OWNERSHIP.apply(
-                    live, change(live), options.manager, force=bool(options.force), now=now()
-                )
-            else:
-                new = _OWNERSHIP.update(live, change(live), options.manager, now=now())
-            match_name(new, route.name)
-            entries = new["metadata"].get("managedFields") or []
-            _put(served, obj, new)
-            owners = to_parent(metadata.get("managedFields") or [], entries, served.api_version, paths)
-            metadata["managedFields"] = owners
-            if version := metadata_of(new).get("resourceVersion"):
-                metadata["resourceVersion"] = version
-            return obj
+            return self._with_scale(target, obj, change, applies=applies)
 
         try:
-            written = await self._writer.update(target, transform, owned=True)
+            written = await self._writer.update(target, transform, uid=uid, owned=True)
         except MergeError as error:
             raise translated(error) from None
         return scale_of(served, decode(served.shown(written.record)))
 
-    def table(self, scale: Json, form: Form) -> Json:
-        """A Scale as a Table."""
+    def _replacement(self, request: Request, target: WriteTarget) -> Json:
+        """The Scale of a PUT. Raises ApiError 400, 415."""
+        try:
+            scale, duplicates = read_body(request, self._codecs, _KIND, self._is_kind)
+            bring_into_form(scale, _KIND, target.options.validation, duplicates, target.warnings)
+        except ApiError as error:
+            if target.served.builtin or error.code != 400:
+                raise
+            # The handler of custom resources knows no Scale to name in what it says, and says that.
+            raise bad_request(_NO_KIND) from None
+        match_namespace(metadata_of(scale), target.namespace)
+        match_name(scale, target.name)
+        return scale
+
+    def _applied(self, target: WriteTarget, live: Json, applied: Json) -> Json:
+        served, options = target.served, target.options
+        check_configuration(applied, SCALE_VERSION, "Scale")
+        if not served.builtin and "managedFields" not in live["metadata"]:
+            raise plain_failure(_NO_MANAGER + _NO_CONVERTER.format("live", "/"))
+        new = _OWNERSHIP.apply(live, applied, options.manager, force=bool(options.force), now=now())
+        if not served.builtin:
+            # Its handler has no converter for Scales, which is found out once there is something to convert.
+            namespace = metadata_of(applied).get("namespace") or ""
+            raise plain_failure(_NO_CONVERTER.format("new", f"{namespace}/{target.name}"))
+        return new
+
+    def _with_scale(self, target: WriteTarget, obj: Json, change: Change, *, applies: bool) -> Json:
+        """The object with what ``change`` makes of its Scale."""
+        served = target.served
+        metadata = metadata_of(obj)
+        paths = dict.fromkeys(served.every_version(), _paths(served)[0].strip(".").split("."))
+        live = scale_of(served, obj, demands=False)
+        if owners := to_scale(metadata.get("managedFields") or [], paths):
+            live["metadata"]["managedFields"] = owners
+        new = change(live)
+        if not applies:
+            new = _OWNERSHIP.update(live, new, target.options.manager, now=now())
+        match_namespace(metadata_of(new), target.namespace)
+        match_name(new, target.name)
+        entries = new["metadata"].get("managedFields") or []
+        _put(served, obj, new)
+        owners = to_parent(metadata.get("managedFields") or [], entries, served.api_version, paths)
+        metadata["managedFields"] = owners
+        if version := metadata_of(new).get("resourceVersion"):
+            metadata["resourceVersion"] = version
+        return obj
+
+    def shown(self, served: Served, scale: Json, form: Form) -> Json:
+        """A Scale as a Table or as metadata alone. Raises ApiError 406."""
         metadata = scale["metadata"]
+        if form.shown_as == METADATA:
+            return {"kind": METADATA, "apiVersion": f"meta.k8s.io/{form.version}", "metadata": metadata}
+        if form.shown_as == METADATA_LIST:
+            package = "autoscaling" if served.builtin else "v1"
+            raise not_acceptable(
+                f"you requested {form.shown_as}, but the requested object is not a list (*{package}.Scale)"
+            )
         columns = [
             {"name": "Name", "type": "string", "format": "", "description": "", "priority": 0},
             {"name": "Desired", "type": "integer", "format": "", "description": "", "priority": 0},
@@ -213,53 +311,3 @@ def _put(served: Served, obj: Json, scale: Json) -> None:
             inner = value[key] = {}
         value = inner
     value[last] = replicas
-
-
-def _replacement(request: Request, served: Served, codecs: Codecs) -> Any:
-    codec = codec_of(request, codecs)
-    try:
-        body = codec.decode(request.body, [])
-    except DecodeFault as fault:
-        raise bad_request(f"the object provided is unrecognized (must be of type Scale): {fault}") from None
-    if not isinstance(body, dict):
-        raise bad_request("the object provided is unrecognized (must be of type Scale)")
-    kind, api_version = body.get("kind") or "Scale", body.get("apiVersion") or SCALE_VERSION
-    unknown = not served.builtin and _has_unknown(body)
-    if unknown and request.first("fieldValidation") == "Strict":
-        raise bad_request(_NO_KIND)
-    replicas = body.get("spec", {}).get("replicas", 0) if isinstance(body.get("spec", {}), dict) else None
-    good = isinstance(replicas, int) and not isinstance(replicas, bool)
-    if (kind, api_version) != ("Scale", SCALE_VERSION) or not good:
-        version = api_version.rpartition("/")[2]
-        if not served.builtin:
-            # The handler of custom resources knows no conversion to Scale and says so in these words.
-            raise bad_request(_NO_KIND)
-        if not good:
-            why = "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32"
-        else:
-            into = f"{internal_package('autoscaling')}.Scale"
-            why = f"converting ({version}.{kind}) to ({into}): unknown conversion"
-        raise cannot_handle(kind, version, "Scale", why)
-    return lambda scale: body
-
-
-_FIELDS = {"": {"apiVersion", "kind", "metadata", "spec", "status"}, "spec": {"replicas"}}
-
-
-def _has_unknown(body: Json) -> bool:
-    spec = body.get("spec")
-    return bool(body.keys() - _FIELDS[""]) or (isinstance(spec, dict) and bool(spec.keys() - _FIELDS["spec"]))
-
-
-def _patch(request: Request, media_type: str) -> Any:
-    if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH):
-        raise unsupported_media_type("415: Unsupported Media Type", has_details=True)
-    try:
-        value = yaml.decode(request.body) if media_type == APPLY_PATCH else json.decode(request.body)
-    except DecodeFault as fault:
-        raise bad_request(f"error decoding patch: {fault}") from None
-    if media_type == JSON_PATCH:
-        return lambda scale: json_patch.apply(scale, value)
-    if media_type == APPLY_PATCH:
-        return lambda scale: value
-    return lambda scale: merge_patch.apply(scale, value)

@@ -25,14 +25,9 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
     Raises ApiError 400, 403, 404, 409, 422.
     """
     served = target.served
-    applied = _cbor_configuration(request.body) if binary else _configuration(request.body, target)
-    gvk = (applied.get("apiVersion") or "", applied.get("kind") or "")
-    if gvk != (served.api_version, served.kind):
-        group, _, version = gvk[0].rpartition("/")
-        raise bad_request(f"invalid object type: {group}/{version}, Kind={gvk[1]}")
+    applied = read_configuration(request, target, binary=binary)
+    check_configuration(applied, served.api_version, served.kind)
     metadata = applied.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
-        raise bad_request("metadata.managedFields must be nil")
     ownership = served.ownership(target.subresource)
     manager, force = target.options.manager, bool(target.options.force)
     warnings = list(target.warnings)
@@ -66,6 +61,22 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
 
     creates = None if target.subresource else create
     return await writer.update(target, made, creates=creates, created_owned=True, owned=True)
+
+
+def read_configuration(request: Request, target: WriteTarget, *, binary: bool) -> Json:
+    """The configuration in a body. Raises ApiError 400."""
+    return _cbor_configuration(request.body) if binary else _configuration(request.body, target)
+
+
+def check_configuration(applied: Json, api_version: str, kind: str) -> None:
+    """Raises ApiError 400 where a configuration is of another kind, or says who owns what."""
+    gvk = (applied.get("apiVersion") or "", applied.get("kind") or "")
+    if gvk != (api_version, kind):
+        group, _, version = gvk[0].rpartition("/")
+        raise bad_request(f"invalid object type: {group}/{version}, Kind={gvk[1]}")
+    metadata = applied.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
 
 
 def _nulls(value: Any) -> Iterator[tuple[Json, str]]:

@@ -48,7 +48,7 @@ class Deleter:
         for _ in range(TRIES):
             record = self._writer.current(target)
             if record is None:
-                raise not_found(served.plural, served.said_group, target.name)
+                raise not_found(served.plural, served.group, target.name)
             obj = served.read(record)
             self._check(target, obj, options)
             self._admission.admit(Operation("DELETE", target, None, obj, target.name))
@@ -57,15 +57,15 @@ class Deleter:
             except RevisionConflict:
                 continue
             except KeyNotFound:
-                raise not_found(served.plural, served.said_group, target.name) from None
-        raise conflict(served.plural, served.said_group, target.name)
+                raise not_found(served.plural, served.group, target.name) from None
+        raise conflict(served.plural, served.group, target.name)
 
     def _check(self, target: WriteTarget, obj: Json, options: DeleteOptions) -> None:
         served, metadata = target.served, obj["metadata"]
         if options.uid is not None and options.uid != metadata["uid"]:
             if served.hooks.terminate is not None:
                 why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
-                raise conflict(served.plural, served.said_group, target.name, why)
+                raise conflict(served.plural, served.group, target.name, why)
             raise conflict(
                 served.kind,
                 served.said_group,
@@ -115,8 +115,7 @@ class Deleter:
             self._mark(obj, 0)
         if target.options.dry_run:
             return Deleted(self._shown(target, record, obj), uid, False)
-        await self._writer.remove(target, record, obj)
-        return Deleted(self._shown(target, record, obj), uid, False)
+        return Deleted(await self._writer.remove(target, record, obj), uid, False)
 
     async def _keep(self, target: WriteTarget, record: Record, obj: Json, before: bytes) -> Record:
         if encode(obj) == before:

@@ -7,7 +7,7 @@ is computed anew on the newest object when somebody was faster.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from apimachinery.merge import json_patch, merge_patch, strategic
@@ -45,26 +45,33 @@ async def patch(
     request: Request, served: Served, namespace: str, name: str, subresource: str, writer: Writer
 ) -> Written:
     """Patches an object. Raises ApiError 400, 404, 409, 413, 415, 422, 500."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip()
-    if media_type not in served.family.patch_types:
-        raise served.family.unsupported_patch()
+    media_type = check_patch_type(request, served)
     applies = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = read_write_options(request, "PatchOptions", apply=applies)
     target = WriteTarget(served, namespace, name, options, subresource, request.warnings, request.user)
     try:
         if applies:
             return await apply(request, target, writer, binary=media_type == APPLY_CBOR_PATCH)
-        change = _reader(media_type, request.body, target)
-        return await writer.update(target, lambda old: _patched(target, old, change))
+        change = read_change(media_type, request.body, target)
+        return await writer.update(target, lambda old: patched(target, old, change, served.warnings))
     except MergeError as error:
         raise translated(error) from None
 
 
-Change = Callable[[Json], tuple[Any, Callable[[Any], str]]]
-"""From an object to the patched one, and how a fault of that shows the patch."""
+def check_patch_type(request: Request, served: Served) -> str:
+    """The media type of a patch. Raises ApiError 415 for one that the resource does not take."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip()
+    if media_type not in served.family.patch_types:
+        raise served.family.unsupported_patch()
+    return media_type
 
 
-def _reader(media_type: str, body: bytes, target: WriteTarget) -> Change:
+Change = Callable[[Json], tuple[Any, Callable[[Any], str], Callable[[str], str]]]
+"""From an object to the patched one, how a fault of that shows the patch, and how it words what does not decode."""
+
+
+def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
+    """What a patch that does not apply means. Raises ApiError 400, 422."""
     try:
         value = json.decode(body)
         target.duplicates = duplicate_fields(body, value) if media_type != STRATEGIC_PATCH else []
@@ -74,27 +81,28 @@ def _reader(media_type: str, body: bytes, target: WriteTarget) -> Change:
     if media_type == JSON_PATCH:
         if target.options.validation == "Strict" and (unknown := _unknown_members(value)):
             raise patch_fault(body.decode("utf-8", "replace"), strict_error(unknown))
-        return lambda old: (json_patch.apply(old, value), encoded)
+        return lambda old: (json_patch.apply(old, value), lambda new: encoded(_sorted_along(new, value)), str)
     if media_type == MERGE_PATCH:
-        return lambda old: (merge_patch.apply(old, value), encoded)
+        return lambda old: (merge_patch.apply(old, value), lambda new: encoded(_sorted_by(new, value)), str)
     patch_type = target.served.compiled.patch_type
     assert patch_type is not None
     shown = go_text(value)
-    return lambda old: (strategic.apply(old, value, patch_type()), lambda _: shown)
+    return lambda old: (strategic.apply(old, value, patch_type()), lambda _: shown, restored)
 
 
-def _patched(target: WriteTarget, old: Json, change: Change) -> Json:
+def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[str]) -> Json:
+    """The patched object, in form; the target's warnings become ``warnings`` and its own. Raises ApiError."""
     served = target.served
-    new, show = change(old)
+    new, show, worded = change(old)
     if not isinstance(new, dict):
         raise patch_fault(show(new), f"json: cannot unmarshal {type_name(new)} into Go value")
     # What a patch shares with the object it is applied to must not change with it.
     new = copied(new)
-    target.warnings[:] = served.warnings
+    target.warnings[:] = warnings
     served.family.check_patched_kind(served, new, target.name, lambda why: patch_fault(show(new), why))
     schema = served.compiled.schema
     if fault := schema.decode_fault(new):
-        raise patch_fault(show(new), restored(fault) if show is not encoded else fault)
+        raise patch_fault(show(new), worded(fault))
     if unknown := unknown_faults(
         new, served, target.options.validation, field_texts(target.duplicates, ()), target.warnings
     ):
@@ -103,6 +111,24 @@ def _patched(target: WriteTarget, old: Json, change: Change) -> Json:
     match_name(new, target.name)
     match_namespace(metadata_of(new), target.namespace)
     return new
+
+
+def _sorted_by(value: Any, patch: Any) -> Any:
+    """The value with its keys in order wherever a merge patch went: there it was taken apart and put together."""
+    if not isinstance(value, dict) or not isinstance(patch, dict):
+        return value
+    return {key: _sorted_by(value[key], patch.get(key)) for key in sorted(value)}
+
+
+def _sorted_along(value: Any, operations: Any) -> Any:
+    """The same for the paths of a JSON patch."""
+    touched: Json = {}
+    for operation in operations:
+        for name in ("path", "from"):
+            place = touched
+            for part in str(operation.get(name) or "").split("/")[1:-1]:
+                place = place.setdefault(part.replace("~1", "/").replace("~0", "~"), {})
+    return _sorted_by(value, touched)
 
 
 _MEMBERS = frozenset({"op", "path", "from", "value"})

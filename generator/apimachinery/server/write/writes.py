@@ -90,7 +90,7 @@ class Writer:
         self._admit_new(target, obj)
         self._identify(target, obj)
         self._prepare_new(target, obj)
-        self._check_new(target, obj, "" if prefix else obj["metadata"].get("name") or "")
+        self._check_new(target, obj, obj["metadata"].get("name") or "")
         return await self._store_named(target, obj, prefix)
 
     def _own_new(self, target: WriteTarget, obj: Json, owned: bool) -> Json:
@@ -185,7 +185,7 @@ class Writer:
         served = target.served
         record = self.current(target)
         deleting = record is not None and is_deleting(record)
-        error = already_exists(served.plural, served.said_group, target.name, deleting=deleting)
+        error = already_exists(served.plural, served.group, target.name, deleting=deleting)
         if prefix:
             error.message += ", the server was not able to generate a unique name for the object"
             error.retry_after = 1
@@ -213,7 +213,7 @@ class Writer:
                 if uid and creates is not None:
                     raise self._wrong_uid(target, uid, "")
                 if creates is None:
-                    raise not_found(served.plural, served.said_group, target.name)
+                    raise not_found(served.plural, served.group, target.name)
                 written = await self._create_absent(target, creates, created_owned)
                 if written is None:
                     continue
@@ -227,13 +227,15 @@ class Writer:
                 return Written(await self._update(target, record, old, new, owned))
             except (RevisionConflict, KeyNotFound):
                 continue
-        raise conflict(served.plural, served.said_group, target.name)
+        raise conflict(served.plural, served.group, target.name)
 
     async def _create_absent(
         self, target: WriteTarget, creates: Callable[[], Json], owned: bool
     ) -> Written | None:
         obj = creates()
-        metadata_of(obj).pop("resourceVersion", None)
+        version = metadata_of(obj).pop("resourceVersion", None)
+        if version and not (version.isascii() and version.isdigit()):
+            raise plain_failure(f"strconv.ParseUint: parsing {go_quote(version)}: invalid syntax")
         try:
             return await self.create(target, obj, owned=owned)
         except ApiError as error:
@@ -246,7 +248,7 @@ class Writer:
         key = served.registry_key(target.namespace, target.name)
         return conflict(
             served.plural,
-            served.said_group,
+            served.group,
             target.name,
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
             f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
@@ -265,10 +267,10 @@ class Writer:
         if not wanted or int(wanted) == 0:
             if not served.strategy.unconditional_update and target.subresource != "scale":
                 fault = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
-                raise invalid(served.plural, served.said_group, target.name, [fault])
+                raise invalid(served.plural, served.group, target.name, [fault])
             metadata["resourceVersion"] = current
             return
-        raise conflict(served.plural, served.said_group, target.name)
+        raise conflict(served.plural, served.group, target.name)
 
     async def _update(self, target: WriteTarget, record: Record, old: Json, new: Json, owned: bool) -> Record:
         match_namespace(metadata_of(new), target.namespace)

@@ -1,0 +1,44 @@
+"""What is accepted of built-in kinds and told as a Warning all the same."""
+
+from __future__ import annotations
+
+from apimachinery.meta.names import dns1123_label_faults
+from apimachinery.server.catalog.hooks import Json
+
+_SURPRISE = "which can result in surprising behavior; a DNS label is recommended"
+
+
+def pod_name(obj: Json, old: Json | None) -> list[str]:
+    """A new Pod's name that is no DNS label."""
+    return _name(obj, old, "the Pod's hostname")
+
+
+def workload_name(obj: Json, old: Json | None) -> list[str]:
+    """The name of what makes Pods, where it is no DNS label."""
+    return _name(obj, old, "Pod names and hostnames")
+
+
+def _name(obj: Json, old: Json | None, used_in: str) -> list[str]:
+    if old is not None:
+        return []
+    faults = dns1123_label_faults(obj["metadata"]["name"])
+    return [f"metadata.name: this is used in {used_in}, {_SURPRISE}: [{' '.join(faults)}]"] if faults else []
+
+
+def service(obj: Json, old: Json | None) -> list[str]:
+    """Fields of a Service that nothing will look at, or soon nothing."""
+    spec = obj.get("spec") or {}
+    found = []
+    if spec.get("clusterIP") == "None":
+        if spec.get("loadBalancerIP"):
+            found.append("spec.loadBalancerIP is ignored for headless services")
+        if spec.get("externalIPs"):
+            found.append("spec.externalIPs is ignored for headless services")
+        if (spec.get("sessionAffinity") or "None") != "None":
+            found.append("spec.SessionAffinity is ignored for headless services")
+    elif spec.get("externalIPs"):
+        if spec.get("type") == "ExternalName":
+            found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+        else:
+            found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+    return found
