@@ -33,7 +33,9 @@ CASES = {
     "/apis/g.io/v1/watch/ws": Route(RESOURCE, "g.io", "v1", resource="ws", watch=True),
     "/api/v1/watch/namespaces/n": Route(RESOURCE, "", "v1", resource="namespaces", name="n", watch=True),
     "/apis/g.io/v1/watch/namespaces/n/ws/w": Route(RESOURCE, "g.io", "v1", "n", "ws", "w", watch=True),
-    "/api/v1//pods": Route(Area.NOTHING),
+    "/api/v1//pods": Route(RESOURCE, "", "v1", resource="", name="pods", hollow=True),
+    "//api/v1/pods": Route(Area.NOTHING),
+    "/openapi/v2/": Route(Area.NOTHING),
     "/nosuch": Route(Area.NOTHING),
     "/apis//v1": Route(Area.NOTHING),
 }
