@@ -42,6 +42,8 @@ def test_a_whole_float_is_an_integer_as_in_json() -> None:
     assert repr(cbor.decode(cbor2.dumps({"f": 2.0, "g": 1.5}))) == "{'f': 2, 'g': 1.5}"
 
 
+REFUSED = "cbor: data item of cbor type"
+NOT_TAKEN = "is not accepted by protocol"
 FAULTS = [
     ("nothing", b"", "EOF"),
     ("cut short", bytes.fromhex("d9d9f7a1"), "unexpected EOF"),
@@ -52,8 +54,60 @@ FAULTS = [
         bytes.fromhex("a10102"),
         "cbor: cannot unmarshal positive integer into Go value of type string",
     ),
-    ("a byte string that is no text", bytes.fromhex("41ff"), "cbor: invalid UTF-8 string"),
+    ("a text string that is no text", bytes.fromhex("61ff"), "cbor: invalid UTF-8 string"),
+    ("a key twice", bytes.fromhex("a2416101416102"), 'cbor: found duplicate map key "a"'),
+    (
+        "a key twice in two ways",
+        bytes.fromhex("a2416101616102"),
+        'cbor: found duplicate map key "a" at map element index 1',
+    ),
+    (
+        "a number that is none",
+        bytes.fromhex("f97e00"),
+        f"{REFUSED} primitives {NOT_TAKEN}: floating-point NaN",
+    ),
+    (
+        "a number without end",
+        bytes.fromhex("a14161f97c00"),
+        f"{REFUSED} primitives {NOT_TAKEN}: floating-point infinity",
+    ),
+    ("a big number", bytes.fromhex("c249010000000000000000"), f"{REFUSED} tag {NOT_TAKEN}: bignum"),
+    (
+        "undefined",
+        bytes.fromhex("f7"),
+        f"{REFUSED} primitives {NOT_TAKEN}: simple value 23 is not recognized",
+    ),
+    (
+        "more than 64 bits hold",
+        bytes.fromhex("1bffffffffffffffff"),
+        "cbor: cannot unmarshal positive integer into Go value of type int64 "
+        "(18446744073709551615 overflows Go's int64)",
+    ),
+    (
+        "a time that is none",
+        bytes.fromhex("c06474657874"),
+        'cbor: cannot set text for time.Time: parsing time "text" as "2006-01-02T15:04:05Z07:00": '
+        'cannot parse "text" as "2006"',
+    ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        ("c074323031332d30332d32315432303a30343a30305a", "2013-03-21T20:04:00Z"),
+        ("c11a43b940e5", "2006-01-02T15:04:05Z"),
+        ("c1fb41d452d9ec200000", "2013-03-21T20:04:00.5Z"),
+        ("c120", "1969-12-31T23:59:59Z"),
+        ("d64401020304", "AQIDBA=="),
+        ("d7420aff", "0aff"),
+        ("c5822003", [-1, 3]),
+        ("d87b6161", "a"),
+        ("42abcd", "\ufffd\ufffd"),
+    ],
+)
+def test_tags_and_bytes_become_json(data: str, value: Any) -> None:
+    assert cbor.decode(bytes.fromhex(data)) == value
 
 
 @pytest.mark.parametrize(("data", "text"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])

@@ -14,8 +14,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from apimachinery.meta.printing import go_float, go_quote
+from apimachinery.meta.printing import go_float
 from apimachinery.meta.quantity import QUANTITY
+from apimachinery.meta.times import FORMS, MICROS_LAYOUT, SECONDS_LAYOUT, parse_fault
 from apimachinery.schema.node import Node
 from apimachinery.schema.numbers import fits_range
 
@@ -23,14 +24,7 @@ Fits = Callable[[Any], bool]
 
 _FREE = frozenset({"RawExtension", "FieldsV1", "JSON"})
 _INNER_SCHEMA = frozenset({"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"})
-_TIMES = {"Time": "2006-01-02T15:04:05Z07:00", "MicroTime": "2006-01-02T15:04:05.000000Z07:00"}
-_SECONDS = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
-_ZONE = r"(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
-_RFC3339 = {
-    "Time": re.compile(rf"{_SECONDS}(?:[.,]\d+)?{_ZONE}"),
-    "MicroTime": re.compile(rf"{_SECONDS}[.,]\d{{6}}{_ZONE}"),
-}
-"""RFC 3339 as Go reads it by the layouts of ``_TIMES``: one that names a fraction demands all its digits."""
+_TIMES = {"Time": SECONDS_LAYOUT, "MicroTime": MICROS_LAYOUT}
 _QUANTITY = re.compile(QUANTITY)
 _QUANTITY_FORM = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
@@ -227,40 +221,8 @@ def _first_bad_base64(text: str) -> int:
 def _decode_time(kind: str, value: Any, struct: str, path: tuple[str, ...]) -> None:
     if not isinstance(value, str):
         raise DecodeError(_mismatch(value, struct, path, "string"))
-    if value and _RFC3339[kind].fullmatch(value) is None:
-        place, wanted = _where_time_fails(value, _TIME_PARTS[kind])
-        said = f"parsing time {go_quote(value)} as {go_quote(_TIMES[kind])}"
-        raise DecodeError(f"{said}: cannot parse {go_quote(place)} as {go_quote(wanted)}")
-
-
-_DATE_PARTS = (
-    (r"\d{4}", "2006"),
-    ("-", "-"),
-    (r"\d{2}", "01"),
-    ("-", "-"),
-    (r"\d{2}", "02"),
-    ("[Tt]", "T"),
-    (r"\d{2}", "15"),
-    (":", ":"),
-    (r"\d{2}", "04"),
-    (":", ":"),
-    (r"\d{2}", "05"),
-)
-_ZONE_PART = (r"[Zz]|[+-]\d{2}:\d{2}", "Z07:00")
-_TIME_PARTS = {
-    "Time": (*_DATE_PARTS, (r"(?:[.,]\d+)?", ""), _ZONE_PART),
-    "MicroTime": (*_DATE_PARTS, (r"[.,]\d{6}", ".000000"), _ZONE_PART),
-}
-
-
-def _where_time_fails(text: str, parts: tuple[tuple[str, str], ...]) -> tuple[str, str]:
-    at = 0
-    for form, wanted in parts:
-        found = re.compile(form).match(text, at)
-        if found is None:
-            return text[at:], wanted
-        at = found.end()
-    return text[at:], ""
+    if value and (fault := parse_fault(value, _TIMES[kind])) is not None:
+        raise DecodeError(fault)
 
 
 def _decode_quantity(value: Any) -> None:
@@ -313,7 +275,7 @@ class _Fitter:
         if node.go_type in _INNER_SCHEMA:
             return self._inner_schema()
         if node.go_type in _TIMES:
-            is_time = _RFC3339[node.go_type].fullmatch
+            is_time = FORMS[_TIMES[node.go_type]].fullmatch
             return lambda value: value is None or (type(value) is str and is_time(value) is not None)
         if node.go_type == "Quantity":
             return lambda value: (

@@ -2,17 +2,24 @@
 
 What is written begins with the self-described tag (55799); text is written as byte strings, which is what keys and
 values of Go strings are there; keys are in order of their bytes. Read are byte strings and text strings alike, with
-the tag or without. What JSON has no word for (undefined, other tags, keys that are no strings) is refused.
+the tag or without. Tagged times become texts, bytes that wait for a later encoding get it, and other tags pass
+unseen. What JSON has no word for is refused: NaN, infinities, integers past 64 bits, simple values, other keys
+than strings, and keys that come twice.
 """
 
 from __future__ import annotations
 
+import base64
 import io
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any, Final
 
 import cbor2
 
+from apimachinery.meta.times import SECONDS_LAYOUT, parse_fault, reformatted
 from apimachinery.wire.json import DecodeFault
 
 SELF_DESCRIBED: Final = 55799
@@ -20,6 +27,32 @@ MAX_DEPTH: Final = 64
 MANY_ITEMS: Final = 200
 _TAG: Final = b"\xd9\xd9\xf7"
 _ARRAY, _MAP = 0x80, 0xA0
+_REFUSED: Final = "cbor: data item of cbor type {} is not accepted by protocol: {}"
+_INTO: Final = "cbor: cannot unmarshal {} into Go value of type {}"
+
+
+class _Tagged:
+    """A tagged item, whose tag means something here."""
+
+    __slots__ = ("content", "number")
+
+    def __init__(self, number: int, content: Any):
+        self.number = number
+        self.content = content
+
+
+def _marked(number: int) -> Callable[[Any, bool], _Tagged]:
+    return lambda content, immutable: _Tagged(number, content)
+
+
+def _bare(content: Any, immutable: bool) -> Any:
+    return content
+
+
+# Tags that cbor2 would make Python objects of; all others come to ``tag_hook``.
+_MEANT: Final = (0, 1, 2, 3, 21, 22, 23)
+_KNOWN: Final = (4, 5, 25, 28, 29, 30, 35, 36, 37, 43000, 52, 54, 100, 256, 258, 260, 261, 1004)
+_SEMANTICS: Final = {number: _marked(number) for number in _MEANT} | dict.fromkeys(_KNOWN, _bare)
 
 
 def decode(data: bytes) -> Any:
@@ -27,20 +60,44 @@ def decode(data: bytes) -> Any:
     if not data:
         raise DecodeFault("EOF")
     stream = io.BytesIO(data)
+    decoder = cbor2.CBORDecoder(
+        stream,
+        max_depth=MAX_DEPTH,
+        allow_duplicate_keys=False,
+        semantic_decoders=_SEMANTICS,
+        tag_hook=lambda tag, immutable: tag.value,
+    )
     try:
-        value = cbor2.CBORDecoder(stream, max_depth=MAX_DEPTH).decode()
+        value = decoder.decode()
     except cbor2.CBORDecodeEOF:
         raise DecodeFault("unexpected EOF") from None
     except cbor2.CBORDecodeError as fault:
-        if "break code" in str(fault):
-            raise DecodeFault('cbor: unexpected "break" code') from None
-        raise DecodeFault(f"cbor: {fault}") from None
+        raise DecodeFault(_worded(str(fault), data)) from None
     except (RecursionError, MemoryError, OverflowError, ValueError, TypeError) as fault:
         raise DecodeFault(f"cbor: {fault}") from None
     left = len(data) - stream.tell()
     if left:
         raise DecodeFault(f"cbor: {left} bytes of extraneous data starting at index {stream.tell()}")
     return _plain(value)
+
+
+def _worded(fault: str, data: bytes) -> str:
+    """A fault of cbor2 in the words of the library that Kubernetes reads with."""
+    if "break code" in fault:
+        return 'cbor: unexpected "break" code'
+    if "Duplicate map key" in fault:
+        key = fault.rpartition(": ")[2].removeprefix("b")
+        return (
+            f'cbor: found duplicate map key "{key[1:-1]}"'
+            if key[:1] in "'\""
+            else f"cbor: found duplicate map key {key}"
+        )
+    if "decoding text string" in fault:
+        return "cbor: invalid UTF-8 string"
+    if "two-byte sequence for simple value" in fault:
+        reserved = next((second for first, second in pairwise(data) if first == 0xF8), 0)
+        return f"cbor: invalid simple value {reserved} for type primitives"
+    return f"cbor: {fault}"
 
 
 def encode(value: Any) -> bytes:
@@ -77,30 +134,89 @@ def _head(major: int, length: int) -> bytes:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
-        try:
-            return value.decode("utf-8")
-        except UnicodeDecodeError:
-            raise DecodeFault("cbor: invalid UTF-8 string") from None
-    if value is None or isinstance(value, str | int):
+        return _text(value)
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            wrong = f"{value} overflows Go's int64"
+            raise DecodeFault(f"{_INTO.format(type_name(value), 'int64')} ({wrong})")
         return value
     if isinstance(value, float):
+        if not math.isfinite(value):
+            kind = "NaN" if math.isnan(value) else "infinity"
+            raise DecodeFault(_REFUSED.format("primitives", f"floating-point {kind}"))
         # JSON shows a whole float without a fraction, and objects are kept in JSON.
         return int(value) if value.is_integer() and abs(value) < 1e21 else value
     if isinstance(value, Mapping):
-        plain = {_plain(key): _plain(item) for key, item in value.items()}
-        for key in plain:
-            if not isinstance(key, str):
-                raise DecodeFault(f"cbor: cannot unmarshal {_named(key)} into Go value of type string")
-        return plain
+        return _object(value)
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    raise DecodeFault(f"cbor: cannot unmarshal {type(value).__name__} into Go value of type interface {{}}")
+    if isinstance(value, _Tagged):
+        return _tagged(value)
+    number = 23 if value is cbor2.undefined else getattr(value, "value", None)
+    raise DecodeFault(_REFUSED.format("primitives", f"simple value {number} is not recognized"))
 
 
-def _named(key: Any) -> str:
-    if isinstance(key, bool):
-        return "primitives"
-    return "negative integer" if isinstance(key, int) and key < 0 else "positive integer"
+def _text(value: bytes) -> str:
+    """A byte string as a text: each byte that is no UTF-8 becomes U+FFFD, as it does when Go writes JSON."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        read = value.decode("utf-8", "surrogateescape")
+        return "".join("\ufffd" if 0xDC80 <= ord(char) <= 0xDCFF else char for char in read)
+
+
+def _object(value: Mapping[Any, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for place, (key, item) in enumerate(value.items()):
+        name = key if isinstance(key, str) else _text(key) if isinstance(key, bytes) else None
+        if name is None:
+            raise DecodeFault(_INTO.format(type_name(_plain(key)), "string"))
+        if name in found:
+            raise DecodeFault(f'cbor: found duplicate map key "{name}" at map element index {place}')
+        found[name] = _plain(item)
+    return found
+
+
+def _tagged(value: _Tagged) -> Any:
+    number, content = value.number, value.content
+    if number in (2, 3):
+        raise DecodeFault(_REFUSED.format("tag", "bignum"))
+    plain = _plain(content)
+    if number == 0:
+        return _stated_time(plain)
+    if number == 1:
+        return _unix_time(content if isinstance(content, float) else plain)
+    if not isinstance(content, bytes):
+        return plain
+    if number == 21:
+        return base64.urlsafe_b64encode(content).decode().rstrip("=")
+    return base64.b64encode(content).decode() if number == 22 else content.hex()
+
+
+def _stated_time(text: Any) -> str:
+    if not isinstance(text, str):
+        raise DecodeFault(_INTO.format(type_name(text), "time.Time"))
+    if (fault := parse_fault(text, SECONDS_LAYOUT)) is not None:
+        raise DecodeFault(f"cbor: cannot set text for time.Time: {fault}")
+    return reformatted(text)
+
+
+def _unix_time(seconds: Any) -> str:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise DecodeFault(_INTO.format(type_name(seconds), "time.Time"))
+    fraction, whole = math.modf(seconds) if isinstance(seconds, float) else (0.0, seconds)
+    nanos = int(fraction * 1e9)
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(whole) + nanos // 10**9)
+    except OverflowError:
+        raise DecodeFault(
+            "cbor: decoded time cannot be represented in RFC3339 format with sub-second precision: "
+            "Time.MarshalText: year outside of range [0,9999]"
+        ) from None
+    rest = f".{nanos % 10**9:09d}".rstrip("0").rstrip(".")
+    return f"{moment:%Y-%m-%dT%H:%M:%S}{rest}Z".rjust(20 + len(rest), "0")
 
 
 def _strings_as_bytes(value: Any) -> Any:
@@ -114,13 +230,13 @@ def _strings_as_bytes(value: Any) -> Any:
 
 
 def type_name(value: Any) -> str:
-    """What kube-apiserver calls a value's type where a map was wanted."""
+    """What kube-apiserver calls a value's type where another was wanted."""
     if isinstance(value, str):
         return "UTF-8 text string"
     if isinstance(value, list):
         return "array"
-    if isinstance(value, bool) or value is None:
-        return "primitives"
-    if isinstance(value, int):
+    if isinstance(value, dict):
+        return "map"
+    if isinstance(value, int) and not isinstance(value, bool):
         return "negative integer" if value < 0 else "positive integer"
     return "primitives"
