@@ -53,6 +53,17 @@ def test_zero_values_that_were_sent_come_through_and_a_zero_time_is_null() -> No
     assert value["metadata"] == {"name": "x", "namespace": "", "creationTimestamp": None}
 
 
+def test_null_in_a_map_is_the_zero_value() -> None:
+    status = {"disruptedPods": {"a": None}, "currentHealthy": 1}
+    obj = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "a"},
+        "status": status,
+    }
+    assert messages().decode(messages().encode(obj))["status"] == status
+
+
 FAULTS = [
     ("nothing", b"", "empty data"),
     ("magic alone", MAGIC, "empty body"),

@@ -194,7 +194,6 @@ class _Parser:
                 if token == ")":
                     return [*values, ""]
                 if token == ",":
-                    self._take()
                     values.append("")
             else:
                 raise SelectorError(f"found '{literal}', expected: ',', or identifier")

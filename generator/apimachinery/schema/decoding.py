@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apimachinery.meta.printing import go_float
-from apimachinery.meta.quantity import QUANTITY
+from apimachinery.meta.quantity import QUANTITY, parse_quantity
 from apimachinery.meta.times import FORMS, MICROS_LAYOUT, SECONDS_LAYOUT, parse_fault
 from apimachinery.schema.node import Node
 from apimachinery.schema.numbers import fits_range
@@ -26,7 +26,6 @@ _FREE = frozenset({"RawExtension", "FieldsV1", "JSON"})
 _INNER_SCHEMA = frozenset({"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"})
 _TIMES = {"Time": SECONDS_LAYOUT, "MicroTime": MICROS_LAYOUT}
 _QUANTITY = re.compile(QUANTITY)
-_QUANTITY_FORM = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _SCALARS = {"string": "string", "boolean": "bool", "number": "float64", "integer": "int64"}
 
@@ -230,12 +229,12 @@ def _decode_quantity(value: Any) -> None:
         text = str(value)
     else:
         text = str(value) if not isinstance(value, float) else go_float(value)
-    if _QUANTITY.fullmatch(text) is None and text:
-        if _QUANTITY_FORM.fullmatch(text) is None:
-            raise DecodeError(
-                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-            )
-        raise DecodeError("unable to parse quantity's suffix")
+    if not text:
+        return
+    try:
+        parse_quantity(text)
+    except ValueError as e:
+        raise DecodeError(str(e)) from None
 
 
 def _decode_int_or_string(value: Any, struct: str, path: tuple[str, ...]) -> None:

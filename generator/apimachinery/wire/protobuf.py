@@ -348,13 +348,15 @@ class Messages:
             def put_messages(message: Message, attribute: str, value: Any) -> None:
                 target = getattr(message, attribute)
                 for item in value:
-                    fill(target.add(), item)
+                    inner = target.add()
+                    if item is not None:  # null is a zero value, whose message is empty
+                        fill(inner, item)
 
             return lambda found: [read(item) for item in found], put_messages
-        make = _SCALARS.get(kind, _same)
+        make, zero = _SCALARS.get(kind, _same), _ZEROS.get(kind, 0)
 
         def put_scalars(message: Message, attribute: str, value: Any) -> None:
-            getattr(message, attribute).extend([make(item) for item in value])
+            getattr(message, attribute).extend([zero if item is None else make(item) for item in value])
 
         return lambda found: [read(item) for item in found], put_scalars
 
@@ -378,15 +380,17 @@ class Messages:
             def put_messages(message: Message, attribute: str, value: Any) -> None:
                 target = getattr(message, attribute)
                 for key, item in value.items():
-                    fill(target[key], item)
+                    inner = target[key]
+                    if item is not None:
+                        fill(inner, item)
 
             return lambda found: {_text(k): read(v) for k, v in sorted(found.items())}, put_messages
-        make = _SCALARS.get(kind, _same)
+        make, zero = _SCALARS.get(kind, _same), _ZEROS.get(kind, 0)
 
         def put_scalars(message: Message, attribute: str, value: Any) -> None:
             target = getattr(message, attribute)
             for key, item in value.items():
-                target[key] = make("" if item is None else item)
+                target[key] = zero if item is None else make(item)
 
         return lambda found: {_text(k): read(v) for k, v in sorted(found.items())}, put_scalars
 
@@ -506,6 +510,8 @@ def _to_bytes(value: Any) -> bytes:
 
 
 _SCALARS: Final[dict[str, Callable[[Any], Any]]] = {"bytes": _to_bytes, "double": float}
+_ZEROS: Final[dict[str, Any]] = {"string": "", "bytes": b"", "bool": False}
+"""What null is in lists and maps of scalars, where it is not 0."""
 
 
 def _read_raw(found: Any) -> Any:

@@ -19,6 +19,8 @@ _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)"
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _MAX = Fraction(INT_MAX)
+_MOST_POWER = 1000
+"""Powers of ten beyond are taken for this one, as they would fill the memory."""
 WRONG_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 WRONG_SUFFIX = "unable to parse quantity's suffix"
 
@@ -46,11 +48,11 @@ class Quantity(Opaque):
 
 
 def parse_quantity(text: str) -> Quantity:
-    """Read a quantity; EvalError."""
+    """Read a quantity; EvalError. A missing number is 0."""
     if text == "0":
         return Quantity(Fraction(0), 0)
     found = _FORM.fullmatch(text)
-    if not found or not (found[2] or found[3]):
+    if not found or not text:
         raise EvalError(WRONG_FORM)
     sign, whole, decimals, suffix = found[1], found[2] or "", found[3] or "", found[4]
     if len(whole) + len(decimals) > 4000:
@@ -67,8 +69,8 @@ def parse_quantity(text: str) -> Quantity:
         amount = Fraction(digits) * Fraction(10) ** (power - len(decimals))
         simple = len(whole) + len(decimals) <= 18 and power - len(decimals) >= -9
         scale = power - len(decimals) if simple else None
-    if amount > _MAX and scale is None:
-        amount = _MAX
+    if binary is not None and amount > _MAX:
+        amount, scale = _MAX, None
     if scale is None:
         # Held exactly: rounded up to nano.
         nanos = amount * 10**9
@@ -80,10 +82,10 @@ def _exponent(suffix: str) -> int:
     power = _DECIMAL.get(suffix)
     if power is not None:
         return power
-    if suffix[:1] in ("e", "E") and re.fullmatch(r"[-+]?[0-9]{1,9}", suffix[1:], re.ASCII):
+    if suffix[:1] in ("e", "E") and re.fullmatch(r"[-+]?[0-9]{1,40}", suffix[1:], re.ASCII):
         power = int(suffix[1:])
-        if abs(power) <= 1000:
-            return power
+        if abs(power) <= INT_MAX:
+            return max(-_MOST_POWER, min(power, _MOST_POWER))
     raise EvalError(WRONG_SUFFIX)
 
 
