@@ -48,6 +48,7 @@ DOCUMENTS = {
     "a: &x {e: 1, h: 3}\ng: {<<: *x, h: 2}": {"a": {"e": 1, "h": 3}, "g": {"h": 2, "e": 1}},
     "1: z\ntrue: q\nnull: r\n1.5: s": {"1": "z", "true": "q", "null": "r", "1.5": "s"},
     "a: 1\n---\nb: 2": {"a": 1},
+    "a: =\nb: <<\n=: 1": {"a": "=", "b": "<<", "=": 1},
     "": None,
     "# nothing\n": None,
 }
@@ -109,3 +110,9 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_round_trip(value: object) -> None:
     assert decode(encode(value)) == value
+
+
+def test_the_escaped_slash_of_json_is_refused_as_go_does() -> None:
+    assert decode(rb'a: "x\\/y"') == {"a": "x\\/y"}
+    with pytest.raises(DecodeFault, match=r"^yaml: line 3: found unknown escape character$"):
+        decode(b'b: 1\na: "x\n  \\/y"\n')

@@ -51,7 +51,8 @@ def decode(data: bytes, duplicates: list[str] | None = None) -> Any:
         raise DecodeFault("yaml: invalid leading UTF-8 octet") from None
     loader = _PARSER(text)
     try:
-        return _Builder(duplicates).build(iter(loader.get_event, None))
+        events = iter(loader.get_event, None)
+        return _Builder(duplicates).build(_without_slashes(text, events) if "\\/" in text else events)
     except yaml.MarkedYAMLError as fault:
         raise DecodeFault(_words(fault)) from None
     except yaml.reader.ReaderError:
@@ -60,6 +61,25 @@ def decode(data: bytes, duplicates: list[str] | None = None) -> Any:
         raise DecodeFault(f"yaml: {fault}") from None
     finally:
         loader.dispose()
+
+
+_ESCAPED_SLASH = re.compile(r"(?<!\\)(?:\\\\)*\\/")
+
+
+def slash_line(text: str, start: Any, end: Any) -> int | None:
+    r"""The line, from one, of a ``\/`` in the double-quoted scalar between two marks: go-yaml does not know that escape
+    of JSON."""
+    match = _ESCAPED_SLASH.search(text, start.index, end.index)
+    return start.line + 1 + text.count("\n", start.index, match.start()) if match else None
+
+
+def _without_slashes(text: str, events: Iterator[Any]) -> Iterator[Any]:
+    for event in events:
+        if event.__class__ is _SCALAR and event.style == '"':
+            line = slash_line(text, event.start_mark, event.end_mark)
+            if line is not None:
+                raise DecodeFault(f"yaml: line {line}: found unknown escape character")
+        yield event
 
 
 def _words(fault: yaml.MarkedYAMLError) -> str:
@@ -106,7 +126,7 @@ class _Builder:
             if kind is _SCALAR:
                 text = event.value
                 if event.tag is not None:
-                    value = self._scalar(event)
+                    value = tagged(event.value, event.tag)
                 elif event.style or (text not in _WORDS and text[0] not in _NUMERIC):
                     value = text
                 else:
@@ -153,7 +173,7 @@ class _Builder:
             if value == "<<" and event.__class__ is yaml.ScalarEvent and event.implicit[0]:
                 frame.key = _MERGE
                 return
-            key = frame.key = value if value.__class__ is str else self._key(value)
+            key = frame.key = value if value.__class__ is str else key_text(value)
             if key in frame.value and self._duplicates is not None:
                 line = event.start_mark.line + 1
                 self._duplicates.append(f'line {line}: key "{key}" already set in map')
@@ -167,30 +187,34 @@ class _Builder:
             frame.value[frame.key] = value
             frame.key = _NO_KEY
 
-    def _key(self, value: Any) -> str:
-        if value is None:
-            return "null"
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, (int, float)):
-            return repr(int(value)) if value == int(value) else repr(value)
-        raise DecodeFault("yaml: invalid map key")
 
-    def _scalar(self, event: Any) -> Any:
-        """The value of a scalar that has a tag."""
-        text, tag = event.value, event.tag
-        if tag == "!":
-            return text
-        name = tag.removeprefix(_TAG)
-        if name == "binary":
-            try:
-                return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
-            except binascii.Error:
-                raise DecodeFault("yaml: !!binary value contains invalid base64 data") from None
-        if name in ("null", "bool", "int", "float"):
-            value = resolve(text)
-            return float(value) if name == "float" and isinstance(value, int) else value
+def key_text(value: Any) -> str:
+    """The key that a scalar is in a mapping. Raises DecodeFault for what is none."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(int(value)) if value == int(value) else repr(value)
+    if isinstance(value, str):
+        return value
+    raise DecodeFault("yaml: invalid map key")
+
+
+def tagged(text: str, tag: str) -> Any:
+    """The value of a scalar with an explicit tag. Raises DecodeFault."""
+    if tag == "!":
         return text
+    name = tag.removeprefix(_TAG)
+    if name == "binary":
+        try:
+            return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
+        except binascii.Error:
+            raise DecodeFault("yaml: !!binary value contains invalid base64 data") from None
+    if name in ("null", "bool", "int", "float"):
+        value = resolve(text)
+        return float(value) if name == "float" and isinstance(value, int) else value
+    return text
 
 
 def resolve(text: str) -> Any:

@@ -4,7 +4,8 @@
   ``MAX_BYTES`` of input and more than ``MAX_DEPTH`` levels of nesting.
 - YAML aliases are expanded by copying and count towards ``MAX_NODES``, so that a small file cannot unfold into
   more than memory holds; an alias inside its own anchor is refused.
-- YAML scalars are what kubectl takes them for: JSON values. Timestamps stay strings.
+- YAML scalars are what kubectl takes them for, by the rules of ``apimachinery.wire.yaml``: ``on`` is true, ``010`` is
+  eight, a date is text. OpenAPI documents are YAML 1.2: there ``y`` and ``on`` are text, keys too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Any
 
 import yaml
 
+from apimachinery.wire.json import DecodeFault
+from apimachinery.wire.yaml import key_text, resolve, slash_line, tagged
 from kubewright.diagnostics import Diagnostics
 from kubewright.location import Document, Location, Positions, escape_pointer
 
@@ -303,11 +306,12 @@ def _parse_yaml(text: str, name: str, diagnostics: Diagnostics) -> list[Document
     documents: list[Document] = []
     if _may_be_deep(text) and _is_deep(text, name, diagnostics):
         return []
+    is_openapi = _OPENAPI.search(text) is not None
     loader = yaml.CSafeLoader(text)
     try:
         while loader.check_node():
             node = loader.get_node()
-            builder = _Builder(name, diagnostics)
+            builder = _Builder(name, diagnostics, text=text if "\\/" in text else "", is_openapi=is_openapi)
             value = builder.build(node, "", 1)
             if builder.failed:
                 continue
@@ -326,6 +330,7 @@ def _parse_yaml(text: str, name: str, diagnostics: Diagnostics) -> list[Document
     return documents
 
 
+_OPENAPI = re.compile(r"""^["']?(swagger|openapi)["']?\s*:""", re.MULTILINE)
 _LEADING = re.compile(r"^[ \-?:]*", re.MULTILINE)
 
 
@@ -360,15 +365,21 @@ def _ready(positions: Positions) -> Callable[[], Positions]:
     return lambda: positions
 
 
-_SCALARS = yaml.constructor.SafeConstructor()
+_RESOLVER = yaml.resolver.Resolver()
+_WORDS_OF_1_1 = frozenset(
+    form(word) for word in ("y", "n", "yes", "no", "on", "off") for form in (str, str.capitalize, str.upper)
+)
 
 
 @dataclass(slots=True)
 class _Builder:
-    """Builds plain values from YAML nodes, and notes where each stood."""
+    """Builds plain values from YAML nodes, and notes where each stood. ``text`` is the document where it may hold an
+    escaped slash."""
 
     name: str
     diagnostics: Diagnostics
+    text: str = ""
+    is_openapi: bool = False
     positions: dict[str, tuple[int, int]] = field(default_factory=dict)
     failed: bool = False
     nodes: int = 0
@@ -422,7 +433,7 @@ class _Builder:
         found: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
+            if key_node.tag == "tag:yaml.org,2002:merge" and not key_node.style:
                 for source in self._merge_sources(value_node):
                     built = self.build(source, pointer, depth + 1)
                     if isinstance(built, dict):
@@ -451,30 +462,36 @@ class _Builder:
 
     def _key(self, node: Any) -> str:
         value = self._scalar(node)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return str(node.value) if value is not None else "null"
+        return str(node.value) if isinstance(value, float) else key_text(value)
 
     def _scalar(self, node: Any) -> Any:
-        tag = node.tag.rpartition(":")[2]
-        try:
-            if tag == "null":
-                return None
-            if tag == "bool":
-                return _SCALARS.construct_yaml_bool(node)
-            if tag == "int":
-                return _SCALARS.construct_yaml_int(node)
-            if tag == "float":
-                number = _SCALARS.construct_yaml_float(node)
-                if number != number or number in (float("inf"), float("-inf")):
-                    self.fault("K012", f"{node.value} is no JSON value", node)
-                    return None
-                return number
-        except (ValueError, KeyError, OverflowError):
+        if not node.style and node.tag == _RESOLVER.resolve(yaml.ScalarNode, node.value, (True, False)):
+            if self.is_openapi and node.value in _WORDS_OF_1_1:
+                return node.value
+            return self._resolved(node, resolve)
+        if node.style == '"' and self.text:
+            if slash_line(self.text, node.start_mark, node.end_mark) is not None:
+                self.fault("K011", "broken YAML: found unknown escape character", node, 'write "/" alone')
             return node.value
-        if tag not in ("str", "timestamp", "binary"):
+        if node.tag == "tag:yaml.org,2002:str":
+            return node.value
+        if node.tag.rpartition(":")[2] not in _TAGS:
             self.fault("K012", f"the tag {node.tag} has no meaning here", node)
             return None
-        return node.value
+        return self._resolved(node, lambda text: tagged(text, node.tag))
+
+    def _resolved(self, node: Any, read: Callable[[str], Any]) -> Any:
+        try:
+            return read(node.value)
+        except DecodeFault as fault:
+            said = str(fault)
+            what = (
+                f"{node.value} is no JSON value"
+                if "unsupported value" in said
+                else said.removeprefix("yaml: ")
+            )
+            self.fault("K012", what, node)
+            return None
+
+
+_TAGS = frozenset({"null", "bool", "int", "float", "timestamp", "binary", "value", "merge"})
