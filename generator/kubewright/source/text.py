@@ -365,7 +365,7 @@ def _ready(positions: Positions) -> Callable[[], Positions]:
     return lambda: positions
 
 
-_RESOLVER = yaml.resolver.Resolver()
+_RESOLVER: Any = yaml.resolver.Resolver()
 _WORDS_OF_1_1 = frozenset(
     form(word) for word in ("y", "n", "yes", "no", "on", "off") for form in (str, str.capitalize, str.upper)
 )
