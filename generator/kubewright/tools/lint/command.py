@@ -171,15 +171,19 @@ def statistics(found: list[Diagnostic], form: str) -> str:
 
 
 def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding], Diagnostics]:
-    from kubewright.pipeline import read_api
+    from kubewright.ir.shapes import fold
+    from kubewright.pipeline import read_api, read_known
 
     diagnostics = Diagnostics()
     sources: list[PathSource | KubernetesSource] = [PathSource(path) for path in options.paths]
     if options.kubernetes:
         sources.append(KubernetesSource(options.kubernetes))
-    api = read_api(Package(name="linted", sources=tuple(sources), documentation=True), diagnostics)
+    package = Package(name="linted", sources=tuple(sources))
+    api = read_api(package, diagnostics)
     if diagnostics.has_errors:
         return [], diagnostics
+    # What stands in many places, or in many versions, is reported once; what its author did not write, not at all.
+    api = fold(api, read_known(package, diagnostics))
     files = {each.location.file for each in api.resources} | {d.value.location.file for d in api.definitions}
     return suppress(lint(api, settings), sorted(files), {rule.code for rule in chosen(settings)}), diagnostics
 

@@ -14,6 +14,7 @@ from kubewright.ir.types import (
     Definition,
     EmbeddedObject,
     Field,
+    Json,
     ListOf,
     MapOf,
     Ref,
@@ -54,6 +55,11 @@ class Place:
     def in_metadata(self) -> bool:
         """Whether it lies in ``metadata``, which belongs to Kubernetes."""
         return self.path == "metadata" or self.path.startswith("metadata.")
+
+    @property
+    def one_of(self) -> tuple[Json, ...]:
+        """The alternatives that the place, or the definition it refers to, allows one of."""
+        return self.value.constraints.one_of or self.target.constraints.one_of
 
     @property
     def doc(self) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.ir.api import Api, Resource
+from kubewright.ir.versions import version_priority
 from kubewright.location import Location
 from kubewright.tools.lint.places import places_of
 from kubewright.tools.lint.rule import NO_HOUSE, RULES, House, Kind, Profile, Rule
@@ -79,12 +80,15 @@ def lint(api: Api, settings: Settings) -> list[Finding]:
     rules = chosen(settings)
     findings: dict[tuple[str, Location, str], Finding] = {}
 
-    def add(rule: Rule, location: Location, path: str, message: str) -> None:
+    def add(rule: Rule, location: Location, path: str, message: str, inside: str = "") -> None:
         if any(_excludes(pattern, rule.code, path) for pattern in settings.exclude):
             return
         severity = settings.severity.get(rule.code, rule.severity)
         shown = Diagnostic(rule.code, severity, f"{path}: {message}", location, rule.hint)
-        findings.setdefault((rule.code, location, message), Finding(shown, rule, path))
+        said = (
+            message.replace(inside, "…") if inside else message
+        )  # a type used in many places is one finding
+        findings.setdefault((rule.code, location, said), Finding(shown, rule, path))
 
     for rule in rules:
         if rule.of_api is not None:
@@ -96,23 +100,25 @@ def lint(api: Api, settings: Settings) -> list[Finding]:
             if rule.of_kind is not None:
                 for place, message in rule.of_kind(kind):
                     location = place.value.location if place is not None else kind.definition.value.location
-                    add(rule, location, f"{name}: {place.path}" if place is not None else name, message)
+                    inside = place.path if place is not None else ""
+                    add(rule, location, f"{name}: {inside}" if place is not None else name, message, inside)
             if rule.of_place is not None:
                 for place in kind.places:
                     if not place.in_metadata:
                         for message in rule.of_place(place, kind):
                             path = f"{name}: {place.path}" if place.path else name
-                            add(rule, place.value.location, path, message)
+                            add(rule, place.value.location, path, message, place.path)
     return sorted(
         findings.values(), key=lambda f: (f.diagnostic.location, f.diagnostic.code, f.diagnostic.message)
     )
 
 
 def kinds_of(api: Api, house: House = NO_HOUSE) -> list[Kind]:
-    """Every served kind of an API, with all its places."""
+    """Every served kind of an API, with all its places: the newest version of each first."""
     definitions = {d.name: d for d in api.definitions}
     found = []
-    for resource in api.resources:
+    newest_first = sorted(api.resources, key=lambda r: version_priority(r.version), reverse=True)
+    for resource in sorted(newest_first, key=lambda r: (r.group, r.plural)):
         definition = definitions.get(resource.definition)
         if definition is not None:
             found.append(Kind(api, resource, definition, tuple(places_of(definition, definitions)), house))

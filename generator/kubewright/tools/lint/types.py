@@ -299,7 +299,7 @@ def union_members(place: Place, kind: Kind) -> Iterator[str]:
         return
     members = {
         name
-        for branch in place.target.constraints.one_of
+        for branch in place.one_of
         if isinstance(branch, dict)
         and isinstance(branch.get("required"), list)
         and len(branch["required"]) == 1
@@ -318,7 +318,7 @@ def union_members(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def union_discriminator(place: Place, kind: Kind) -> Iterator[str]:
     """A union of structs has a discriminator."""
-    body, branches = struct_of(place.target), place.target.constraints.one_of
+    body, branches = struct_of(place.target), place.one_of
     if body is None or len(branches) < 2:
         return
     single = [b for b in branches if isinstance(b, dict) and len(b.get("required") or ()) == 1]
