@@ -118,7 +118,7 @@ def state_of(case: dict[str, Any], side: str, folder: Path) -> Api:
 
 
 def read(document: dict[str, Any], path: Path) -> Api:
-    path.write_text(yaml.safe_dump(document))
+    path.write_text(json.dumps(document))
     diagnostics = Diagnostics()
     api = read_api(Package(name="x", sources=(PathSource(path),), documentation=True), diagnostics)
     assert not diagnostics.has_errors, [str(d) for d in diagnostics]
@@ -331,3 +331,18 @@ def test_a_definition_of_several_versions_weighs_as_the_most_stable_of_them(tmp_
         states.append(read(document, tmp_path / f"{len(states)}.yaml"))
     (change,) = compare(*states)
     assert (change.path, weigh(change)) == ("things.example.com/v1: spec.x.gone", Severity.ERROR)
+
+
+def limited(fields: int, most: int | None) -> dict[str, Any]:
+    text = {"type": "string"} if most is None else {"type": "string", "maxLength": most}
+    return {"type": "object", "properties": {f"f{number}": {**text} for number in range(fields)}}
+
+
+def test_one_idea_at_many_places_is_one_finding(tmp_path: Path) -> None:
+    for side, most in (("old", None), ("new", 9)):
+        (tmp_path / f"{side}.yaml").write_text(yaml.safe_dump(state({"x": limited(9, most)}, "x")))
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    code, out, _ = run(str(old), str(new), "-q")
+    assert code == 1 and out.count("D214") == 1
+    assert "spec.x.f0: maxLength changed from none to 9 (at 9 places: also " in out and "and 4 more)" in out
+    assert run(str(old), str(new), "-q", "--each")[1].count("D214") == 9

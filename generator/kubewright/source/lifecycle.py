@@ -108,6 +108,6 @@ def _notes(folder: Path) -> dict[Key, tuple[str, ...]]:
     return {
         (conversion.spoke, conversion.spoke_kind): conversion.notes
         for path in sorted((folder / "conversions").glob("*.yaml"))
-        for document in read_documents(path, diagnostics)
+        for document in read_documents(path, diagnostics, modern=True)
         for conversion in read_conversions(document, diagnostics)
     }

@@ -55,7 +55,7 @@ def read_rules(
         files = rule_files(folder, name)
         rules: list[Any] = []
         for path in files:
-            document = read_single(path, diagnostics)
+            document = read_single(path, diagnostics, modern=True)
             if document is not None:
                 rules += read(document, diagnostics)
         if files:

@@ -71,18 +71,19 @@ def missing(path: Path, diagnostics: Diagnostics) -> None:
         diagnostics.error("K001", "cannot read: no such file or folder", Location(str(path)))
 
 
-def read_documents(path: Path, diagnostics: Diagnostics) -> list[Document]:
-    """All documents of a file, empty ones left out. Empty after a diagnostic where it cannot be read."""
+def read_documents(path: Path, diagnostics: Diagnostics, *, modern: bool = False) -> list[Document]:
+    """All documents of a file, empty ones left out. Empty after a diagnostic where it cannot be read. ``modern`` files
+    are YAML 1.2 whatever they hold: those of this project's own forms, where a field may be called ``y``."""
     name = "<stdin>" if str(path) == STDIN else str(path)
     content = _read_stdin(diagnostics) if str(path) == STDIN else _read(path, name, diagnostics)
     if content is None:
         return []
-    return parse_documents(content, name, diagnostics)
+    return parse_documents(content, name, diagnostics, modern=modern)
 
 
-def read_single(path: Path, diagnostics: Diagnostics) -> Document | None:
+def read_single(path: Path, diagnostics: Diagnostics, *, modern: bool = False) -> Document | None:
     """The one document of a file; ``None`` after a diagnostic."""
-    documents = read_documents(path, diagnostics)
+    documents = read_documents(path, diagnostics, modern=modern)
     if len(documents) > 1:
         diagnostics.error("K004", f"one document is wanted here, not {len(documents)}", documents[1].at(""))
     if not documents and not diagnostics.has_errors:
@@ -90,7 +91,9 @@ def read_single(path: Path, diagnostics: Diagnostics) -> Document | None:
     return documents[0] if len(documents) == 1 else None
 
 
-def parse_documents(content: bytes, name: str, diagnostics: Diagnostics) -> list[Document]:
+def parse_documents(
+    content: bytes, name: str, diagnostics: Diagnostics, *, modern: bool = False
+) -> list[Document]:
     """The documents in ``content``; JSON where it begins like JSON, YAML otherwise."""
     try:
         text = content.decode("utf-8-sig")
@@ -110,7 +113,7 @@ def parse_documents(content: bytes, name: str, diagnostics: Diagnostics) -> list
             return [found]
         if name.endswith(".json") or not _may_be_yaml(text):
             return []
-    return _parse_yaml(text, name, diagnostics)
+    return _parse_yaml(text, name, diagnostics, modern or _OPENAPI.search(text) is not None)
 
 
 def positions_of(content: bytes) -> Positions:
@@ -302,16 +305,15 @@ def _json_positions(text: str) -> Positions:
     return positions
 
 
-def _parse_yaml(text: str, name: str, diagnostics: Diagnostics) -> list[Document]:
+def _parse_yaml(text: str, name: str, diagnostics: Diagnostics, is_modern: bool) -> list[Document]:
     documents: list[Document] = []
     if _may_be_deep(text) and _is_deep(text, name, diagnostics):
         return []
-    is_openapi = _OPENAPI.search(text) is not None
     loader = yaml.CSafeLoader(text)
     try:
         while loader.check_node():
             node = loader.get_node()
-            builder = _Builder(name, diagnostics, text=text if "\\/" in text else "", is_openapi=is_openapi)
+            builder = _Builder(name, diagnostics, text=text if "\\/" in text else "", is_modern=is_modern)
             value = builder.build(node, "", 1)
             if builder.failed:
                 continue
@@ -379,7 +381,7 @@ class _Builder:
     name: str
     diagnostics: Diagnostics
     text: str = ""
-    is_openapi: bool = False
+    is_modern: bool = False
     positions: dict[str, tuple[int, int]] = field(default_factory=dict)
     failed: bool = False
     nodes: int = 0
@@ -466,7 +468,7 @@ class _Builder:
 
     def _scalar(self, node: Any) -> Any:
         if not node.style and node.tag == _RESOLVER.resolve(yaml.ScalarNode, node.value, (True, False)):
-            if self.is_openapi and node.value in _WORDS_OF_1_1:
+            if self.is_modern and node.value in _WORDS_OF_1_1:
                 return node.value
             return self._resolved(node, resolve)
         if node.style == '"' and self.text:

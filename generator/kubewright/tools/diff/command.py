@@ -53,6 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--least", choices=("error", "warning", "note"), default="note", help="report from here on"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
+    parser.add_argument(
+        "--each", action="store_true", help="report every place alone, not one finding for one idea"
+    )
     parser.add_argument("--documentation", action="store_true", help="report changed descriptions too")
     parser.add_argument("--format", choices=sorted([*reporting.FORMATS, "markdown"]), default="text")
 
@@ -71,7 +74,9 @@ def run(options: argparse.Namespace) -> int:
         form = reporting.FORMATS.get(options.format, reporting.text)  # Markdown is for changes alone
         sys.stdout.write(form([*diagnostics], {}))
         return 2
-    found, unused = diagnose(compare(old, new, documentation=options.documentation), exceptions)
+    found, unused = diagnose(
+        compare(old, new, documentation=options.documentation), exceptions, each=options.each
+    )
     levels = {s.value: s for s in Severity}
     shown = [d for d in found if _WEIGHT[d.severity] >= _WEIGHT[levels[options.least]]]
     if options.format == "markdown":

@@ -18,6 +18,7 @@ from typing import Final
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.ir.versions import version_priority
 from kubewright.tools.diff.change import Change, Impact
+from kubewright.tools.diff.grouping import grouped
 from kubewright.tools.outputs import reporting
 
 _WEIGHT: Final = {
@@ -61,20 +62,24 @@ def weigh(change: Change) -> Severity:
     return _LIGHTER[severity] if alpha else severity
 
 
-def diagnose(changes: list[Change], exceptions: Exceptions) -> tuple[list[Diagnostic], list[str]]:
-    """The changes as diagnostics, heaviest first, and the exceptions that nothing needed."""
+def diagnose(
+    changes: list[Change], exceptions: Exceptions, *, each: bool = False
+) -> tuple[list[Diagnostic], list[str]]:
+    """The changes as diagnostics, heaviest first, one for each idea or, with ``each``, for each change; and the
+    exceptions that nothing needed."""
     used: set[tuple[str, str]] = set()
-    found = []
+    kept = []
     for change in changes:
         pattern = exceptions.covers(change)
         if pattern:
             used.add((change.kind.code, pattern))
             continue
-        hint = (
-            f"{change.kind.impact.value}; {change.kind.rule}" if change.kind.impact is not Impact.SAFE else ""
-        )
-        text = f"{change.path}: {change.message}"
-        found.append(Diagnostic(change.kind.code, weigh(change), text, change.location, hint))
+        kept.append((change, weigh(change)))
+    found = []
+    for group in grouped(kept, each=each):
+        kind = group.first.kind
+        hint = f"{kind.impact.value}; {kind.rule}" if kind.impact is not Impact.SAFE else ""
+        found.append(Diagnostic(kind.code, group.severity, group.text, group.first.location, hint))
     order = [*Severity]
     found.sort(key=lambda d: order.index(d.severity))
     unused = [

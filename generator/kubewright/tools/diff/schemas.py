@@ -6,9 +6,10 @@ pair of definitions is entered once, so recursive types end.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kubewright.ir.types import (
@@ -28,6 +29,7 @@ from kubewright.ir.types import (
     Value,
 )
 from kubewright.location import Location
+from kubewright.tools.diff.meaning import meaning
 
 Finding = tuple[str, str, str, Location]
 """Code, path, message, where it stands now."""
@@ -218,9 +220,28 @@ def _constraints(path: str, old: Constraints, new: Constraints, where: Location)
         ("oneOf", "one_of"),
         ("not", "negated"),
     ):
-        if getattr(old, attribute) != getattr(new, attribute):
-            yield "D227", path, f"{shown} changed", where
+        was, now = getattr(old, attribute), getattr(new, attribute)
+        if was != now:
+            yield "D227", path, f"{shown} changed: {_alternatives(was, now)}", where
     yield from _rules(path, old.rules, new.rules, where)
+
+
+def _alternatives(was: Any, now: Any) -> str:
+    """Which schemas of a list are new and which are gone."""
+    before, after = (
+        [*given] if isinstance(given, tuple) else [given] if given else [] for given in (was, now)
+    )
+    added = [item for item in after if item not in before]
+    gone = [item for item in before if item not in after]
+    if not added and not gone:
+        return "the order"
+    parts = []
+    for word, items in (("removed", gone), ("added", added)):
+        if items:
+            shown = ", ".join(json.dumps(item, sort_keys=True, default=str) for item in items[:3])
+            more = f" and {len(items) - 3} more" if len(items) > 3 else ""
+            parts.append(f"{word} {shown}{more}")
+    return "; ".join(parts)
 
 
 def _enums(path: str, old: tuple[Any, ...], new: tuple[Any, ...], where: Location) -> Iterator[Finding]:
@@ -238,19 +259,21 @@ def _enums(path: str, old: tuple[Any, ...], new: tuple[Any, ...], where: Locatio
 
 
 def _rules(path: str, old: tuple[Rule, ...], new: tuple[Rule, ...], where: Location) -> Iterator[Finding]:
-    before, after = {r.rule: r for r in old}, {r.rule: r for r in new}
-    for text, rule in after.items():
-        if text not in before:
+    before, after = {meaning(r.rule): r for r in old}, {meaning(r.rule): r for r in new}
+    for key, rule in after.items():
+        text = rule.rule
+        if key not in before:
             frozen = _frozen(text)
             if frozen is not None:
                 yield "D225", f"{path}{frozen}", "cannot be changed any more once set", where
             else:
                 yield "D223", path, f"rule added: {text}", where
-        elif rule != before[text]:
-            code = "D224" if rule.optional_old_self != before[text].optional_old_self else "D258"
+        elif replace(rule, rule=before[key].rule) != before[key]:
+            code = "D224" if rule.optional_old_self != before[key].optional_old_self else "D258"
             yield code, path, f"rule answers otherwise: {text}", where
-    for text in before:
-        if text not in after:
+    for key, gone in before.items():
+        text = gone.rule
+        if key not in after:
             thawed = _frozen(text)
             if thawed is not None:
                 yield "D231", f"{path}{thawed}", "may be changed now", where
