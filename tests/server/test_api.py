@@ -12,7 +12,7 @@ import pytest
 from apimachinery.server.access.control import OPEN_TO_LOOPBACK, Access
 from apimachinery.server.api import Api, build_api
 from apimachinery.server.catalog.options import ApiOptions
-from apimachinery.server.http.messages import Request, Response
+from apimachinery.server.http.messages import Request, Response, User
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.process import Backend
@@ -42,11 +42,16 @@ async def serve(options: ApiOptions | None = None) -> Api:
 
 
 async def ask(
-    api: Api, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    api: Api,
+    method: str,
+    path: str,
+    body: Any = None,
+    headers: dict[str, str] | None = None,
+    user: User | None = None,
 ) -> Any:
     where, _, query = path.partition("?")
     data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-    answer = await api.handle(Request(method, where, query, headers or {}, data))
+    answer = await api.handle(Request(method, where, query, headers or {}, data, user))
     assert isinstance(answer, Response)
     raw = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
     return (

@@ -1,4 +1,4 @@
-"""Checks of webhook configurations and admission policies, all but their expressions."""
+"""Checks of webhook configurations and admission policies."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from apimachinery.cel.syntax.parser import RESERVED
+from apimachinery.cel.values.types import Type
 from apimachinery.meta import names
 from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
 from apimachinery.rules.fields import Json, lookup, numbered, struct
+from apimachinery.rules.policy_expressions import (
+    BOOL,
+    CONFIGURATION,
+    PATCHES,
+    STRING,
+    TEXT_OR_NULL,
+    Compiler,
+    ExpressionFault,
+)
 
 Errors = Iterator[FieldError]
 
@@ -331,3 +341,42 @@ def mutations(value: Any, path: str) -> Errors:
                 yield invalid_value(
                     f"{place}.{field}", patch, f"must not be specified when patchType is {kind}"
                 )
+
+
+def policy_expressions(value: Json, path: str) -> Errors:
+    """Every expression of a policy compiles and gives what it is there for."""
+    del path
+    spec = struct(value, "spec") or {}
+    compiler = Compiler(has_params=spec.get("paramKind") is not None, mutates="mutations" in spec)
+    for index, variable in numbered(spec, "variables"):
+        source = str(variable.get("expression") or "")
+        if source.strip() and variable.get("name"):
+            try:
+                compiler.declare(variable["name"], source)
+            except ExpressionFault as fault:
+                yield invalid_value(f"spec.variables[{index}].expression", source, str(fault))
+                return
+    for place, source, wanted in _expressions(spec):
+        if source.strip():
+            try:
+                compiler.compile(source, wanted)
+            except ExpressionFault as fault:
+                yield invalid_value(place, source, str(fault))
+
+
+def _expressions(spec: Json) -> Iterator[tuple[str, str, tuple[Type, ...]]]:
+    """Path, text and wanted types of all expressions but variables, in the order in which they are reported."""
+    for index, condition in numbered(spec, "matchConditions"):
+        yield f"spec.matchConditions[{index}].expression", str(condition.get("expression") or ""), BOOL
+    for index, validation in numbered(spec, "validations"):
+        place = f"spec.validations[{index}]"
+        yield f"{place}.expression", str(validation.get("expression") or ""), BOOL
+        yield f"{place}.messageExpression", str(validation.get("messageExpression") or ""), STRING
+    for index, annotation in numbered(spec, "auditAnnotations"):
+        place = f"spec.auditAnnotations[{index}].valueExpression"
+        yield place, str(annotation.get("valueExpression") or ""), TEXT_OR_NULL
+    for index, mutation in numbered(spec, "mutations"):
+        for field, wanted in (("applyConfiguration", CONFIGURATION), ("jsonPatch", PATCHES)):
+            patch = struct(mutation, field) or {}
+            place = f"spec.mutations[{index}].{field}.expression"
+            yield place, str(patch.get("expression") or ""), wanted

@@ -14,8 +14,11 @@ from apimachinery.server.access.escalation import Escalation
 from apimachinery.server.access.rbac import GROUP
 from apimachinery.server.admission.access import CertificateRights, CreateRights, RoleEscalation
 from apimachinery.server.admission.interface import Admission
+from apimachinery.server.admission.mutating_policies import MutatingPolicies
 from apimachinery.server.admission.namespaces import NamespaceLifecycle
 from apimachinery.server.admission.order import InOrder
+from apimachinery.server.admission.policies import Policies
+from apimachinery.server.admission.validating_policies import ValidatingPolicies
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package, subresource_kind
 from apimachinery.server.catalog.hooks import Json
@@ -63,10 +66,16 @@ class Api:
             add_package(self.catalog, package, options)
         self._packages = packages
         access = backend.access
-        plugins: list[Admission] = [NamespaceLifecycle(backend.cache)]
+        plugins: list[Admission] = [
+            NamespaceLifecycle(backend.cache),
+            MutatingPolicies(Policies("mutating", self.catalog, backend.cache, access.authorizer)),
+        ]
         if access.rbac is not None:
             plugins.append(RoleEscalation(Escalation(access.rbac, access.authorizer)))
         plugins += (CreateRights(access.authorizer), CertificateRights(access.authorizer))
+        plugins.append(
+            ValidatingPolicies(Policies("validating", self.catalog, backend.cache, access.authorizer))
+        )
         admission = InOrder(plugins)
         self.writer = Writer(backend.storage, backend.cache, admission)
         self.deleter = Deleter(self.writer, admission)

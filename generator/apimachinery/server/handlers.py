@@ -324,7 +324,7 @@ class Handlers:
                 served, namespace, name, WriteOptions(dry_run=options.dry_run), user=request.user
             )
             try:
-                await self._deleter.delete(target, options)
+                await self._deleter.delete(target, options, of_collection=True)
             except ApiError as error:
                 if error.reason != "NotFound":
                     raise

@@ -24,8 +24,8 @@ class NamespaceLifecycle:
         target = operation.target
         served = target.served
         if operation.verb == "DELETE":
-            if served.prefix == NAMESPACES and operation.name in IMMORTAL:
-                raise forbidden("namespaces", "", operation.name, "this namespace may not be deleted")
+            if served.prefix == NAMESPACES and target.name in IMMORTAL:
+                raise forbidden("namespaces", "", target.name, "this namespace may not be deleted")
             return
         if operation.verb != "CREATE" or not served.namespaced:
             return

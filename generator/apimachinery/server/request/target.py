@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from apimachinery.meta.errors import bad_request
@@ -15,7 +16,10 @@ from apimachinery.storage.interface import Record
 
 @dataclass(slots=True)
 class WriteTarget:
-    """What a write is about. ``warnings`` collects texts for the answer."""
+    """What a write is about. ``warnings`` collects texts for the answer.
+
+    ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale).
+    """
 
     served: Served
     namespace: str
@@ -25,6 +29,7 @@ class WriteTarget:
     warnings: list[str] = field(default_factory=list)
     user: User | None = None
     duplicates: list[str] = field(default_factory=list)
+    shown_as: Callable[[Json], Json] | None = None
 
     @property
     def key(self) -> str:

@@ -137,7 +137,10 @@ class Scales:
         options = read_write_options(
             request, "PatchOptions" if verb == "patch" else "UpdateOptions", apply=applies
         )
-        target = WriteTarget(served, route.namespace, route.name, options, "scale", request.warnings)
+        target = WriteTarget(
+            served, route.namespace, route.name, options, "scale", request.warnings, request.user
+        )
+        target.shown_as = lambda obj: scale_of(served, obj, demands=False)
         uid = ""
         if verb == "update":
             scale = self._replacement(request, target)

@@ -42,8 +42,10 @@ class Deleter:
         self._writer = writer
         self._admission = admission
 
-    async def delete(self, target: WriteTarget, options: DeleteOptions) -> Deleted:
-        """Deletes an object. Raises ApiError 403, 404, 409."""
+    async def delete(
+        self, target: WriteTarget, options: DeleteOptions, *, of_collection: bool = False
+    ) -> Deleted:
+        """Deletes an object, ``of_collection`` where the request does not name it. Raises ApiError 401 to 422."""
         served = target.served
         for _ in range(TRIES):
             record = self._writer.current(target)
@@ -51,7 +53,9 @@ class Deleter:
                 raise not_found(served.plural, served.group, target.name)
             obj = served.read(record)
             self._check(target, obj, options)
-            self._admission.admit(Operation("DELETE", target, None, obj, target.name))
+            operation = Operation("DELETE", target, None, obj, "" if of_collection else target.name)
+            self._admission.admit(operation)
+            self._admission.validate(operation)
             try:
                 return await self._delete(target, record, obj, options)
             except RevisionConflict:

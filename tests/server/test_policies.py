@@ -1,0 +1,281 @@
+"""Admission policies: what is refused, warned about and changed, as conversations. Texts are kube-apiserver 1.36's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.server.test_api import CM, ask, serve
+
+from apimachinery.server.api import Api
+from apimachinery.server.http.messages import User
+
+A = "/apis/admissionregistration.k8s.io/v1"
+WHO = User("jane", groups=("devs",))
+
+
+async def request(api: Api, method: str, path: str, body: Any = None, **headers: str) -> Any:
+    status, shown, answered = await ask(api, method, path, body, headers, user=WHO)
+    return status, shown, answered
+
+
+def policy(name: str, **spec: Any) -> dict[str, Any]:
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]
+    return {"metadata": {"name": name}, "spec": {"matchConstraints": {"resourceRules": rules}, **spec}}
+
+
+def bound(name: str, *actions: str, **spec: Any) -> dict[str, Any]:
+    chosen = {"validationActions": list(actions)} if actions else {}
+    return {"metadata": {"name": name}, "spec": {"policyName": name, **chosen, **spec}}
+
+
+def validating(name: str, *validations: dict[str, Any], **spec: Any) -> tuple[str, dict[str, Any]]:
+    return f"{A}/validatingadmissionpolicies", policy(name, validations=list(validations), **spec)
+
+
+def denies(name: str, *actions: str, **spec: Any) -> tuple[str, dict[str, Any]]:
+    return f"{A}/validatingadmissionpolicybindings", bound(name, *(actions or ("Deny",)), **spec)
+
+
+def mutating(name: str, *mutations: dict[str, Any], **spec: Any) -> tuple[str, dict[str, Any]]:
+    rules = [
+        {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": ["configmaps"],
+        }
+    ]
+    whole = {
+        "matchConstraints": {"resourceRules": rules},
+        "mutations": list(mutations),
+        "reinvocationPolicy": "Never",
+    }
+    return f"{A}/mutatingadmissionpolicies", {"metadata": {"name": name}, "spec": {**whole, **spec}}
+
+
+def applies(name: str) -> tuple[str, dict[str, Any]]:
+    return f"{A}/mutatingadmissionpolicybindings", bound(name)
+
+
+def patch(expression: str) -> dict[str, Any]:
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+
+def configuration(expression: str) -> dict[str, Any]:
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+
+SAID = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: "
+CONFIG = {"metadata": {"name": "a", "labels": {"k": "v"}}, "data": {"x": "1"}}
+Made = list[tuple[str, dict[str, Any]]]
+
+# what is made first; then the create of CONFIG: its code, and the text of its refusal or its warning
+CASES: dict[str, tuple[Made, int, str]] = {
+    "a policy without a binding does nothing": ([validating("p", {"expression": "false"})], 201, ""),
+    "the expression is shown": (
+        [validating("p", {"expression": "object.data.x == '2'"}), denies("p")],
+        422,
+        SAID + "failed expression: object.data.x == '2'",
+    ),
+    "a reason gives the code": (
+        [validating("p", {"expression": "false", "message": "no", "reason": "Forbidden"}), denies("p")],
+        403,
+        SAID + "no",
+    ),
+    "a message is computed": (
+        [
+            validating(
+                "p",
+                {"expression": "false", "messageExpression": "request.userInfo.username + ' ' + variables.v"},
+                variables=[{"name": "v", "expression": "'x' + object.data.x"}],
+            ),
+            denies("p"),
+        ],
+        422,
+        SAID + "jane x1",
+    ),
+    "an error denies": (
+        [validating("p", {"expression": "object.data.y == '2'"}), denies("p")],
+        422,
+        SAID + "expression 'object.data.y == '2'' resulted in error: no such key: y",
+    ),
+    "an error is ignored where the policy says so": (
+        [validating("p", {"expression": "object.data.y == '2'"}, failurePolicy="Ignore"), denies("p")],
+        201,
+        "",
+    ),
+    "a variable fails": (
+        [
+            validating(
+                "p",
+                {"expression": "variables.v == '1'"},
+                variables=[{"name": "v", "expression": "object.data.y"}],
+            ),
+            denies("p"),
+        ],
+        422,
+        SAID
+        + "expression 'variables.v == '1'' resulted in error: composited variable \"v\" fails to evaluate: "
+        "no such key: y",
+    ),
+    "a condition that is false skips the policy": (
+        [
+            validating(
+                "p",
+                {"expression": "false"},
+                matchConditions=[{"name": "c", "expression": "object.data.x == '2'"}],
+            ),
+            denies("p"),
+        ],
+        201,
+        "",
+    ),
+    "a binding narrows": (
+        [
+            validating("p", {"expression": "false"}),
+            denies("p", matchResources={"objectSelector": {"matchLabels": {"k": "w"}}}),
+        ],
+        201,
+        "",
+    ),
+    "a warning is no refusal": (
+        [validating("p", {"expression": "false", "message": "hm"}), denies("p", "Warn")],
+        201,
+        "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': hm",
+    ),
+    "params that are missing deny": (
+        [
+            validating("p", {"expression": "true"}, paramKind={"apiVersion": "v1", "kind": "Secret"}),
+            denies("p", paramRef={"name": "s", "parameterNotFoundAction": "Deny"}),
+        ],
+        422,
+        SAID
+        + "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction",
+    ),
+    "a kind of params that there is not": (
+        [
+            validating("p", {"expression": "true"}, paramKind={"apiVersion": "x.y/v1", "kind": "Nope"}),
+            denies("p", paramRef={"name": "s", "parameterNotFoundAction": "Deny"}),
+        ],
+        422,
+        "ValidatingAdmissionPolicy 'p' denied request: failed to configure policy: failed to find resource referenced "
+        "by paramKind: 'x.y/v1, Kind=Nope'",
+    ),
+    "a patch that cannot be done": (
+        [mutating("p", patch("[JSONPatch{op: 'remove', path: '/data/none'}]")), applies("p")],
+        403,
+        "policy 'p' with binding 'p' denied request: JSON Patch: error in remove for path: '/data/none': Unable to "
+        "remove nonexistent key: none: missing value",
+    ),
+}
+
+
+def run(story: Callable[[Api], Any]) -> None:
+    async def play() -> None:
+        api = await serve()
+        try:
+            await story(api)
+        finally:
+            await api.stop()
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_policies(name: str) -> None:
+    made, code, text = CASES[name]
+
+    async def story(api: Api) -> None:
+        for path, obj in made:
+            status, shown, _ = await request(api, "POST", path, obj)
+            assert status == 201, shown
+        status, shown, headers = await request(api, "POST", CM, CONFIG)
+        assert status == code
+        if code == 201:
+            assert text in headers.get("Warning", "")
+        elif text.startswith("policy "):
+            assert shown["message"] == text
+        else:
+            assert shown["message"] == f'configmaps "a" is forbidden: {text}'
+            assert shown["details"]["causes"] == [{"message": text}]
+
+    run(story)
+
+
+MUTATIONS: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
+    "a patch adds": (
+        [patch("[JSONPatch{op: 'add', path: '/data/y', value: object.data.x + '!'}]")],
+        {"x": "1", "y": "1!"},
+    ),
+    "a test that fails skips the patch": (
+        [
+            patch(
+                "[JSONPatch{op: 'test', path: '/data/x', value: '2'}, JSONPatch{op: 'remove', path: '/data/x'}]"
+            )
+        ],
+        {"x": "1"},
+    ),
+    "mutations see what those before them made": (
+        [
+            patch("[JSONPatch{op: 'add', path: '/data/y', value: 'a'}]"),
+            patch("[JSONPatch{op: 'add', path: '/data/z', value: object.data.y + 'b'}]"),
+        ],
+        {"x": "1", "y": "a", "z": "ab"},
+    ),
+    "a configuration is merged": ([configuration("Object{data: {'y': '2'}}")], {"x": "1", "y": "2"}),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_mutations(name: str) -> None:
+    mutations, data = MUTATIONS[name]
+
+    async def story(api: Api) -> None:
+        for path, obj in (mutating("m", *mutations), applies("m")):
+            status, shown, _ = await request(api, "POST", path, obj)
+            assert status == 201, shown
+        status, shown, _ = await request(api, "POST", CM, CONFIG)
+        assert (status, shown["data"]) == (201, data)
+
+    run(story)
+
+
+def test_a_deletion_meets_policies_and_a_collection_names_nobody() -> None:
+    async def story(api: Api) -> None:
+        await request(api, "POST", CM, CONFIG)
+        locked = validating("p", {"expression": "request.operation != 'DELETE'", "message": "locked"})
+        for path, obj in (locked, denies("p")):
+            await request(api, "POST", path, obj)
+        _, shown, _ = await request(api, "DELETE", f"{CM}/a")
+        assert shown["message"] == f'configmaps "a" is forbidden: {SAID}locked'
+        _, shown, _ = await request(api, "DELETE", CM)
+        assert shown["message"] == f'configmaps "Unknown" is forbidden: {SAID}locked'
+        await request(api, "DELETE", f"{A}/validatingadmissionpolicybindings/p")
+        assert (await request(api, "DELETE", f"{CM}/a"))[0] == 200
+
+    run(story)
+
+
+REFUSED = {
+    "object.x >": "Syntax error",
+    "object.spec.n + 1": "must evaluate to bool but got int",
+    "self.n > 1": "undeclared reference to 'self'",
+    "params.x": "undeclared reference to 'params'",
+    "request.nope == 1": "undefined field 'nope'",
+    "namespaceObject.metadata.uid == ''": "undefined field 'uid'",
+}
+
+
+@pytest.mark.parametrize("expression", REFUSED)
+def test_expressions_are_compiled_when_a_policy_is_written(expression: str) -> None:
+    async def story(api: Api) -> None:
+        status, shown, _ = await request(api, "POST", *validating("p", {"expression": expression}))
+        assert status == 422
+        (cause,) = shown["details"]["causes"]
+        assert cause["field"] == "spec.validations[0].expression"
+        assert REFUSED[expression] in cause["message"]
+
+    run(story)
