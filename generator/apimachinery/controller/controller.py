@@ -28,7 +28,7 @@ from apimachinery.controller.backlog import RateLimiter
 from apimachinery.controller.caches import SharedInformers
 from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
 from apimachinery.controller.event_series import EventKind
-from apimachinery.controller.kinds import as_json, finalizers_of, is_deleting, meta_of, owner_of
+from apimachinery.controller.kinds import as_json, finalizers_of, is_deleting, meta_of, owner_of, resource_of
 from apimachinery.controller.lister import Lister
 from apimachinery.controller.objects import (
     add_finalizer,
@@ -251,8 +251,10 @@ class Controller(Generic[T]):
         owners = {
             owner_of(obj, self.for_.API_VERSION, self.for_.KIND) for obj in (change.object, change.old) if obj
         }
+        # an owner is of the same namespace, or of none
+        namespace = (namespace_of(change.object) or "") if resource_of(self.for_).namespaced else ""
         for owner in owners - {""}:
-            self._add(Request(namespace_of(change.object) or "", owner))
+            self._add(Request(namespace, owner))
 
     def _hearer(self, watch: Watch[Any]) -> Callable[[Change[Any]], None]:
         def hear(change: Change[Any]) -> None:

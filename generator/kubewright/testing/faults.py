@@ -22,6 +22,7 @@ import socket
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,6 +79,7 @@ class HttpRequest:
 
     method: str
     target: str
+    content_type: str = ""
 
     @property
     def is_watch(self) -> bool:
@@ -121,7 +123,8 @@ class _Stream:
 class FaultProxy:
     """Passes requests on to the server at ``port()``, with faults. Use it in a ``with`` statement.
 
-    ``log`` holds what was done, in order: pairs of a fault and the request it met.
+    ``log`` holds what was done, in order: pairs of a fault and the request it met; ``requests`` every request, of
+    the last 100,000 (``rbac`` makes rules of them).
     """
 
     def __init__(self, port: Callable[[], int], *, delay_seconds: float = 0.05) -> None:
@@ -136,6 +139,7 @@ class FaultProxy:
         self._sockets: set[socket.socket] = set()
         self._refusing = False
         self.log: list[tuple[Fault, HttpRequest]] = []
+        self.requests: deque[HttpRequest] = deque(maxlen=100_000)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
         self._stopped = False
@@ -259,7 +263,11 @@ class FaultProxy:
     def _answer(self, client: socket.socket, head: bytes, body: bytes) -> bool:
         """One request; whether another may come on this connection."""
         method, target = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")[:2]
-        request = HttpRequest(method, target)
+        kind = next(
+            (line[13:] for line in head.split(b"\r\n") if line.lower().startswith(b"content-type:")), b""
+        )
+        request = HttpRequest(method, target, kind.decode("latin-1").strip())
+        self.requests.append(request)
         fault = self._choose(request)
         if fault is not None:
             self.log.append((fault, request))

@@ -1,4 +1,4 @@
-"""``kubewright scaffold``: the folder of an API group, a kind in it, a further version of a kind.
+"""``kubewright scaffold``: the folder of an API group, a kind in it, a further version of a kind, its controller.
 
 What it writes passes ``validate --strict``, ``lint`` and ``lifecycle``, generates, and is served. Nothing is ever
 overwritten: a file that exists already is an error before anything is written, and a fault on the way leaves nothing
@@ -23,6 +23,7 @@ from kubewright.ir.versions import is_version
 from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.scaffold.asking import Asking, asking
 from kubewright.tools.scaffold.contents import Kind, find_kind, group_of, new_group, new_kind, new_version
+from kubewright.tools.scaffold.controllers import new_controller
 from kubewright.tools.scaffold.release_plan import next_release
 from kubewright.tools.scaffold.writing import Plan, RefusedError
 
@@ -54,7 +55,7 @@ kubewright scaffold kind Widget --version v1alpha1 --output shop
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
-    things = parser.add_subparsers(dest="thing", metavar="group|kind|version", required=True)
+    things = parser.add_subparsers(dest="thing", metavar="group|kind|version|controller", required=True)
     group = things.add_parser("group", help="the folder of an API group")
     group.add_argument("name", nargs="?", help="first label of the group")
     group.add_argument("--domain", help="the rest of the group, such as example.com")
@@ -79,6 +80,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="make it the storage version (default: the stored one stays)",
     )
+    controller = things.add_parser(
+        "controller", help="a controller of a kind: program, tests, role, image and manifests"
+    )
+    controller.add_argument("kind", nargs="?", metavar="KIND", help="kind of the CRD in DIR/crds")
+    controller.add_argument("--group", default="", help="where several groups have the kind")
+    controller.add_argument("--version", help="the version it works with (default: the stored one)")
+    controller.add_argument(
+        "--out", type=Path, metavar="DIR", default=Path(), help="folder of the group (default: .)"
+    )
     for parser_of in (kind, version):
         parser_of.add_argument(
             "--release", metavar="X.Y", help="the release it comes with (default: by lifecycle.yaml)"
@@ -96,7 +106,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Writes the files and lists them; returns the exit code."""
     try:
-        plan = {"group": _group, "kind": _kind, "version": _version}[options.thing](options)
+        plan = {"group": _group, "kind": _kind, "version": _version, "controller": _controller}[
+            options.thing
+        ](options)
         plan.write()
     except RefusedError as refusal:
         print(f"kubewright scaffold: {refusal}", file=sys.stderr)
@@ -159,6 +171,13 @@ def _version(options: argparse.Namespace) -> Plan:
         )
 
     return new_version(version, kind, options.group, storage, options.output, release)
+
+
+def _controller(options: argparse.Namespace) -> Plan:
+    ask = asking(options.kind)
+    kind = ask.value("KIND", options.kind, _form("--kind"))
+    version = _version_name(options.version) if options.version else ""
+    return new_controller(kind, options.group, version, options.out)
 
 
 def _columns(options: argparse.Namespace, ask: Asking) -> tuple[tuple[str, str], ...]:

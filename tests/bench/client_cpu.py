@@ -1,0 +1,413 @@
+"""CPU seconds (of the client alone) and peak memory of clients doing the same work on one server, in one run.
+
+    python tests/bench/client_cpu.py [LIBRARY,LIBRARY]
+
+Each measurement is an interpreter of its own, libraries by turns, medians of TURNS. ``informer`` is a local copy of
+20,000 pods: an informer where a library has one (ours, kopf's index), else its list in a dict. Libraries that are not installed are left out; extra ones may be named by PYTHONPATH.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+NAMESPACE = "bench"
+CALLS, CONCURRENT, WRITES, EVENTS = 1_000, 1_000, 500, 10_000
+LISTED, MIRRORED, TURNS = 10_000, 20_000, 3
+PEERS = {
+    "lightkube": "lightkube",
+    "kubernetes": "kubernetes",
+    "kubernetes_asyncio": "kubernetes_asyncio",
+    "kr8s": "kr8s",
+    "kopf": "kopf",
+}
+WORKS = ("import", "get", "concurrent", "list", "watch", "create", "patch", "informer")
+TITLES = {
+    "import": "import",
+    "get": f"get × {CALLS:,}",
+    "concurrent": f"{CONCURRENT:,} gets at once",
+    "list": f"list of {LISTED:,} pods",
+    "watch": f"watch, {EVENTS:,} events",
+    "create": f"create × {WRITES}",
+    "patch": f"patch × {WRITES}",
+    "informer": f"informer of {MIRRORED:,} pods",
+}
+Works = dict[str, Callable[..., object]]
+
+
+def a_map(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+
+
+def ours(kubeconfig: str) -> Works:
+    from apimachinery.client.config import Config
+    from apimachinery.client.retry import RetryPolicy
+    from kubernetes_api.client import Client
+    from kubernetes_api.core_v1 import ConfigMap
+    from kubernetes_api.meta_v1 import ObjectMeta
+
+    config = Config.load(kubeconfig).with_namespace(NAMESPACE)
+    core = Client(config, retry=RetryPolicy()).core_v1
+
+    def concurrent() -> object:
+        from kubernetes_api.async_client import AsyncClient
+
+        async def run() -> object:
+            async with AsyncClient(config) as client:
+                pods = client.core_v1.pods
+                return await asyncio.gather(*(pods.get("p00000") for _ in range(CONCURRENT)))
+
+        return asyncio.run(run())
+
+    def watch(version: str) -> None:
+        left = EVENTS
+        for _ in core.configmaps.watch(resource_version=version):
+            left -= 1
+            if not left:
+                return
+
+    def informer() -> object:
+        made = core.pods.informer(namespace="more")
+        with made:
+            made.wait_until_synced(120)
+            return made.store.list()
+
+    return {
+        "get": lambda: [core.pods.get("p00000") for _ in range(CALLS)],
+        "concurrent": concurrent,
+        "list": lambda: list(core.pods.list()),
+        "watch": watch,
+        "create": lambda tag: [
+            core.configmaps.create(ConfigMap(metadata=ObjectMeta(name=f"o{tag}{n}"), data={"a": "b"}))
+            for n in range(WRITES)
+        ],
+        "patch": lambda: [core.configmaps.patch("patched", {"data": {"n": str(n)}}) for n in range(WRITES)],
+        "informer": informer,
+    }
+
+
+def lightkube(kubeconfig: str) -> Works:
+    from lightkube import AsyncClient, Client, KubeConfig
+    from lightkube.models.meta_v1 import ObjectMeta
+    from lightkube.resources.core_v1 import ConfigMap, Pod
+
+    config = KubeConfig.from_file(kubeconfig)
+    client = Client(config, namespace=NAMESPACE)
+
+    def concurrent() -> object:
+        async def run() -> object:
+            other = AsyncClient(config, namespace=NAMESPACE)
+            found = await asyncio.gather(*(other.get(Pod, "p00000") for _ in range(CONCURRENT)))
+            await other.close()
+            return found
+
+        return asyncio.run(run())
+
+    def watch(version: str) -> None:
+        left = EVENTS
+        for _ in client.watch(ConfigMap, resource_version=version):
+            left -= 1
+            if not left:
+                return
+
+    def informer() -> object:
+        found = client.list(Pod, namespace="more", chunk_size=500)
+        return {pod.metadata.name: pod for pod in found}
+
+    return {
+        "get": lambda: [client.get(Pod, "p00000") for _ in range(CALLS)],
+        "concurrent": concurrent,
+        "list": lambda: list(client.list(Pod, chunk_size=500)),
+        "watch": watch,
+        "create": lambda tag: [
+            client.create(ConfigMap(metadata=ObjectMeta(name=f"l{tag}{n}"), data={"a": "b"}))
+            for n in range(WRITES)
+        ],
+        "patch": lambda: [client.patch(ConfigMap, "patched", {"data": {"n": str(n)}}) for n in range(WRITES)],
+        "informer": informer,
+    }
+
+
+def kubernetes(kubeconfig: str) -> Works:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from kubernetes import client as k
+    from kubernetes import config
+    from kubernetes import watch as watching
+
+    api = k.CoreV1Api(config.new_client_from_config(kubeconfig))
+
+    def concurrent() -> object:
+        with ThreadPoolExecutor(32) as pool:
+            return list(pool.map(lambda _: api.read_namespaced_pod("p00000", NAMESPACE), range(CONCURRENT)))
+
+    def all_of(namespace: str) -> list[Any]:
+        found: list[Any] = []
+        token = None
+        while True:
+            page = api.list_namespaced_pod(namespace, limit=500, _continue=token)
+            found += page.items
+            token = page.metadata._continue
+            if not token:
+                return found
+
+    def watch(version: str) -> None:
+        left = EVENTS
+        stream = watching.Watch().stream(api.list_namespaced_config_map, NAMESPACE, resource_version=version)
+        for _ in stream:
+            left -= 1
+            if not left:
+                return
+
+    return {
+        "get": lambda: [api.read_namespaced_pod("p00000", NAMESPACE) for _ in range(CALLS)],
+        "concurrent": concurrent,
+        "list": lambda: all_of(NAMESPACE),
+        "watch": watch,
+        "create": lambda tag: [
+            api.create_namespaced_config_map(NAMESPACE, a_map(f"k{tag}{n}")) for n in range(WRITES)
+        ],
+        "patch": lambda: [
+            api.patch_namespaced_config_map("patched", NAMESPACE, {"data": {"n": str(n)}})
+            for n in range(WRITES)
+        ],
+        "informer": lambda: {pod.metadata.name: pod for pod in all_of("more")},
+    }
+
+
+def kubernetes_asyncio(kubeconfig: str) -> Works:
+    from kubernetes_asyncio import client as k
+    from kubernetes_asyncio import config
+    from kubernetes_asyncio import watch as watching
+
+    def run(work: Callable[[Any], Any]) -> object:
+        async def story() -> object:
+            async with await config.new_client_from_config(kubeconfig) as made:
+                return await work(k.CoreV1Api(made))
+
+        return asyncio.run(story())
+
+    async def get(api: Any) -> object:
+        return [await api.read_namespaced_pod("p00000", NAMESPACE) for _ in range(CALLS)]
+
+    async def concurrent(api: Any) -> object:
+        return await asyncio.gather(
+            *(api.read_namespaced_pod("p00000", NAMESPACE) for _ in range(CONCURRENT))
+        )
+
+    async def all_of(api: Any, namespace: str) -> list[Any]:
+        found: list[Any] = []
+        token = None
+        while True:
+            page = await api.list_namespaced_pod(
+                namespace, limit=500, **({"_continue": token} if token else {})
+            )
+            found += page.items
+            token = page.metadata._continue
+            if not token:
+                return found
+
+    async def watch(api: Any, version: str) -> None:
+        left = EVENTS
+        stream = watching.Watch().stream(api.list_namespaced_config_map, NAMESPACE, resource_version=version)
+        async for _ in stream:
+            left -= 1
+            if not left:
+                return
+
+    async def create(api: Any, tag: str) -> object:
+        return [await api.create_namespaced_config_map(NAMESPACE, a_map(f"a{tag}{n}")) for n in range(WRITES)]
+
+    async def patch(api: Any) -> object:
+        return [
+            await api.patch_namespaced_config_map(
+                "patched", NAMESPACE, {"data": {"n": str(n)}}, _content_type="application/merge-patch+json"
+            )
+            for n in range(WRITES)
+        ]
+
+    async def informer(api: Any) -> object:
+        return {pod.metadata.name: pod for pod in await all_of(api, "more")}
+
+    return {
+        "get": lambda: run(get),
+        "concurrent": lambda: run(concurrent),
+        "list": lambda: run(lambda api: all_of(api, NAMESPACE)),
+        "watch": lambda version: run(lambda api: watch(api, version)),
+        "create": lambda tag: run(lambda api: create(api, tag)),
+        "patch": lambda: run(patch),
+        "informer": lambda: run(informer),
+    }
+
+
+def kr8s(kubeconfig: str) -> Works:
+    import kr8s as library
+    from kr8s.objects import ConfigMap, Pod
+
+    api = library.api(kubeconfig=kubeconfig, namespace=NAMESPACE)
+
+    def concurrent() -> object:
+        from kr8s.asyncio import api as async_api
+        from kr8s.asyncio.objects import Pod as AsyncPod
+
+        async def run() -> object:
+            other = await async_api(kubeconfig=kubeconfig, namespace=NAMESPACE)
+            return await asyncio.gather(
+                *(AsyncPod.get("p00000", namespace=NAMESPACE, api=other) for _ in range(CONCURRENT))
+            )
+
+        return asyncio.run(run())
+
+    def patch() -> None:
+        found = ConfigMap.get("patched", namespace=NAMESPACE, api=api)
+        for n in range(WRITES):
+            found.patch({"data": {"n": str(n)}})
+
+    return {
+        "get": lambda: [Pod.get("p00000", namespace=NAMESPACE, api=api) for _ in range(CALLS)],
+        "concurrent": concurrent,
+        "list": lambda: list(api.get("pods", namespace=NAMESPACE)),
+        "create": lambda tag: [
+            ConfigMap({**a_map(f"r{tag}{n}")}, api=api, namespace=NAMESPACE).create() for n in range(WRITES)
+        ],
+        "patch": patch,
+        "informer": lambda: {pod.name: pod for pod in api.get("pods", namespace="more")},
+    }
+
+
+def kopf(kubeconfig: str) -> Works:
+    import kopf as library
+
+    os.environ["KUBECONFIG"] = kubeconfig
+
+    def informer() -> object:
+        seen: dict[str, Any] = {}
+
+        @library.on.login()
+        def login(**context: Any) -> Any:
+            return library.login_with_kubeconfig(**context)
+
+        @library.index("pods")
+        def pods(name: str, body: Any, **_: Any) -> Any:
+            seen[name] = body
+            return {name: body}
+
+        async def run() -> None:
+            stop = asyncio.Event()
+            task = asyncio.create_task(library.operator(namespaces=["more"], standalone=True, stop_flag=stop))
+            while len(seen) < MIRRORED:
+                await asyncio.sleep(0.1)
+            stop.set()
+            await task
+
+        asyncio.run(run())
+        return seen
+
+    return {"informer": informer}
+
+
+LIBRARIES: dict[str, Callable[[str], Works]] = {
+    "ours": ours,
+    "lightkube": lightkube,
+    "kubernetes": kubernetes,
+    "kubernetes_asyncio": kubernetes_asyncio,
+    "kr8s": kr8s,
+    "kopf": kopf,
+}
+
+
+def one(library: str, work: str, kubeconfig: str, *more: str) -> None:
+    """One measurement, in this interpreter."""
+    os.environ["KUBECONFIG"] = kubeconfig
+    works = LIBRARIES[library](kubeconfig)
+    kept: object = None
+    if work != "import":
+        if work not in works:
+            print("null")
+            return
+        before = spent()
+        kept = works[work](*more)
+        seconds = spent() - before
+    else:
+        seconds = spent()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    del kept
+    print(json.dumps({"cpu": seconds, "peak": peak}))
+
+
+def spent() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def main() -> None:
+    from tests.bench.bench_client import POD, served
+
+    from apimachinery.client.config import Config
+    from kubernetes_api.client import Client
+    from kubernetes_api.core_v1 import ConfigMap, Namespace
+    from kubernetes_api.meta_v1 import ObjectMeta
+
+    names = ["ours", *(name for name, module in PEERS.items() if importlib.util.find_spec(module))]
+    if sys.argv[1:]:
+        names = [name for name in names if name in sys.argv[1].split(",")]
+    results: dict[tuple[str, str], list[dict[str, float]]] = {}
+    with served() as kubeconfig, Client(Config.load(kubeconfig).with_namespace(NAMESPACE)) as client:
+        core = client.core_v1
+        for namespace, count in ((NAMESPACE, LISTED), ("more", MIRRORED)):
+            core.namespaces.create(Namespace(metadata=ObjectMeta(name=namespace)))
+            for number in range(count):
+                pod: Any = {**POD, "metadata": {"name": f"p{number:05}", "labels": {"n": str(number)}}}
+                core.pods.create(pod, namespace=namespace)
+        made = core.configmaps.create(ConfigMap(metadata=ObjectMeta(name="patched")))
+        for number in range(EVENTS):
+            core.configmaps.patch("patched", {"data": {"n": str(number)}})
+        assert made.metadata is not None
+        for turn in range(TURNS):
+            for work in WORKS:
+                more = {"watch": [made.metadata.resource_version or ""], "create": [f"{turn}-"]}.get(work, [])
+                for name in names:
+                    command = [sys.executable, str(Path(__file__)), name, work, str(kubeconfig), *more]
+                    done = subprocess.run(
+                        command, capture_output=True, text=True, timeout=600, check=False, env=os.environ
+                    )
+                    if done.returncode:
+                        said = (done.stderr.strip().splitlines() or ["?"])[-1]
+                        print(f"  ({name} failed at {work}: {said})", file=sys.stderr)
+                    elif answer := json.loads(done.stdout.splitlines()[-1]):
+                        results.setdefault((work, name), []).append(answer)
+    show(names, results)
+
+
+def show(names: list[str], results: dict[tuple[str, str], list[dict[str, float]]]) -> None:
+    """The table, CPU seconds and MB."""
+    print("| work | " + " | ".join(names) + " | first |")
+    print("|---|" + "---|" * (len(names) + 1))
+    for what, unit in (("cpu", "s"), ("peak", "MB")):
+        for work in WORKS:
+            cells, values = [], {}
+            for name in names:
+                found = results.get((work, name))
+                if found:
+                    values[name] = statistics.median(each[what] for each in found)
+                    cells.append(f"{values[name]:.2f}" if what == "cpu" else f"{values[name]:.0f}")
+                else:
+                    cells.append("–")
+            first = min(values, key=lambda name: values[name]) if values else ""
+            print(f"| {TITLES[work]}, {unit} | " + " | ".join(cells) + f" | {first} |")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        one(*sys.argv[1:])
+    else:
+        main()

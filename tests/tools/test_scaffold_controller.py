@@ -1,0 +1,110 @@
+"""``kubewright scaffold controller``: what it writes generates, is typed, passes its tests, and records its role."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+CODE = os.pathsep.join([str(ROOT / "generator"), str(ROOT / "generated")])
+
+
+def run(folder: Path, *arguments: str, fails: int = 0, **extra: str) -> str:
+    path = os.pathsep.join([CODE, str(folder / "generated")])
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": path, "MYPYPATH": path} | extra,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == fails, f"{arguments}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Path:
+    run(tmp_path, *"kubewright scaffold group shop --domain example.com --out .".split())
+    run(tmp_path, *"kubewright scaffold kind Widget --version v1alpha1".split())
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scope", ["Namespaced", "Cluster"])
+def test_what_it_writes_works_at_once(group: Path, scope: str) -> None:
+    kind = "Widget"
+    if scope == "Cluster":
+        kind = "Region"
+        run(group, *"kubewright scaffold kind Region --version v1 --scope Cluster".split())
+    run(group, "kubewright", "scaffold", "controller", kind)
+    run(group, "kubewright", "generate")
+    name = kind.lower()
+    tests = f"tests/test_{name}_controller.py"
+    assert "4 passed" in run(group, "pytest", "-q", "-p", "no:cacheprovider", tests)
+    role = group / f"rbac/{name}s-controller.yaml"
+    recorded = yaml.safe_load(role.read_text())["rules"]
+    role.write_text("rules: []\n")
+    said = run(group, "pytest", "-q", "-p", "no:cacheprovider", "-k", "role", tests, fails=1)
+    assert "RECORD_ROLE=1" in said
+    run(group, "pytest", "-q", "-p", "no:cacheprovider", "-k", "role", tests, RECORD_ROLE="1")
+    found = {
+        r: {*rule["verbs"]} for rule in yaml.safe_load(role.read_text())["rules"] for r in rule["resources"]
+    }
+    given = {r: {*rule["verbs"]} for rule in recorded for r in rule["resources"]}
+    assert all(found[resource] <= given[resource] for resource in found)
+    assert {f"{name}s", f"{name}s/status", "configmaps", "leases"} <= found.keys()
+    run(group, "kubewright", "validate", "--strict", "crds", "samples", "rbac", f"deploy/{name}-controller")
+    listed = yaml.safe_load((group / "kustomization.yaml").read_text())["resources"]
+    assert f"deploy/{name}-controller/deployment.yaml" in listed
+
+
+def test_its_program_is_typed(group: Path) -> None:
+    run(group, "kubewright", "scaffold", "controller", "Widget")
+    run(group, "kubewright", "generate")
+    run(
+        group,
+        "mypy",
+        "--strict",
+        "--cache-dir",
+        str(ROOT / ".mypy_cache"),
+        "controllers/widget_controller.py",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "fault"),
+    [
+        (["Gadget"], 2, "has no CRD of kind Gadget"),
+        (["Widget", "--version", "v9"], 2, "has no version v9"),
+        (["Widget", "--version", "nine"], 2, "'nine' is not a version"),
+        ([], 2, "KIND"),
+    ],
+)
+def test_what_it_refuses(group: Path, arguments: list[str], code: int, fault: str) -> None:
+    assert fault in run(group, "kubewright", "scaffold", "controller", *arguments, fails=code)
+    assert not (group / "controllers").exists()
+
+
+def test_what_it_needs(group: Path) -> None:
+    crd = group / "crds/widgets.yaml"
+    text = crd.read_text()
+    crd.write_text(text.replace("observedGeneration:", "seenGeneration:", 1))
+    assert "has no status subresource with observedGeneration" in run(
+        group, "kubewright", "scaffold", "controller", "Widget", fails=2
+    )
+    crd.write_text(text)
+    (group / "kubewright.yaml").unlink()
+    assert "no package of" in run(group, "kubewright", "scaffold", "controller", "Widget", fails=2)
+
+
+def test_nothing_is_overwritten(group: Path) -> None:
+    run(group, "kubewright", "scaffold", "controller", "Widget")
+    assert "already there" in run(group, "kubewright", "scaffold", "controller", "Widget", fails=1)
