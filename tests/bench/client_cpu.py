@@ -3,7 +3,8 @@
     python tests/bench/client_cpu.py [LIBRARY,LIBRARY]
 
 Each measurement is an interpreter of its own, libraries by turns, medians of TURNS. ``informer`` is a local copy of
-20,000 pods: an informer where a library has one (ours, kopf's index), else its list in a dict. Libraries that are not installed are left out; extra ones may be named by PYTHONPATH.
+20,000 pods: an informer where a library has one (ours, kopf's index), else its list in a dict. Libraries that are not
+installed are left out; extra ones may be named by PYTHONPATH.
 """
 
 from __future__ import annotations
