@@ -9,10 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -20,7 +24,7 @@ from tests.client.test_unreadable import AsyncLights, Lights
 from tests.client.test_wire import MAPS
 
 from apimachinery.client.async_connection import AsyncClient
-from apimachinery.client.config import Config
+from apimachinery.client.config import Config, ConfigError, ExecPlugin
 from apimachinery.client.connection import Client
 from apimachinery.client.errors import ApiError, NotFound
 from apimachinery.client.reflector import ReflectorOptions
@@ -28,6 +32,7 @@ from apimachinery.client.resource import DynamicResource
 from kubewright.testing import ApiServer, FaultProxy, History
 from kubewright.testing.faults import watches
 
+ROOT = Path(__file__).parents[2]
 SECONDS = float(os.environ.get("FAULT_SECONDS", "0.3"))
 Mode = Literal["sync", "async", "streaming"]
 MODES: tuple[Mode, ...] = ("sync", "async", "streaming")
@@ -285,3 +290,89 @@ def test_a_definition_deleted_and_made_again() -> None:
                     time.sleep(0.01)
                 make("b", "c")
                 history.check(listed, informer.store.list)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_exec_plugin_that_fails_for_a_while(
+    mode: Mode, private: ApiServer, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text(
+        "import json, os, pathlib, sys\n"
+        f"if pathlib.Path({str(broken)!r}).exists(): sys.exit('no network')\n"
+        "info = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\n"
+        "status = {'token': sys.argv[1], 'expirationTimestamp': '2020-01-01T00:00:00Z'}\n"
+        "print(json.dumps({'kind': 'ExecCredential', 'apiVersion': info['apiVersion'], 'status': status}))\n"
+    )
+    token = Config.load(private.kubeconfig).token or "none"
+    login = ExecPlugin(
+        api_version="client.authentication.k8s.io/v1",
+        command=sys.executable,
+        args=(str(plugin), token),
+        interactive_mode="Never",
+    )
+    with private.namespace() as namespace:
+        world = World(private, namespace, seed=3)
+        world.change(10)
+        config = Config(server=proxy.url, namespace=namespace, exec_plugin=login)
+        with following(config, mode) as (history, informer):
+            broken.touch()
+            proxy.break_open("reset")
+            world.change()
+            ends = time.monotonic() + 10
+            while not isinstance(informer.last_error, ConfigError):
+                assert time.monotonic() < ends
+                time.sleep(0.01)
+            broken.unlink()
+            history.check(world.list, informer.store.list)
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed(tmp_path: Path) -> None:
+    """kill -9 of a server on SQLite, and another one on the same file and port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [
+        *(sys.executable, "-m", "kubewright", "serve", "--storage", f"sqlite:///{tmp_path}/x.db"),
+        *("--port", str(port), "--controllers", "none", "--log-level", "error", "--anonymous-admin"),
+    ]
+    path = os.pathsep.join(str(ROOT / name) for name in ("generator", "generated"))
+
+    def start(turn: int) -> subprocess.Popen[bytes]:
+        kubeconfig = tmp_path / f"kubeconfig{turn}"
+        process = subprocess.Popen(
+            [*command, "--kubeconfig", str(kubeconfig)],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": path},
+            stdout=subprocess.DEVNULL,
+        )
+        ends = time.monotonic() + 60
+        while not kubeconfig.exists():
+            assert process.poll() is None
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+        return process
+
+    process = start(0)
+    try:
+        kubeconfig = Config.load(tmp_path / "kubeconfig0")
+        history: History[Any] = History()
+        options = ReflectorOptions(first_wait=0.02, longest_wait=0.2, silence=2.0)
+        with Client(kubeconfig) as client:
+            maps = DynamicResource(client, MAPS)
+            informer = maps.informer(options=options)
+            informer.add_handler(history.hear)
+            with informer:
+                informer.wait_until_synced(10)
+                for turn in range(1, 3):
+                    for number in range(20):
+                        maps.create({"metadata": {"name": f"m{turn}-{number}"}})
+                    process.kill()
+                    process.wait(10)
+                    process = start(turn)
+                    maps.delete(f"m{turn}-0")
+                    history.check(maps.list, informer.store.list, seconds=20)
+    finally:
+        process.kill()
+        process.wait(10)

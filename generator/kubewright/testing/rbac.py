@@ -28,8 +28,8 @@ def rules_of(requests: Iterable[HttpRequest]) -> list[Rule]:
             group, resource, verbs = found
             needed.setdefault((group, resource), set()).update(verbs)
     gathered: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (group, resource), verbs in sorted(needed.items()):
-        gathered.setdefault((group, tuple(verb for verb in _ORDER if verb in verbs)), []).append(resource)
+    for (group, resource), granted in sorted(needed.items()):
+        gathered.setdefault((group, tuple(verb for verb in _ORDER if verb in granted)), []).append(resource)
     return [
         {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}
         for (group, verbs), resources in gathered.items()
