@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: tables help setup generate verify test test-real test-faults test-kill golden lint type bench bench-server soak-cel wheel clean differential
+.PHONY: soak-access tables help setup generate verify test test-real test-faults test-kill golden lint type bench bench-server soak-cel wheel clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -53,6 +53,9 @@ bench: $(SETUP) ## measure; prints ratios, asserts nothing
 
 soak-cel: $(SETUP) ## 20,000 random CEL expressions against Google's implementation
 	$(RUN) -m tests.bench.cel_soak
+
+soak-access: $(SETUP) ## random decisions of two servers compared; SERVERS="URL TOKEN URL TOKEN", the second a kube-apiserver
+	$(RUN) -m tests.access.decisions $(SERVERS)
 
 bench-server: $(SETUP) ## the server under load, plain and over TLS; needs wrk
 	$(RUN) tests/bench/server_load.py $(BENCH)

@@ -104,6 +104,12 @@ COMMANDS: Final[dict[str, Command]] = {
         "Serve",
         "server",
     ),
+    "rbac": Command(
+        "kubewright.tools.rbac.command",
+        "who can do what and why, live or from manifests; the least roles of a run",
+        "Serve",
+        "server",
+    ),
     "storage": Command(
         "kubewright.tools.storage", "check, back up and restore the database of serve", "Serve", "server"
     ),

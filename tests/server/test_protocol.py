@@ -405,7 +405,7 @@ def test_tokens(serve):
     assert split(talk(port, request("GET", BASE)))[0] == 401
     assert split(talk(port, request("GET", BASE, b"", "Authorization: Bearer x")))[0] == 401
     assert split(talk(port, request("GET", BASE, b"", "Authorization: Bearer t")))[0] == 200
-    assert split(talk(port, request("GET", "/readyz")))[0] == 200
+    assert split(talk(port, request("GET", "/readyz")))[0] == 401
 
 
 def test_a_server_that_ends_closes_its_watches_cleanly(serve):

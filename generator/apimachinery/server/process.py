@@ -86,6 +86,7 @@ class Server:
         self._ended = False
         self.health = Health(options.livez_grace_seconds)
         self.port = options.port
+        self.access: Access | None = None
 
     @property
     def url(self) -> str:
@@ -109,7 +110,7 @@ class Server:
         cache = await WatchCache.open(storage)
         watches, metrics = Watches(), Metrics()
         bodies = JoinedBodies()
-        access = Access(self._access, cache)
+        access = self.access = Access(self._access, cache)
         backend = Backend(storage, cache, access, watches, bodies, self.health, metrics)
         api = self._build(backend)
         self._stops.append(api.stop)

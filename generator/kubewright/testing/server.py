@@ -16,13 +16,19 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from apimachinery.meta.errors import ApiError, Cause
-from apimachinery.server.access.authentication import ADMIN, Identity, TokenKind, authenticated
-from apimachinery.server.access.authorization import service_account_groups, service_account_name
+from apimachinery.server.access.authentication import ADMIN, Identity, TokenKind
+from apimachinery.server.access.authorization import (
+    AUTHENTICATED,
+    Attributes,
+    service_account_groups,
+    service_account_name,
+)
 from apimachinery.server.access.control import AccessOptions
 from apimachinery.server.catalog.options import RELEASE, ApiOptions, parse_controllers
 from apimachinery.server.http.messages import User
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import BuildApi, Server, ServerOptions
+from kubewright.tools.rbac.recording import Deed, deed_of, roles_of
 
 from .thread import ServerThread
 
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from apimachinery.server.node.behaviour import NodeBehaviour
 
 PATIENCE_SECONDS = 10.0
+_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 CRDS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -195,6 +202,64 @@ class ApiServer:
             raise _refusal(answer.status, shown)
         return shown
 
+    # Who may do what.
+
+    def can(
+        self,
+        user: str,
+        verb: str,
+        resource: str,
+        *,
+        namespace: str = "",
+        name: str = "",
+        groups: Iterable[str] = (),
+    ) -> bool:
+        """Whether a user may; ``resource`` is PLURAL[.GROUP][/SUBRESOURCE], or a path such as ``/metrics``."""
+        if resource.startswith("/"):
+            asked: dict[str, Any] = {"nonResourceAttributes": {"verb": verb, "path": resource}}
+        else:
+            plural, _, subresource = resource.partition("/")
+            plural, _, group = plural.partition(".")
+            what = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+            asked = {"resourceAttributes": {**what, "namespace": namespace, "name": name}}
+        held = self._users.groups(user, groups)
+        review = self.request("POST", _REVIEWS, {"spec": {"user": user, "groups": held, **asked}})
+        return bool(review["status"]["allowed"])
+
+    def check_role(
+        self,
+        user: str,
+        *,
+        allows: Iterable[str] = (),
+        refuses: Iterable[str] = (),
+        namespace: str = "default",
+        groups: Iterable[str] = (),
+    ) -> None:
+        """Asserts what a user may and may not do in a namespace, each written ``VERB RESOURCE[.GROUP][/SUB] [NAME]``.
+
+        Raises AssertionError with everything that is otherwise.
+        """
+        wrong = []
+        for expected, lines in ((True, allows), (False, refuses)):
+            for line in lines:
+                verb, resource, *rest = line.split()
+                name = rest[0] if rest else ""
+                if self.can(user, verb, resource, namespace=namespace, name=name, groups=groups) != expected:
+                    wrong.append(f"{user} may {'not ' if expected else ''}{line} in {namespace}")
+        assert not wrong, "\n".join(wrong)
+
+    @contextmanager
+    def recording(self) -> Iterator[Recording]:
+        """Records what is done meanwhile, by whom: ``roles("user", "name")`` are the least roles that allow it."""
+        access = self._running().server.access
+        assert access is not None
+        recorded = Recording()
+        access.record = recorded.add
+        try:
+            yield recorded
+        finally:
+            access.record = None
+
     # What tests need.
 
     def create_crds(self, path: str | Path) -> list[str]:
@@ -273,6 +338,40 @@ class ApiServer:
         raise StartError(f"{manifest['metadata']['name']} is not established after {PATIENCE_SECONDS:g} s")
 
 
+class Recording:
+    """What users did on a server for tests."""
+
+    def __init__(self) -> None:
+        self._deeds: dict[Deed, None] = {}
+
+    def add(self, attributes: Attributes) -> None:
+        """Takes one more."""
+        self._deeds[deed_of(attributes)] = None
+
+    @property
+    def users(self) -> list[str]:
+        """Who did anything."""
+        return sorted({deed.user for deed in self._deeds})
+
+    def roles(self, user: str, name: str, *, names: bool = False) -> list[dict[str, Any]]:
+        """Roles and bindings that let the user do what he did and no more, as manifests."""
+        return roles_of(self._deeds, user, name, names=names)
+
+    def unused(self, user: str, rules: Iterable[dict[str, Any]], namespace: str = "") -> list[str]:
+        """What of a role's rules the user never used in a namespace ("" for the cluster): ``VERB GROUP RESOURCE``."""
+        used = {
+            (d.verb, d.group, d.resource) for d in self._deeds if d.user == user and d.namespace == namespace
+        }
+        return [
+            f"{verb} {group or 'core'} {resource}"
+            for rule in rules
+            for group in rule.get("apiGroups") or ()
+            for resource in rule.get("resources") or ()
+            for verb in rule.get("verbs") or ()
+            if (verb, group, resource) not in used
+        ]
+
+
 class _Users(TokenKind):
     """Users of a server for tests: whoever is asked for, each with a token of his own."""
 
@@ -282,17 +381,20 @@ class _Users(TokenKind):
 
     def token(self, name: str, groups: Iterable[str] = ()) -> str:
         """The token of a user, made at the first call. ``admin`` is the administrator."""
-        if name == ADMIN.name and not groups:
-            user = ADMIN
-        else:
-            account = service_account_name(name)
-            own = service_account_groups(account[0]) if account is not None else ()
-            user = authenticated(User(name, "", (*own, *groups)))
+        user = ADMIN
+        if name != ADMIN.name or groups:
+            user = User(name, "", tuple(self.groups(name, groups)))
         token = self._tokens.get(user)
         if token is None:
             token = self._tokens[user] = secrets.token_urlsafe(24)
             self._identities[token] = Identity(user)
         return token
+
+    def groups(self, name: str, groups: Iterable[str]) -> list[str]:
+        """All groups of a user: those given, and those that his name says."""
+        account = service_account_name(name)
+        own = service_account_groups(account[0]) if account is not None else ()
+        return [*own, *groups, AUTHENTICATED]
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
         """See TokenKind."""

@@ -82,7 +82,7 @@ OPEN_TO_LOOPBACK = AccessOptions(modes=("AlwaysAllow",), open_to_loopback=True)
 
 
 class Access:
-    """Authentication and authorization of one server."""
+    """Authentication and authorization of one server. ``record``, where it is set, is told of all that is allowed."""
 
     def __init__(self, options: AccessOptions, cache: WatchCache) -> None:
         self.service_accounts: ServiceAccountTokens | None = None
@@ -103,6 +103,7 @@ class Access:
         if options.open_to_loopback:
             self._authenticators.append(LoopbackAdmin())
         self.url = ""
+        self.record: Callable[[Attributes], None] | None = None
         self._anonymous = options.anonymous
         self.signing = options.signing
         self.rbac: Rbac | None = None
@@ -132,12 +133,14 @@ class Access:
                 await self._impersonate(request, user)
                 user = request.user
                 break
-        if MASTERS in user.groups:
+        if MASTERS in user.groups and self.record is None:
             return
         attributes = attributes_of(request, user)
         verdict = self.authorizer.decide(attributes) or await self.authorizer.ask(attributes)
         if not verdict.allowed:
             raise _refused(attributes, verdict)
+        if self.record is not None:
+            self.record(attributes)
 
     def knows(self, request: Request) -> bool:
         """Whether a request, of which only the head has come, is of somebody who may send a large body."""

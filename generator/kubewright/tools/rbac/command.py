@@ -1,0 +1,206 @@
+"""``kubewright rbac``: who can do what, why, and the least roles of a run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from apimachinery.server.access.authorization import Attributes
+from apimachinery.server.access.rbac import GROUP, KINDS
+from apimachinery.wire import yaml
+from kubewright.diagnostics import Diagnostics
+from kubewright.source.text import parse_documents, read_documents
+from kubewright.tools.rbac.graph import NOBODY, AccessGraph, Chain, SubjectError, read_subject
+from kubewright.tools.rbac.recording import read_audit, roles_of
+
+OK, REFUSED, MISUSED = 0, 1, 2
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the sub-commands."""
+    commands = parser.add_subparsers(dest="question", required=True, metavar="QUESTION")
+    who = commands.add_parser("who-can", help="who can VERB RESOURCE")
+    what = commands.add_parser("what-can", help="what SUBJECT can do")
+    why = commands.add_parser(
+        "why", help="by which binding, role and rule SUBJECT can VERB RESOURCE; exit 1 if not"
+    )
+    record = commands.add_parser("record", help="least-privilege roles of what an audit log shows")
+    for command in (what, why):
+        command.add_argument("subject", metavar="SUBJECT", help="user:NAME, group:NAME or sa:NAMESPACE/NAME")
+        command.add_argument(
+            "--group", action="append", default=[], metavar="NAME", help="a group that the user is in"
+        )
+    for command in (who, why):
+        command.add_argument("verb", metavar="VERB")
+        command.add_argument("resource", metavar="RESOURCE", help="PLURAL[.GROUP][/SUBRESOURCE], or a path")
+        command.add_argument("name", nargs="?", default="", metavar="NAME")
+    for command in (who, what, why):
+        command.add_argument(
+            "-n", "--namespace", default="", help="the namespace asked about (default: the cluster)"
+        )
+        command.add_argument("-f", "--filename", type=Path, action="append", default=[], metavar="PATH",
+            help="manifests to read instead of a live cluster; - is stdin")  # fmt: skip
+        command.add_argument("--no-bootstrap", action="store_true",
+            help="with -f: leave out the roles that every cluster starts with")  # fmt: skip
+        command.add_argument("--kubeconfig", type=Path, metavar="FILE")
+        command.add_argument("--context", default="", metavar="NAME")
+        command.add_argument("--output", choices=("text", "json"), default="text")
+    who.add_argument("-A", "--all-namespaces", action="store_true", help="in any namespace")
+    record.add_argument("audit", metavar="FILE", help="JSON lines of audit events; - is stdin")
+    record.add_argument("--user", required=True, metavar="NAME", help="whose deeds count")
+    record.add_argument(
+        "--name", default="recorded", metavar="NAME", help="name of the roles (default %(default)s)"
+    )
+    record.add_argument("--resource-names", action="store_true",
+        help="hold reads and writes of single objects to the names that were used")  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Answers. Returns 0, 1 for "no", 2 for what cannot be read."""
+    try:
+        if options.question == "record":
+            return _record(options)
+        graph = AccessGraph(_objects(options), bootstrap=bool(options.filename) and not options.no_bootstrap)
+        return {"who-can": _who, "what-can": _what, "why": _why}[options.question](graph, options)
+    except (SubjectError, ValueError) as fault:
+        print(f"kubewright rbac: error: {fault}", file=sys.stderr)
+        return MISUSED
+
+
+def _objects(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    if options.filename:
+        return [obj for path in options.filename for obj in _read(path)]
+    return list(_live(options))
+
+
+def _read(path: Path) -> Iterator[dict[str, Any]]:
+    diagnostics = Diagnostics()
+    if str(path) == "-":
+        documents = parse_documents(sys.stdin.buffer.read(), "stdin", diagnostics)
+    else:
+        folder = path.is_dir()
+        files = sorted(p for p in path.rglob("*") if p.suffix in _SUFFIXES) if folder else [path]
+        documents = [document for file in files for document in read_documents(file, diagnostics)]
+    if diagnostics.has_errors:
+        raise ValueError("; ".join(str(diagnostic) for diagnostic in diagnostics))
+    for document in documents:
+        if isinstance(document.value, dict):
+            yield from _items(document.value)
+
+
+def _items(obj: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The object, or those of a List."""
+    items = obj.get("items")
+    if not isinstance(items, list):
+        yield obj
+        return
+    kind = str(obj.get("kind") or "").removesuffix("List")
+    for item in items:
+        if isinstance(item, dict):
+            yield item if item.get("kind") else {**item, "kind": kind, "apiVersion": obj.get("apiVersion")}
+
+
+def _live(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    from apimachinery.client.calls import UNSTRUCTURED, Call
+    from apimachinery.client.config import Config, ConfigError
+    from apimachinery.client.connection import Client
+    from apimachinery.client.errors import ApiError, TransportError
+    from apimachinery.client.transport import Request
+
+    try:
+        with Client(Config.load(options.kubeconfig, context=options.context)) as client:
+            for plural in KINDS:
+                listed = client.run(
+                    Call(Request("GET", f"/apis/{GROUP}/v1/{plural}"), UNSTRUCTURED.decode, repeatable=True)
+                )
+                yield from _items(listed)
+    except (ApiError, TransportError, ConfigError) as fault:
+        raise ValueError(f"the roles of the cluster cannot be read: {fault}") from None
+
+
+def _asked(options: argparse.Namespace) -> Attributes:
+    if options.resource.startswith("/"):
+        return Attributes(NOBODY, options.verb, path=options.resource, is_resource=False)
+    plural, _, subresource = options.resource.partition("/")
+    plural, dot, group = plural.partition(".")
+    if not dot:
+        group = _group_of(plural)
+    return Attributes(NOBODY, options.verb, options.namespace, group, "", plural, subresource, options.name)
+
+
+def _group_of(plural: str) -> str:
+    """The group of a built-in resource, "" for what is none: ``deployments`` are those of apps."""
+    from apimachinery.server.catalog.from_packages import Package
+
+    groups = [
+        resource.group for resource in Package("kubernetes_api").resources() if resource.plural == plural
+    ]
+    return "" if not groups or "" in groups else groups[0]
+
+
+def _who(graph: AccessGraph, options: argparse.Namespace) -> int:
+    chains = list(graph.who_can(_asked(options), everywhere=options.all_namespaces))
+    _print(chains, options)
+    if options.output == "text":
+        print("group:system:masters can, without any binding")
+    return OK
+
+
+def _user(options: argparse.Namespace) -> Any:
+    from dataclasses import replace
+
+    user = read_subject(options.subject)
+    return replace(user, groups=(*user.groups, *options.group))
+
+
+def _what(graph: AccessGraph, options: argparse.Namespace) -> int:
+    _print(list(graph.what_can(_user(options), options.namespace)), options)
+    return OK
+
+
+def _why(graph: AccessGraph, options: argparse.Namespace) -> int:
+    user, asked = _user(options), _asked(options)
+    chains = list(graph.why(user, asked))
+    if "system:masters" in user.groups:
+        print("yes: members of system:masters can do everything")
+        return OK
+    if options.output == "text":
+        print("yes" if chains else "no: no binding gives a rule that allows it")
+    _print(chains, options)
+    return OK if chains else REFUSED
+
+
+def _print(chains: list[Chain], options: argparse.Namespace) -> None:
+    if options.output == "json":
+        shown = [
+            {"subject": c.who, "binding": c.bound_by, "role": c.role, "rule": c.rule.shown()} for c in chains
+        ]
+        print(json.dumps(shown, indent=2))
+        return
+    rows = [(c.who, c.bound_by, c.role, c.rule.shown()) for c in chains]
+    if not rows:
+        return
+    head = ("SUBJECT", "BINDING", "ROLE", "RULE")
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(3)]
+    for row in (head, *rows):
+        print("  ".join([*(text.ljust(width) for text, width in zip(row, widths, strict=False)), row[3]]))
+
+
+def _record(options: argparse.Namespace) -> int:
+    if options.audit == "-":
+        deeds = list(read_audit(sys.stdin))
+    else:
+        with Path(options.audit).open(encoding="utf-8") as lines:
+            deeds = list(read_audit(lines))
+    manifests = roles_of(deeds, options.user, options.name, names=options.resource_names)
+    if not manifests:
+        users = sorted({deed.user for deed in deeds})
+        known = f"; there are {', '.join(users[:10])}" if users else ""
+        raise ValueError(f"--user {options.user}: no deed of this user in {options.audit}{known}")
+    print("---\n".join(yaml.encode(manifest).decode() for manifest in manifests), end="")
+    return OK
