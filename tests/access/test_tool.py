@@ -56,7 +56,7 @@ def test_who_can(manifests, capsys):
     ] in rows
     _, said = rbac(capsys, "who-can", "get", "deployments", "-f", manifests, "--no-bootstrap")
     assert "ann" not in said
-    _, said = rbac(capsys, "who-can", "get", "secrets", "key", "-A", "-f", manifests, "--output", "json")
+    _, said = rbac(capsys, "who-can", "get", "secrets", "key", "-A", "-f", manifests, "--format", "json")
     assert {chain["subject"] for chain in json.loads(said)} >= {"user:ann", "sa:shop/robot"}
     _, said = rbac(capsys, "who-can", "get", "/healthz", "-f", manifests)
     assert "group:system:unauthenticated" in said

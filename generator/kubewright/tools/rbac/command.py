@@ -13,12 +13,17 @@ from apimachinery.server.access.authorization import Attributes
 from apimachinery.server.access.rbac import GROUP, KINDS
 from apimachinery.wire import yaml
 from kubewright.diagnostics import Diagnostics
-from kubewright.source.text import parse_documents, read_documents
+from kubewright.source.text import paths_below, read_documents
 from kubewright.tools.rbac.graph import NOBODY, AccessGraph, Chain, SubjectError, read_subject
 from kubewright.tools.rbac.recording import read_audit, roles_of
 
 OK, REFUSED, MISUSED = 0, 1, 2
-_SUFFIXES = (".yaml", ".yml", ".json")
+EXAMPLES = """
+kubewright rbac who-can delete pods -n shop -f deploy/
+kubewright rbac what-can sa:shop/operator -n shop
+kubewright rbac why sa:shop/operator update deployments/scale -n shop
+kubewright rbac record audit.log --user system:serviceaccount:shop:operator --name operator
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help="with -f: leave out the roles that every cluster starts with")  # fmt: skip
         command.add_argument("--kubeconfig", type=Path, metavar="FILE")
         command.add_argument("--context", default="", metavar="NAME")
-        command.add_argument("--output", choices=("text", "json"), default="text")
+        command.add_argument("--format", choices=("text", "json"), default="text")
     who.add_argument("-A", "--all-namespaces", action="store_true", help="in any namespace")
     record.add_argument("audit", metavar="FILE", help="JSON lines of audit events; - is stdin")
     record.add_argument("--user", required=True, metavar="NAME", help="whose deeds count")
@@ -80,12 +85,9 @@ def _objects(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 
 def _read(path: Path) -> Iterator[dict[str, Any]]:
     diagnostics = Diagnostics()
-    if str(path) == "-":
-        documents = parse_documents(sys.stdin.buffer.read(), "stdin", diagnostics)
-    else:
-        folder = path.is_dir()
-        files = sorted(p for p in path.rglob("*") if p.suffix in _SUFFIXES) if folder else [path]
-        documents = [document for file in files for document in read_documents(file, diagnostics)]
+    documents = [
+        document for file in paths_below(path, diagnostics) for document in read_documents(file, diagnostics)
+    ]
     if diagnostics.has_errors:
         raise ValueError("; ".join(str(diagnostic) for diagnostic in diagnostics))
     for document in documents:
@@ -146,7 +148,7 @@ def _group_of(plural: str) -> str:
 def _who(graph: AccessGraph, options: argparse.Namespace) -> int:
     chains = list(graph.who_can(_asked(options), everywhere=options.all_namespaces))
     _print(chains, options)
-    if options.output == "text":
+    if options.format == "text":
         print("group:system:masters can, without any binding")
     return OK
 
@@ -169,14 +171,14 @@ def _why(graph: AccessGraph, options: argparse.Namespace) -> int:
     if "system:masters" in user.groups:
         print("yes: members of system:masters can do everything")
         return OK
-    if options.output == "text":
+    if options.format == "text":
         print("yes" if chains else "no: no binding gives a rule that allows it")
     _print(chains, options)
     return OK if chains else REFUSED
 
 
 def _print(chains: list[Chain], options: argparse.Namespace) -> None:
-    if options.output == "json":
+    if options.format == "json":
         shown = [
             {"subject": c.who, "binding": c.bound_by, "role": c.role, "rule": c.rule.shown()} for c in chains
         ]
