@@ -1,13 +1,9 @@
-"""What a decision costs with few and many bindings: ``python tests/bench/access.py``. Asserts nothing."""
+"""What a decision costs with few and many bindings: ``PYTHONPATH=generator python tests/bench/access.py``. Asserts nothing."""
 
 from __future__ import annotations
 
 import statistics
-import sys
 import time
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).parents[2] / "generator")]
 
 from apimachinery.server.access.attributes import attributes_of
 from apimachinery.server.access.authorization import Attributes
