@@ -1,4 +1,4 @@
-"""What a decision costs with few and many bindings: ``PYTHONPATH=generator python tests/bench/access.py``. Asserts nothing."""
+"""What a decision costs with few and many bindings; asserts nothing. Run with PYTHONPATH=generator."""
 
 from __future__ import annotations
 
