@@ -48,8 +48,6 @@ ENUMS: dict[str, dict[str, tuple[str, ...]]] = {
         "preemptionPolicy": ("Never", "PreemptLowerPriority"),
         "restartPolicy": ("Always", "Never", "OnFailure"),
     },
-    "io.k8s.api.discovery.v1.EndpointPort": {"protocol": ("SCTP", "TCP", "UDP")},
-    "io.k8s.api.discovery.v1.EndpointSlice": {"addressType": ("FQDN", "IPv4", "IPv6")},
     "io.k8s.api.networking.v1.HTTPIngressPath": {"pathType": ("Exact", "ImplementationSpecific", "Prefix")},
     "io.k8s.api.networking.v1.IngressClassParametersReference": {"scope": ("Cluster", "Namespace")},
     "io.k8s.api.networking.v1.NetworkPolicyPort": {"protocol": ("SCTP", "TCP", "UDP")},

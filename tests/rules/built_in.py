@@ -60,8 +60,11 @@ def strategy(obj: Json) -> Strategy:
     return found if isinstance(found, Strategy) else Strategy()
 
 
-def create(obj: Json, namespace: str = "", uid: str = "00000000-0000-0000-0000-000000000000") -> Json:
-    """What a create stores, less what needs a server (times, addresses, other objects)."""
+def create(
+    obj: Json, namespace: str = "", uid: str = "00000000-0000-0000-0000-000000000000", whole: bool = False
+) -> Json:
+    """What a create stores, less what needs a server (times, addresses, other objects): if ``whole``, the uid that is
+    in a job's labels and a service's port for health checks are made up."""
     default(obj)
     facts = strategy(obj)
     if facts.admit:
@@ -76,6 +79,8 @@ def create(obj: Json, namespace: str = "", uid: str = "00000000-0000-0000-0000-0
         obj["status"] = json.loads(json.dumps(facts.status))
     if facts.prepare_create:
         facts.prepare_create(obj)
-    if obj["kind"] == "Service" and services.needs_health_check(obj["spec"]):
+    if not (whole and obj["kind"] == "Job"):
+        del metadata["uid"]
+    if whole and obj["kind"] == "Service" and services.needs_health_check(obj["spec"]):
         obj["spec"].setdefault("healthCheckNodePort", 30000)
     return obj

@@ -13,7 +13,10 @@ def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str
     """What is wrong with a MutatingAdmissionPolicy."""
     if (spec := struct(mutating_admission_policy, "spec")) is not None:
         yield from checks.one_of(
-            spec.get("failurePolicy"), f"{prefix}spec.failurePolicy", values=("Fail", "Ignore")
+            spec.get("failurePolicy"),
+            f"{prefix}spec.failurePolicy",
+            values=("Fail", "Ignore"),
+            optional=False,
         )
         yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
         yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
@@ -25,8 +28,6 @@ def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str
         yield from admission.match_conditions(spec.get("matchConditions"), f"{prefix}spec.matchConditions")
         yield from admission.variables(spec.get("variables"), f"{prefix}spec.variables")
         yield from admission.mutations(spec.get("mutations"), f"{prefix}spec.mutations")
-    yield from admission.policy_expressions(mutating_admission_policy, prefix.removesuffix("."))
-    if (spec := struct(mutating_admission_policy, "spec")) is not None:
         yield from checks.required(spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy")
         yield from checks.one_of(
             spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy", values=("IfNeeded", "Never")
@@ -44,7 +45,10 @@ def check_mutating_admission_policy_binding(
         )
         yield from admission.param_ref(spec.get("paramRef"), f"{prefix}spec.paramRef")
         yield from admission.match_resources(
-            spec.get("matchResources"), f"{prefix}spec.matchResources", optional=True
+            spec.get("matchResources"),
+            f"{prefix}spec.matchResources",
+            optional=True,
+            operations=("*", "CONNECT", "CREATE", "UPDATE"),
         )
 
 
@@ -52,7 +56,6 @@ def check_mutating_webhook_configuration(
     mutating_webhook_configuration: Json, prefix: str
 ) -> Iterator[FieldError]:
     """What is wrong with a MutatingWebhookConfiguration."""
-    yield from checks.unique(mutating_webhook_configuration.get("webhooks"), f"{prefix}webhooks", key="name")
     for webhook_index, webhook in numbered(mutating_webhook_configuration, "webhooks"):
         yield from check_mutating_webhook(webhook, f"{prefix}webhooks[{webhook_index}].")
 
@@ -61,7 +64,10 @@ def check_validating_admission_policy(validating_admission_policy: Json, prefix:
     """What is wrong with a ValidatingAdmissionPolicy."""
     if (spec := struct(validating_admission_policy, "spec")) is not None:
         yield from checks.one_of(
-            spec.get("failurePolicy"), f"{prefix}spec.failurePolicy", values=("Fail", "Ignore")
+            spec.get("failurePolicy"),
+            f"{prefix}spec.failurePolicy",
+            values=("Fail", "Ignore"),
+            optional=False,
         )
         yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
         yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
@@ -72,7 +78,6 @@ def check_validating_admission_policy(validating_admission_policy: Json, prefix:
     if (spec := struct(validating_admission_policy, "spec")) is not None:
         yield from admission.audit_annotations(spec.get("auditAnnotations"), f"{prefix}spec.auditAnnotations")
     yield from admission.audit_keys(validating_admission_policy, prefix.removesuffix("."))
-    yield from admission.policy_expressions(validating_admission_policy, prefix.removesuffix("."))
 
 
 def check_validating_admission_policy_binding(
@@ -97,16 +102,13 @@ def check_validating_webhook_configuration(
     validating_webhook_configuration: Json, prefix: str
 ) -> Iterator[FieldError]:
     """What is wrong with a ValidatingWebhookConfiguration."""
-    yield from checks.unique(
-        validating_webhook_configuration.get("webhooks"), f"{prefix}webhooks", key="name"
-    )
     for webhook_index, webhook in numbered(validating_webhook_configuration, "webhooks"):
         yield from check_validating_webhook(webhook, f"{prefix}webhooks[{webhook_index}].")
 
 
 def check_mutating_webhook(mutating_webhook: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a MutatingWebhook."""
-    yield from checks.name(mutating_webhook.get("name"), f"{prefix}name", format="fully-qualified")
+    yield from checks.name(mutating_webhook.get("name"), f"{prefix}name", format="three-part-domain")
     for rule_index, rule in numbered(mutating_webhook, "rules"):
         yield from admission.rule(rule, f"{prefix}rules[{rule_index}]")
     yield from checks.one_of(
@@ -120,21 +122,17 @@ def check_mutating_webhook(mutating_webhook: Json, prefix: str) -> Iterator[Fiel
         f"{prefix}reinvocationPolicy",
         values=("IfNeeded", "Never"),
     )
-    yield from admission.side_effects(mutating_webhook.get("sideEffects"), f"{prefix}sideEffects")
     yield from checks.between_seconds(
         mutating_webhook.get("timeoutSeconds"), f"{prefix}timeoutSeconds", least=1, most=30
     )
     yield from checks.label_selector(mutating_webhook.get("namespaceSelector"), f"{prefix}namespaceSelector")
     yield from checks.label_selector(mutating_webhook.get("objectSelector"), f"{prefix}objectSelector")
     yield from admission.client_config(mutating_webhook.get("clientConfig"), f"{prefix}clientConfig")
-    yield from admission.review_versions(
-        mutating_webhook.get("admissionReviewVersions"), f"{prefix}admissionReviewVersions"
-    )
 
 
 def check_validating_webhook(validating_webhook: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ValidatingWebhook."""
-    yield from checks.name(validating_webhook.get("name"), f"{prefix}name", format="fully-qualified")
+    yield from checks.name(validating_webhook.get("name"), f"{prefix}name", format="three-part-domain")
     for rule_index, rule in numbered(validating_webhook, "rules"):
         yield from admission.rule(rule, f"{prefix}rules[{rule_index}]")
     yield from checks.one_of(
@@ -143,7 +141,6 @@ def check_validating_webhook(validating_webhook: Json, prefix: str) -> Iterator[
     yield from checks.one_of(
         validating_webhook.get("matchPolicy"), f"{prefix}matchPolicy", values=("Equivalent", "Exact")
     )
-    yield from admission.side_effects(validating_webhook.get("sideEffects"), f"{prefix}sideEffects")
     yield from checks.between_seconds(
         validating_webhook.get("timeoutSeconds"), f"{prefix}timeoutSeconds", least=1, most=30
     )
@@ -152,9 +149,6 @@ def check_validating_webhook(validating_webhook: Json, prefix: str) -> Iterator[
     )
     yield from checks.label_selector(validating_webhook.get("objectSelector"), f"{prefix}objectSelector")
     yield from admission.client_config(validating_webhook.get("clientConfig"), f"{prefix}clientConfig")
-    yield from admission.review_versions(
-        validating_webhook.get("admissionReviewVersions"), f"{prefix}admissionReviewVersions"
-    )
 
 
 def validate_mutating_admission_policy(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -169,7 +163,24 @@ def validate_mutating_admission_policy_binding(new: Json, old: Json | None = Non
 
 def validate_mutating_webhook_configuration(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new MutatingWebhookConfiguration, or of one that is to replace the stored one."""
-    return list(check_mutating_webhook_configuration(new, ""))
+    errors = list(check_mutating_webhook_configuration(new, ""))
+    if old is None:
+        errors.extend(check_mutating_webhook_configuration_create(new))
+    if old is not None:
+        errors.extend(check_mutating_webhook_configuration_update(new, old))
+    return errors
+
+
+def check_mutating_webhook_configuration_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new MutatingWebhookConfiguration and may be so in one that is stored."""
+    yield from admission.webhooks(new, prefix.removesuffix("."))
+
+
+def check_mutating_webhook_configuration_update(
+    new: Json, old: Json, prefix: str = ""
+) -> Iterator[FieldError]:
+    """What may not change in a MutatingWebhookConfiguration."""
+    yield from admission.webhooks(new, prefix.removesuffix("."), old)
 
 
 def validate_validating_admission_policy(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -184,7 +195,24 @@ def validate_validating_admission_policy_binding(new: Json, old: Json | None = N
 
 def validate_validating_webhook_configuration(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new ValidatingWebhookConfiguration, or of one that is to replace the stored one."""
-    return list(check_validating_webhook_configuration(new, ""))
+    errors = list(check_validating_webhook_configuration(new, ""))
+    if old is None:
+        errors.extend(check_validating_webhook_configuration_create(new))
+    if old is not None:
+        errors.extend(check_validating_webhook_configuration_update(new, old))
+    return errors
+
+
+def check_validating_webhook_configuration_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new ValidatingWebhookConfiguration and may be so in one that is stored."""
+    yield from admission.webhooks(new, prefix.removesuffix("."))
+
+
+def check_validating_webhook_configuration_update(
+    new: Json, old: Json, prefix: str = ""
+) -> Iterator[FieldError]:
+    """What may not change in a ValidatingWebhookConfiguration."""
+    yield from admission.webhooks(new, prefix.removesuffix("."), old)
 
 
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {

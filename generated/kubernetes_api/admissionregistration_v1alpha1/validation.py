@@ -13,7 +13,10 @@ def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str
     """What is wrong with a MutatingAdmissionPolicy."""
     if (spec := struct(mutating_admission_policy, "spec")) is not None:
         yield from checks.one_of(
-            spec.get("failurePolicy"), f"{prefix}spec.failurePolicy", values=("Fail", "Ignore")
+            spec.get("failurePolicy"),
+            f"{prefix}spec.failurePolicy",
+            values=("Fail", "Ignore"),
+            optional=False,
         )
         yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
         yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
@@ -25,8 +28,6 @@ def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str
         yield from admission.match_conditions(spec.get("matchConditions"), f"{prefix}spec.matchConditions")
         yield from admission.variables(spec.get("variables"), f"{prefix}spec.variables")
         yield from admission.mutations(spec.get("mutations"), f"{prefix}spec.mutations")
-    yield from admission.policy_expressions(mutating_admission_policy, prefix.removesuffix("."))
-    if (spec := struct(mutating_admission_policy, "spec")) is not None:
         yield from checks.required(spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy")
         yield from checks.one_of(
             spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy", values=("IfNeeded", "Never")
@@ -44,7 +45,10 @@ def check_mutating_admission_policy_binding(
         )
         yield from admission.param_ref(spec.get("paramRef"), f"{prefix}spec.paramRef")
         yield from admission.match_resources(
-            spec.get("matchResources"), f"{prefix}spec.matchResources", optional=True
+            spec.get("matchResources"),
+            f"{prefix}spec.matchResources",
+            optional=True,
+            operations=("*", "CONNECT", "CREATE", "UPDATE"),
         )
 
 

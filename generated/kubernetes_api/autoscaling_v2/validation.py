@@ -6,36 +6,52 @@ from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.rules import autoscalers, checks
-from apimachinery.rules.fields import Json, struct
+from apimachinery.rules.fields import Json, lookup, struct
 
 
 def check_horizontal_pod_autoscaler(horizontal_pod_autoscaler: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a HorizontalPodAutoscaler."""
-    if (spec := struct(horizontal_pod_autoscaler, "spec")) is not None:
-        yield from checks.minimum(spec.get("minReplicas"), f"{prefix}spec.minReplicas", least=1)
-        yield from checks.more_than(spec.get("maxReplicas"), f"{prefix}spec.maxReplicas")
-    yield from autoscalers.replicas_in_order(horizontal_pod_autoscaler.get("spec"), f"{prefix}spec")
-    if (scale_target_ref := struct(horizontal_pod_autoscaler, "spec", "scaleTargetRef")) is not None:
-        yield from checks.required(scale_target_ref.get("kind"), f"{prefix}spec.scaleTargetRef.kind")
-        yield from checks.string_format(
-            scale_target_ref.get("kind"), f"{prefix}spec.scaleTargetRef.kind", format="path-segment"
-        )
-        yield from checks.required(scale_target_ref.get("name"), f"{prefix}spec.scaleTargetRef.name")
-        yield from checks.string_format(
-            scale_target_ref.get("name"), f"{prefix}spec.scaleTargetRef.name", format="path-segment"
-        )
-    if (spec := struct(horizontal_pod_autoscaler, "spec")) is not None:
-        yield from autoscalers.metrics(spec.get("metrics"), f"{prefix}spec.metrics")
-    if (behavior := struct(horizontal_pod_autoscaler, "spec", "behavior")) is not None:
-        yield from autoscalers.scaling_rules(behavior.get("scaleUp"), f"{prefix}spec.behavior.scaleUp")
-        yield from autoscalers.scaling_rules(behavior.get("scaleDown"), f"{prefix}spec.behavior.scaleDown")
+    yield from ()
 
 
 def validate_horizontal_pod_autoscaler(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new HorizontalPodAutoscaler, or of one that is to replace the stored one."""
-    return list(check_horizontal_pod_autoscaler(new, ""))
+    errors = list(check_horizontal_pod_autoscaler(new, ""))
+    if old is None:
+        errors.extend(check_horizontal_pod_autoscaler_create(new))
+    if old is not None:
+        errors.extend(check_horizontal_pod_autoscaler_update(new, old))
+    return errors
+
+
+def check_horizontal_pod_autoscaler_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new HorizontalPodAutoscaler and may be so in one that is stored."""
+    yield from autoscalers.autoscaler(new, prefix.removesuffix("."))
+
+
+def check_horizontal_pod_autoscaler_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in a HorizontalPodAutoscaler."""
+    yield from autoscalers.autoscaler(new, prefix.removesuffix("."), old)
+
+
+def check_horizontal_pod_autoscaler_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a HorizontalPodAutoscaler."""
+    if (status := struct(new, "status")) is not None:
+        yield from checks.minimum(
+            status.get("currentReplicas"),
+            f"{prefix}status.currentReplicas",
+            lookup(old, "status", "currentReplicas"),
+        )
+        yield from checks.minimum(
+            status.get("desiredReplicas"),
+            f"{prefix}status.desiredReplicas",
+            lookup(old, "status", "desiredReplicas"),
+        )
 
 
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "HorizontalPodAutoscaler": validate_horizontal_pod_autoscaler,
+}
+SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("HorizontalPodAutoscaler", "status"): check_horizontal_pod_autoscaler_status,
 }

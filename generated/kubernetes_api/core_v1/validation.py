@@ -8,7 +8,9 @@ from apimachinery.meta.field_errors import FieldError
 from apimachinery.rules import (
     checks,
     claims,
+    endpoints,
     events,
+    nodes,
     objects,
     persistent_volumes,
     pod_affinity,
@@ -19,6 +21,7 @@ from apimachinery.rules import (
     pod_updates,
     pod_volumes,
     pods,
+    quotas,
     services,
 )
 from apimachinery.rules.fields import Json, lookup, numbered, struct
@@ -33,26 +36,7 @@ def check_config_map(config_map: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_endpoints(endpoints: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an Endpoints."""
-    for subset_index, subset in numbered(endpoints, "subsets"):
-        for address_index, address in numbered(subset, "addresses"):
-            yield from checks.string_format(
-                address.get("ip"),
-                f"{prefix}subsets[{subset_index}].addresses[{address_index}].ip",
-                format="ip",
-            )
-        for port_index, port in numbered(subset, "ports"):
-            yield from checks.between(
-                port.get("port"),
-                f"{prefix}subsets[{subset_index}].ports[{port_index}].port",
-                least=1,
-                most=65535,
-            )
-            yield from checks.one_of(
-                port.get("protocol"),
-                f"{prefix}subsets[{subset_index}].ports[{port_index}].protocol",
-                values=("SCTP", "TCP", "UDP"),
-                optional=False,
-            )
+    yield from ()
 
 
 def check_event(event: Json, prefix: str) -> Iterator[FieldError]:
@@ -63,19 +47,17 @@ def check_event(event: Json, prefix: str) -> Iterator[FieldError]:
 def check_limit_range(limit_range: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a LimitRange."""
     if (spec := struct(limit_range, "spec")) is not None:
-        yield from objects.limit_types(spec.get("limits"), f"{prefix}spec.limits")
+        yield from quotas.limits(spec.get("limits"), f"{prefix}spec.limits")
 
 
 def check_namespace(namespace: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Namespace."""
-    if (spec := struct(namespace, "spec")) is not None:
-        yield from objects.namespace_finalizers(spec.get("finalizers"), f"{prefix}spec.finalizers")
+    yield from ()
 
 
 def check_node(node: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Node."""
-    if (spec := struct(node, "spec")) is not None:
-        yield from objects.taints(spec.get("taints"), f"{prefix}spec.taints")
+    yield from ()
 
 
 def check_persistent_volume(persistent_volume: Json, prefix: str) -> Iterator[FieldError]:
@@ -132,11 +114,7 @@ def check_replication_controller(replication_controller: Json, prefix: str) -> I
 
 def check_resource_quota(resource_quota: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ResourceQuota."""
-    if (spec := struct(resource_quota, "spec")) is not None:
-        yield from objects.quota_hard(spec.get("hard"), f"{prefix}spec.hard")
-        yield from objects.quota_scopes(
-            spec.get("scopes"), f"{prefix}spec.scopes", lookup(resource_quota, "spec", "hard")
-        )
+    yield from quotas.quota(resource_quota, prefix.removesuffix("."))
 
 
 def check_secret(secret: Json, prefix: str) -> Iterator[FieldError]:
@@ -459,7 +437,22 @@ def check_config_map_update(new: Json, old: Json, prefix: str = "") -> Iterator[
 
 def validate_endpoints(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new Endpoints, or of one that is to replace the stored one."""
-    return list(check_endpoints(new, ""))
+    errors = list(check_endpoints(new, ""))
+    if old is None:
+        errors.extend(check_endpoints_create(new))
+    if old is not None:
+        errors.extend(check_endpoints_update(new, old))
+    return errors
+
+
+def check_endpoints_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new Endpoints and may be so in one that is stored."""
+    yield from endpoints.endpoints(new, prefix.removesuffix("."))
+
+
+def check_endpoints_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in an Endpoints."""
+    yield from endpoints.endpoints(new, prefix.removesuffix("."), old)
 
 
 def validate_event(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -482,12 +475,49 @@ def validate_limit_range(new: Json, old: Json | None = None) -> list[FieldError]
 
 def validate_namespace(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new Namespace, or of one that is to replace the stored one."""
-    return list(check_namespace(new, ""))
+    errors = list(check_namespace(new, ""))
+    if old is None:
+        errors.extend(check_namespace_create(new))
+    return errors
+
+
+def check_namespace_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new Namespace and may be so in one that is stored."""
+    if (spec := struct(new, "spec")) is not None:
+        yield from objects.namespace_finalizers(spec.get("finalizers"), f"{prefix}spec.finalizers")
+
+
+def check_namespace_finalize(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the finalize of a Namespace."""
+    if (spec := struct(new, "spec")) is not None:
+        yield from objects.namespace_finalizers(
+            spec.get("finalizers"), f"{prefix}spec.finalizers", lookup(old, "spec", "finalizers")
+        )
 
 
 def validate_node(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new Node, or of one that is to replace the stored one."""
-    return list(check_node(new, ""))
+    errors = list(check_node(new, ""))
+    if old is None:
+        errors.extend(check_node_create(new))
+    if old is not None:
+        errors.extend(check_node_update(new, old))
+    return errors
+
+
+def check_node_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new Node and may be so in one that is stored."""
+    yield from nodes.node(new, prefix.removesuffix("."))
+
+
+def check_node_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in a Node."""
+    yield from nodes.node_update(new, prefix.removesuffix("."), old)
+
+
+def check_node_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a Node."""
+    yield from nodes.node_update(new, prefix.removesuffix("."), old)
 
 
 def validate_persistent_volume(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -601,6 +631,11 @@ def check_resource_quota_update(new: Json, old: Json, prefix: str = "") -> Itera
         yield from checks.immutable(spec.get("scopes"), f"{prefix}spec.scopes", lookup(old, "spec", "scopes"))
 
 
+def check_resource_quota_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a ResourceQuota."""
+    yield from quotas.quota_status(new, prefix.removesuffix("."), old)
+
+
 def validate_secret(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new Secret, or of one that is to replace the stored one."""
     errors = list(check_secret(new, ""))
@@ -663,9 +698,12 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "ServiceAccount": validate_service_account,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("Namespace", "finalize"): check_namespace_finalize,
+    ("Node", "status"): check_node_status,
     ("PersistentVolumeClaim", "status"): check_persistent_volume_claim_status,
     ("Pod", "status"): check_pod_status,
     ("Pod", "ephemeralcontainers"): check_pod_ephemeralcontainers,
     ("Pod", "resize"): check_pod_resize,
+    ("ResourceQuota", "status"): check_resource_quota_status,
     ("Service", "status"): check_service_status,
 }

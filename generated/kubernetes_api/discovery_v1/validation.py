@@ -5,45 +5,33 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, networks
-from apimachinery.rules.fields import Json, lookup, numbered
+from apimachinery.rules import checks, endpoints
+from apimachinery.rules.fields import Json, lookup
 
 
 def check_endpoint_slice(endpoint_slice: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an EndpointSlice."""
-    yield from checks.required(endpoint_slice.get("addressType"), f"{prefix}addressType")
-    yield from checks.one_of(
-        endpoint_slice.get("addressType"), f"{prefix}addressType", values=("FQDN", "IPv4", "IPv6")
-    )
-    yield from checks.no_more_than(endpoint_slice.get("endpoints"), f"{prefix}endpoints", limit=1000)
-    yield from networks.slice_addresses(endpoint_slice, prefix.removesuffix("."))
-    yield from checks.no_more_than(endpoint_slice.get("ports"), f"{prefix}ports", limit=20000)
-    yield from checks.unique(endpoint_slice.get("ports"), f"{prefix}ports", key="name")
-    for port_index, port in numbered(endpoint_slice, "ports"):
-        yield from check_endpoint_port(port, f"{prefix}ports[{port_index}].")
-
-
-def check_endpoint_port(endpoint_port: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with an EndpointPort."""
-    yield from checks.one_of(
-        endpoint_port.get("protocol"), f"{prefix}protocol", values=("SCTP", "TCP", "UDP"), optional=False
-    )
-    yield from checks.string_format(endpoint_port.get("name"), f"{prefix}name", format="dns-label")
-    yield from checks.string_format(
-        endpoint_port.get("appProtocol"), f"{prefix}appProtocol", format="qualified-name"
-    )
+    yield from ()
 
 
 def validate_endpoint_slice(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new EndpointSlice, or of one that is to replace the stored one."""
     errors = list(check_endpoint_slice(new, ""))
+    if old is None:
+        errors.extend(check_endpoint_slice_create(new))
     if old is not None:
         errors.extend(check_endpoint_slice_update(new, old))
     return errors
 
 
+def check_endpoint_slice_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new EndpointSlice and may be so in one that is stored."""
+    yield from endpoints.endpoint_slice(new, prefix.removesuffix("."))
+
+
 def check_endpoint_slice_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in an EndpointSlice."""
+    yield from endpoints.endpoint_slice(new, prefix.removesuffix("."), old)
     yield from checks.immutable(new.get("addressType"), f"{prefix}addressType", lookup(old, "addressType"))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from apimachinery.meta.field_errors import FieldError, invalid_value, not_supported
+from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, lookup
+from apimachinery.rules.fields import Json, lookup, numbered, struct
 
 Errors = Iterator[FieldError]
 
@@ -111,6 +111,46 @@ def review(value: Any, path: str) -> Errors:
             None,
             "exactly one of nonResourceAttributes or resourceAttributes must be specified",
         )
+    for key, check in (("fieldSelector", _field_requirement), ("labelSelector", _label_requirement)):
+        selector = struct(spec, "resourceAttributes", key)
+        if selector is not None:
+            yield from _selector(selector, f"{path}.resourceAttributes.{key}", check)
+
+
+def _selector(selector: Json, path: str, check: Callable[[Json, str], Errors]) -> Errors:
+    raw, requirements = selector.get("rawSelector"), selector.get("requirements")
+    if raw and requirements:
+        yield invalid_value(f"{path}.rawSelector", raw, "may not specified at the same time as requirements")
+    if not raw and not requirements:
+        detail = f"when {path} is specified, requirements or rawSelector is required"
+        yield required_error(f"{path}.requirements", detail)
+    for index, requirement in numbered(selector, "requirements"):
+        yield from check(requirement, f"{path}.requirements[{index}]")
+
+
+def _label_requirement(requirement: Json, path: str) -> Errors:
+    yield from checks.selector_requirement(requirement, path, known_operator=False)
+
+
+def _field_requirement(requirement: Json, path: str) -> Errors:
+    operator, values = requirement.get("operator"), requirement.get("values")
+    if not requirement.get("key"):
+        yield required_error(f"{path}.key", "must be specified")
+    if operator in ("In", "NotIn") and not values:
+        yield required_error(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in ("Exists", "DoesNotExist") and values:
+        detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        yield forbidden(f"{path}.values", detail)
+
+
+def nameless(value: Any, path: str, namespaced: bool = False) -> Errors:
+    """A review is no object: its metadata says nothing, or which namespace it is about."""
+    allowed = {"managedFields", "namespace"} if namespaced else {"managedFields"}
+    metadata = value if isinstance(value, dict) else {}
+    if any(item for key, item in metadata.items() if key not in allowed):
+        yield invalid_value(
+            path, metadata, "must be empty except for namespace" if namespaced else "must be empty"
+        )
 
 
 def someone(value: Any, path: str) -> Errors:
@@ -123,8 +163,9 @@ def someone(value: Any, path: str) -> Errors:
 def own_namespace(value: Json, path: str) -> Errors:
     """A local review is about its own namespace."""
     del path
-    asked = lookup(value, "spec", "resourceAttributes", "namespace")
-    if asked is not None and asked != (lookup(value, "metadata", "namespace") or ""):
+    resource = lookup(value, "spec", "resourceAttributes")
+    asked = lookup(resource, "namespace") or ""
+    if resource is not None and asked != (lookup(value, "metadata", "namespace") or ""):
         yield invalid_value("spec.resourceAttributes.namespace", asked, "must match metadata.namespace")
     other = lookup(value, "spec", "nonResourceAttributes")
     if other is not None:

@@ -12,7 +12,7 @@ from apimachinery.meta import names
 from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, lookup, numbered, struct
+from apimachinery.rules.fields import Json, items, lookup, numbered, struct
 from apimachinery.rules.policy_expressions import (
     BOOL,
     CONFIGURATION,
@@ -58,36 +58,88 @@ def rule(value: Any, path: str) -> Errors:
         yield not_supported(f"{path}.scope", scope, ("*", "Cluster", "Namespaced"))
 
 
+def named_rule(value: Json, path: str) -> Errors:
+    """Which operations on which resources of which names."""
+    seen = set()
+    for index, name in enumerate(value.get("resourceNames") or ()):
+        place = f"{path}.resourceNames[{index}]"
+        yield from checks.each_fault(name, place, "path-segment")
+        if name in seen:
+            yield duplicate(place, name)
+        seen.add(name)
+    yield from rule(value, path)
+
+
 def _resources(value: list[Any], path: str) -> Errors:
+    """No resource is named twice, by itself and by a star."""
     if not value:
         yield required_error(path)
-    with_star, sub_star = "*/*" in value, "*" in value
+    of_resources, of_parts, plain = set(), set(), False
     for index, item in enumerate(value):
+        place = f"{path}[{index}]"
         if not item:
-            yield required_error(f"{path}[{index}]")
-        elif item != "*/*" and with_star:
-            yield invalid_value(
-                f"{path}[{index}]", item, "if '*/*' is present, must not specify other resources"
-            )
-        elif item != "*" and "/" not in item and sub_star:
-            yield invalid_value(
-                f"{path}[{index}]",
-                item,
-                "if '*' is present, must not specify other resources without subresources",
-            )
+            yield required_error(place)
+            continue
+        resource, slash, part = item.partition("/")
+        if not slash:
+            plain = item != "*"
+            continue
+        if resource in of_resources:
+            yield invalid_value(place, item, f"if '{resource}/*' is present, must not specify {item}")
+        if part in of_parts:
+            yield invalid_value(place, item, f"if '*/{part}' is present, must not specify {item}")
+        if part == "*":
+            of_resources.add(resource)
+        if resource == "*":
+            of_parts.add(part)
+    if len(value) > 1 and "*/*" in value:
+        yield invalid_value(path, value, "if '*/*' is present, must not specify other resources")
+    if "*" in value and plain:
+        detail = "if '*' is present, must not specify other resources without subresources"
+        yield invalid_value(path, value, detail)
 
 
-def side_effects(value: Any, path: str) -> Errors:
-    """A webhook says that it has no side effects, at least in dry runs."""
-    if value is None:
-        yield required_error(path, "must specify one of None, NoneOnDryRun")
-    elif value not in ("None", "NoneOnDryRun"):
-        yield not_supported(path, value, ("None", "NoneOnDryRun"))
+_NO_EFFECTS: tuple[str, ...] = ("None", "NoneOnDryRun")
+_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
+_VERSIONS = ("v1", "v1beta1")
 
 
-def review_versions(value: Any, path: str) -> Errors:
+def webhooks(value: Json, path: str, old: Json | None = None) -> Errors:
+    """What webhooks promise. What all stored ones do not promise, no changed one needs to."""
+    del path
+    before = None if old is None else list(items(old, "webhooks"))
+    effects = _NO_EFFECTS
+    if before is not None and any(hook.get("sideEffects") not in _NO_EFFECTS for hook in before):
+        effects = _EFFECTS
+    known = before is None or all(_is_understood(hook) for hook in before)
+    given = [hook.get("name") or "" for hook in before or ()]
+    unique = len(set(given)) == len(given)
+    now = [hook.get("matchConditions") or [] for hook in items(value, "webhooks")]
+    kept = before is not None and now == [hook.get("matchConditions") or [] for hook in before]
+    seen = set()
+    for index, hook in numbered(value, "webhooks"):
+        place, name = f"webhooks[{index}]", hook.get("name")
+        if hook.get("sideEffects") is None:
+            yield required_error(f"{place}.sideEffects", f"must specify one of {', '.join(effects)}")
+        elif hook["sideEffects"] not in effects:
+            yield not_supported(f"{place}.sideEffects", hook["sideEffects"], effects)
+        yield from _review_versions(
+            hook.get("admissionReviewVersions") or [], f"{place}.admissionReviewVersions", known
+        )
+        if unique and name and name in seen:
+            yield duplicate(f"{place}.name", name)
+        seen.add(name)
+        if not kept:
+            yield from match_conditions(hook.get("matchConditions"), f"{place}.matchConditions")
+
+
+def _is_understood(hook: Json) -> bool:
+    given = hook.get("admissionReviewVersions") or ()
+    return not given or any(version in _VERSIONS for version in given)
+
+
+def _review_versions(given: list[Any], path: str, known: bool) -> Errors:
     """A webhook understands at least one version of reviews that the server speaks."""
-    given = value if isinstance(value, list) else []
     if not given:
         yield required_error(path, "must specify one of v1, v1beta1")
         return
@@ -95,10 +147,11 @@ def review_versions(value: Any, path: str) -> Errors:
     for index, version in enumerate(given):
         if version in seen:
             yield invalid_value(f"{path}[{index}]", version, "duplicate version")
+            continue
         seen.add(version)
         for detail in names.dns1035_label_faults(version) if isinstance(version, str) else ():
             yield invalid_value(f"{path}[{index}]", version, detail)
-    if not seen & {"v1", "v1beta1"}:
+    if known and not seen & set(_VERSIONS):
         yield invalid_value(path, given, "must include at least one of v1, v1beta1")
 
 
@@ -121,9 +174,22 @@ def client_config(value: Any, path: str) -> Errors:
                 service["port"],
                 "port is not valid: must be between 1 and 65535, inclusive",
             )
-        where = service.get("path")
-        if where is not None and not str(where).startswith("/"):
-            yield invalid_value(f"{path}.service.path", where, "must start with a '/'")
+        if service.get("path"):
+            yield from _service_path(str(service["path"]), f"{path}.service.path")
+
+
+def _service_path(where: str, path: str) -> Errors:
+    """A path whose parts are domains."""
+    if where == "/":
+        return
+    if not where.startswith("/"):
+        yield invalid_value(path, where, "must start with a '/'")
+    for index, part in enumerate(where[1:].removesuffix("/").split("/")):
+        if not part:
+            yield invalid_value(path, where, f"segment[{index}] may not be empty")
+            continue
+        for detail in names.dns1123_subdomain_faults(part):
+            yield invalid_value(path, where, f"segment[{index}]: {detail}")
 
 
 def _webhook_url(url: str, path: str) -> Errors:
@@ -156,6 +222,8 @@ def param_kind(value: Any, path: str) -> Errors:
         yield invalid_value(
             f"{path}.apiVersion", api_version, f"unexpected GroupVersion string: {api_version}"
         )
+    else:
+        yield from _group_version(api_version, f"{path}.apiVersion")
     if not kind:
         yield required_error(f"{path}.kind")
     else:
@@ -163,6 +231,18 @@ def param_kind(value: Any, path: str) -> Errors:
             yield invalid_value(
                 f"{path}.kind", kind, f"may have mixed case, but should otherwise match: {detail}"
             )
+
+
+def _group_version(text: str, path: str) -> Errors:
+    group, _, version = text.rpartition("/")
+    faults = names.dns1123_subdomain_faults(group) if group else []
+    if faults:
+        yield invalid_value(path, group, ",".join(faults))
+    faults = names.dns1035_label_faults(version)
+    if not version:
+        yield invalid_value(path, text, "version must be specified")
+    elif faults:
+        yield invalid_value(path, version, ",".join(faults))
 
 
 def match_resources(
@@ -177,9 +257,9 @@ def match_resources(
         yield from checks.label_selector(value.get(key), f"{path}.{key}")
     for key in ("resourceRules", "excludeResourceRules"):
         for index, item in numbered(value, key):
-            yield from rule(item, f"{path}.{key}[{index}]")
-            for operation in item.get("operations") or ():
-                if operation in OPERATIONS and operation not in operations:
+            yield from named_rule(item, f"{path}.{key}[{index}]")
+            for operation in item.get("operations") or () if len(operations) < len(OPERATIONS) else ():
+                if operation not in operations:
                     yield not_supported(f"{path}.{key}.operations", operation, operations)
     if not optional and not value.get("resourceRules"):
         yield required_error(f"{path}.resourceRules")
@@ -210,7 +290,7 @@ def variables(value: Any, path: str) -> Errors:
     for index, variable in numbered({"": value}, ""):
         place = f"{path}[{index}]"
         name = variable.get("name") or ""
-        if not name:
+        if not name.strip():
             yield required_error(f"{place}.name", "name is not specified")
         elif not is_cel_identifier(name):
             yield invalid_value(f"{place}.name", name, "must be a valid CEL identifier")
@@ -239,8 +319,8 @@ def validations(value: Any, path: str) -> Errors:
         if text and not text.strip():
             yield invalid_value(f"{place}.messageExpression", text, "must be non-empty if specified")
         if message and not message.strip():
-            yield invalid_value(f"{place}.message", message, "message must be non-empty if specified")
-        elif "\n" in message.strip():
+            yield invalid_value(f"{place}.message", message, "must be non-empty if specified")
+        elif any(end in message.strip() for end in "\n\r"):
             yield invalid_value(f"{place}.message", message, "must not contain line breaks")
         reason = validation.get("reason")
         if reason is not None and reason not in _REASONS:
@@ -286,8 +366,8 @@ def param_ref(value: Any, path: str) -> Errors:
         for key in ("name", "selector"):
             yield forbidden(f"{path}.{key}", "name and selector are mutually exclusive")
     elif not name and selector is None:
-        for key in ("name", "selector"):
-            yield required_error(f"{path}.{key}", "one of name or selector must be specified")
+        yield required_error(path, "one of name or selector must be specified")
+    yield from checks.label_selector(selector, f"{path}.selector")
     action = value.get("parameterNotFoundAction")
     if action is None:
         yield required_error(f"{path}.parameterNotFoundAction")
@@ -336,10 +416,13 @@ def mutations(value: Any, path: str) -> Errors:
             if other == kind and patch is None:
                 yield required_error(f"{place}.{field}", f"must be specified when patchType is {kind}")
             elif other == kind and patch is not None and not str(patch.get("expression") or "").strip():
-                yield required_error(f"{place}.{field}.expression", "expression is not specified")
+                yield required_error(
+                    f"{place}.{field}.expression",
+                    "expression is not specified" if field == "applyConfiguration" else "",
+                )
             elif other != kind and kind in _PATCHES and patch is not None:
                 yield invalid_value(
-                    f"{place}.{field}", patch, f"must not be specified when patchType is {kind}"
+                    f"{place}.{field}", f"{{{field}}}", f"must not be specified when patchType is {kind}"
                 )
 
 

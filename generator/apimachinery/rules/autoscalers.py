@@ -8,79 +8,158 @@ from typing import Any
 from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, numbered, struct
+from apimachinery.rules.fields import Json, items, lookup, numbered, struct
+from apimachinery.rules.gates import enabled
+from apimachinery.rules.pod_resources import container_name
 
 Errors = Iterator[FieldError]
 
 _SOURCES = {
-    "ContainerResource": "containerResource",
-    "External": "external",
     "Object": "object",
+    "External": "external",
     "Pods": "pods",
     "Resource": "resource",
+    "ContainerResource": "containerResource",
 }
-_DAY = 3600
+_OF_RESOURCES = ("Resource", "ContainerResource")
+_ABOVE_ZERO = "must be greater than zero"
 
 
-def replicas_in_order(value: Any, path: str) -> Errors:
-    """There are not less replicas at most than at least."""
-    if not isinstance(value, dict):
+def replicas(value: Json, path: str, old: Json | None = None) -> Errors:
+    """How many replicas there may be; none at all only for a gate, or where it was so before."""
+    del path
+    spec, before = struct(value, "spec") or {}, struct(old or {}, "spec") or {}
+    least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
+    lowest = 0 if enabled("HPAScaleToZero") or before.get("minReplicas") == 0 else 1
+    yield from checks.minimum(least, "spec.minReplicas", lowest)
+    if not most:
+        yield required_error("spec.maxReplicas", "must be set and greater than 0")
+    else:
+        yield from checks.minimum(most, "spec.maxReplicas", 1)
+    if least is not None and most < least:
+        yield invalid_value("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+    target = struct(spec, "scaleTargetRef") or {}
+    was = struct(before, "scaleTargetRef")
+    yield from _kind_and_name(target, "spec.scaleTargetRef")
+    if was is None or any(was.get(key) != target.get(key) for key in ("kind", "apiVersion")):
+        plain = target.get("kind") == "ReplicationController"
+        yield from _version(target, "spec.scaleTargetRef", plain=plain)
+
+
+def _kind_and_name(ref: Json, path: str) -> Errors:
+    yield from checks.name(ref.get("kind"), f"{path}.kind", "path-segment")
+    yield from checks.name(ref.get("name"), f"{path}.name", "path-segment")
+
+
+def _version(ref: Json, path: str, *, plain: bool) -> Errors:
+    """The version in a reference names a group too, unless ``plain``."""
+    text = ref.get("apiVersion") or ""
+    if text.count("/") > 1:
+        yield invalid_value(f"{path}.apiVersion", text, f"unexpected GroupVersion string: {text}")
+    elif not plain and not text.rpartition("/")[0]:
+        yield invalid_value(f"{path}.apiVersion", text, "apiVersion must specify API group")
+
+
+def autoscaler(value: Json, path: str, old: Json | None = None) -> Errors:
+    """An autoscaler, beside the stored one where there is one."""
+    yield from replicas(value, path, old)
+    spec, before = struct(value, "spec") or {}, struct(old or {}, "spec") or {}
+    described = [lookup(each, "object", "describedObject") or {} for each in items(before, "metrics")]
+    lenient = any(list(_version(each, "", plain=True)) for each in described)
+    for index, metric in numbered(spec, "metrics"):
+        yield from _metric(metric, f"spec.metrics[{index}]", lenient=lenient)
+    if spec.get("minReplicas") == 0:
+        if all(each.get("type") not in ("Object", "External") for each in items(spec, "metrics")):
+            detail = "must specify at least one Object or External metric to support scaling to zero replicas"
+            yield forbidden("spec.metrics", detail)
+    for key in ("scaleUp", "scaleDown"):
+        rules = struct(spec, "behavior", key)
+        if rules is not None:
+            yield from _scaling_rules(rules, f"spec.behavior.{key}")
+
+
+def _metric(metric: Json, path: str, *, lenient: bool) -> Errors:
+    """A metric has the source its type names, and that source a target."""
+    kind = metric.get("type") or ""
+    if not kind:
+        yield required_error(f"{path}.type", "must specify a metric source type")
+    if kind not in _SOURCES:
+        yield not_supported(f"{path}.type", kind, sorted(_SOURCES))
+    given = [name for name, field in _SOURCES.items() if struct(metric, field) is not None]
+    if given:
+        # Of several sources the first is looked into; the others are too many.
+        yield from _source(given[0], metric[_SOURCES[given[0]]], f"{path}.{_SOURCES[given[0]]}", lenient)
+    if kind in _SOURCES and kind not in given:
+        detail = "must populate information for the given metric source"
+        yield required_error(f"{path}.{_SOURCES[kind]}", detail)
+    for name in given if len(given) > 1 else ():
+        if name != kind:
+            yield forbidden(f"{path}.{_SOURCES[name]}", "must populate the given metric source only")
+
+
+def _source(kind: str, source: Json, path: str, lenient: bool) -> Errors:
+    if kind in _OF_RESOURCES:
+        yield from _resource(kind, source, path)
+    else:
+        if kind == "Object":
+            described = struct(source, "describedObject") or {}
+            yield from _kind_and_name(described, f"{path}.describedObject")
+            if not lenient:
+                yield from _version(described, f"{path}.describedObject", plain=True)
+        name = lookup(source, "metric", "name")
+        if name:
+            yield from checks.each_fault(name, f"{path}.metric.name", "path-segment")
+        else:
+            yield required_error(f"{path}.metric.name", "must specify a metric name")
+        yield from checks.label_selector(lookup(source, "metric", "selector"), f"{path}.metric.selector")
+    target, place = struct(source, "target") or {}, f"{path}.target"
+    yield from _target(target, place)
+    average, share = target.get("averageValue") is not None, target.get("averageUtilization") is not None
+    plain = target.get("value") is not None
+    if kind in _OF_RESOURCES:
+        if not average and not share:
+            detail = "must set either a target raw value or a target utilization"
+            yield required_error(f"{place}.averageUtilization", detail)
+        if average and share:
+            detail = "may not set both a target raw value and a target utilization"
+            yield forbidden(f"{place}.averageValue", detail)
+    elif kind == "Pods" and not average:
+        yield required_error(f"{place}.averageValue", "must specify a positive target averageValue")
+    elif kind == "Object" and not plain and not average:
+        yield required_error(f"{place}.averageValue", "must set either a target value or averageValue")
+    elif kind == "External" and not plain and not average:
+        detail = "must set either a target value for metric or a per-pod target"
+        yield required_error(f"{place}.averageValue", detail)
+    elif kind == "External" and plain and average:
+        yield forbidden(f"{place}.value", "may not set both a target value for metric and a per-pod target")
+
+
+def _resource(kind: str, source: Json, path: str) -> Errors:
+    name = source.get("name")
+    if not name:
+        yield required_error(f"{path}.name", "must specify a resource name")
+    if kind == "Resource":
         return
-    least, most = value.get("minReplicas"), value.get("maxReplicas")
-    if isinstance(least, int) and isinstance(most, int) and most < least:
-        yield invalid_value(f"{path}.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+    if name:
+        yield from container_name(name, f"{path}.name")
+    if source.get("container"):
+        yield from checks.each_fault(source["container"], f"{path}.container", "dns-label")
+    else:
+        yield required_error(f"{path}.container", "must specify a container")
 
 
-def metrics(value: Any, path: str) -> Errors:
-    """Each metric has the source its type names, and that source a target."""
-    for index, metric in numbered({"": value}, ""):
-        place = f"{path}[{index}]"
-        kind = metric.get("type") or ""
-        if not kind:
-            yield required_error(f"{place}.type", "must specify a metric source type")
-            continue
-        if kind not in _SOURCES:
-            yield not_supported(f"{place}.type", kind, tuple(_SOURCES))
-            continue
-        for other, field in _SOURCES.items():
-            source = struct(metric, field)
-            if other == kind and source is None:
-                yield required_error(
-                    f"{place}.{field}", "must populate information for the given metric source"
-                )
-            elif other == kind and source is not None:
-                yield from _source(kind, source, f"{place}.{field}")
-            elif source is not None:
-                yield forbidden(f"{place}.{field}", "must populate the given metric source only")
-
-
-def _source(kind: str, source: Json, path: str) -> Errors:
-    if kind in ("Resource", "ContainerResource"):
-        if not source.get("name"):
-            yield required_error(f"{path}.name", "must specify a resource name")
-        if kind == "ContainerResource" and not source.get("container"):
-            yield required_error(f"{path}.container", "must specify a container")
-    elif not (struct(source, "metric") or {}).get("name"):
-        yield required_error(f"{path}.metric.name", "must specify a metric name")
-    target = struct(source, "target") or {}
-    place = f"{path}.target"
-    if not target.get("type"):
-        yield required_error(f"{place}.type", "must specify a metric target type")
-    elif target["type"] not in ("Utilization", "Value", "AverageValue"):
-        yield invalid_value(
-            f"{place}.type", target["type"], "must be either Utilization, Value, or AverageValue"
-        )
-    yield from checks.more_than(target.get("averageUtilization"), f"{place}.averageUtilization")
+def _target(target: Json, path: str) -> Errors:
+    kind = target.get("type") or ""
+    if not kind:
+        yield required_error(f"{path}.type", "must specify a metric target type")
+    if kind not in ("Utilization", "Value", "AverageValue"):
+        yield invalid_value(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue")
     for key in ("value", "averageValue"):
         if target.get(key) is not None:
-            yield from _positive(target[key], f"{place}.{key}")
-    if not any(target.get(key) is not None for key in ("averageUtilization", "value", "averageValue")):
-        text = {
-            "Pods": ("averageValue", "must specify a positive target averageValue"),
-            "Object": ("averageValue", "must set either a target value or averageValue"),
-            "External": ("averageValue", "must set either a target value for metric or a per-pod target"),
-        }.get(kind, ("averageUtilization", "must set either a target raw value or a target utilization"))
-        yield required_error(f"{place}.{text[0]}", text[1])
+            yield from _positive(target[key], f"{path}.{key}")
+    share = target.get("averageUtilization")
+    if share is not None and share < 1:
+        yield invalid_value(f"{path}.averageUtilization", share, "must be greater than 0")
 
 
 def _positive(value: Any, path: str) -> Errors:
@@ -88,28 +167,29 @@ def _positive(value: Any, path: str) -> Errors:
         yield invalid_value(path, fault.bad_value, "must be positive")
 
 
-def scaling_rules(value: Any, path: str) -> Errors:
+def _scaling_rules(value: Json, path: str) -> Errors:
     """How fast an autoscaler moves."""
-    if not isinstance(value, dict):
-        return
-    window = value.get("stabilizationWindowSeconds")
-    if isinstance(window, int):
-        yield from checks.minimum(window, f"{path}.stabilizationWindowSeconds")
-        if window > _DAY:
-            yield invalid_value(
-                f"{path}.stabilizationWindowSeconds", window, f"must be less than or equal to {_DAY}"
-            )
-    choice = value.get("selectPolicy")
+    window, choice = value.get("stabilizationWindowSeconds"), value.get("selectPolicy")
+    if window is not None and window < 0:
+        yield invalid_value(
+            f"{path}.stabilizationWindowSeconds", window, "must be greater than or equal to zero"
+        )
+    if window is not None and window > 3600:
+        yield invalid_value(
+            f"{path}.stabilizationWindowSeconds", window, "must be less than or equal to 3600"
+        )
     if choice is not None and choice not in ("Max", "Min", "Disabled"):
         yield not_supported(f"{path}.selectPolicy", choice, ("Disabled", "Max", "Min"))
     if not value.get("policies"):
         yield required_error(f"{path}.policies", "must specify at least one Policy")
     for index, policy in numbered(value, "policies"):
-        place = f"{path}.policies[{index}]"
+        place, seconds = f"{path}.policies[{index}]", policy.get("periodSeconds") or 0
         if policy.get("type") not in ("Pods", "Percent"):
             yield not_supported(f"{place}.type", policy.get("type") or "", ("Percent", "Pods"))
-        yield from checks.more_than(policy.get("value", 0), f"{place}.value")
-        seconds = policy.get("periodSeconds", 0)
-        yield from checks.more_than(seconds, f"{place}.periodSeconds")
-        if isinstance(seconds, int) and seconds > 1800:
+        if (policy.get("value") or 0) <= 0:
+            yield invalid_value(f"{place}.value", policy.get("value") or 0, _ABOVE_ZERO)
+        if seconds <= 0:
+            yield invalid_value(f"{place}.periodSeconds", seconds, _ABOVE_ZERO)
+        if seconds > 1800:
             yield invalid_value(f"{place}.periodSeconds", seconds, "must be less than or equal to 1800")
+    yield from checks.quantity(value.get("tolerance"), f"{path}.tolerance")

@@ -237,6 +237,15 @@ def fully_qualified_faults(text: str) -> list[str]:
     return [] if text.count(".") >= 1 else ["should be a domain with at least two segments separated by dots"]
 
 
+def three_part_faults(text: str) -> list[str]:
+    """What is wrong with a domain name that must have at least three parts."""
+    if faults := names.dns1123_subdomain_faults(text):
+        return [",".join(faults)]
+    return (
+        [] if text.count(".") >= 2 else ["should be a domain with at least three segments separated by dots"]
+    )
+
+
 def absolute_path_faults(text: str) -> list[str]:
     """What is wrong with a path that must begin with a slash."""
     return [] if text.startswith("/") else ["must be an absolute path"]
@@ -245,6 +254,7 @@ def absolute_path_faults(text: str) -> list[str]:
 FORMATS: dict[str, Callable[[str], list[str]]] = {
     "absolute-path": absolute_path_faults,
     "c-identifier": c_identifier_faults,
+    "canonical-ip": addresses.ip_faults,
     "cidr": addresses.legacy_cidr_faults,
     "config-key": names.config_key_faults,
     "dns-1035-label": names.dns1035_label_faults,
@@ -260,6 +270,7 @@ FORMATS: dict[str, Callable[[str], list[str]]] = {
     "path-segment": names.path_segment_faults,
     "port-name": port_name_faults,
     "qualified-name": names.qualified_name_faults,
+    "three-part-domain": three_part_faults,
 }
 """The formats a rule file may name."""
 
@@ -336,10 +347,13 @@ def label_selector(value: Any, path: str, name_values: bool = True) -> Errors:
         return
     yield from labels(value.get("matchLabels"), f"{path}.matchLabels")
     for index, expression in numbered(value, "matchExpressions"):
-        yield from _requirement(expression, f"{path}.matchExpressions[{index}]", name_values)
+        yield from selector_requirement(expression, f"{path}.matchExpressions[{index}]", name_values)
 
 
-def _requirement(expression: Json, path: str, name_values: bool) -> Errors:
+def selector_requirement(
+    expression: Json, path: str, name_values: bool = True, known_operator: bool = True
+) -> Errors:
+    """One requirement of a selector: a key, an operator, and values where the operator takes some."""
     operator, values = expression.get("operator"), expression.get("values") or []
     if operator in ("In", "NotIn"):
         if not values:
@@ -349,7 +363,7 @@ def _requirement(expression: Json, path: str, name_values: bool) -> Errors:
             yield forbidden(
                 f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             )
-    else:
+    elif known_operator:
         yield invalid_value(f"{path}.operator", operator or "", "not a valid selector operator")
     key = expression.get("key") or ""
     for detail in names.qualified_name_faults(key) if isinstance(key, str) else ():

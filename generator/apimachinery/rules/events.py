@@ -95,6 +95,8 @@ def _series(value: Json) -> Errors:
 
 def _any_event(value: Json, regarding: str, reporter: str, note: str) -> Errors:
     namespace = lookup(value, "metadata", "namespace") or ""
+    for detail in names.dns1123_subdomain_faults(namespace):
+        yield invalid_value("namespace", namespace, detail)
     other = lookup(value, regarding, "namespace") or ""
     if not value.get("eventTime"):
         if namespace != other and not (not other and namespace == "default"):

@@ -10,7 +10,7 @@ from apimachinery.meta import addresses, names
 from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, numbered, struct
+from apimachinery.rules.fields import Json, struct
 
 Errors = Iterator[FieldError]
 
@@ -146,27 +146,3 @@ def one_peer(value: Json, path: str) -> Errors:
         yield forbidden(path, "may not specify both ipBlock and another peer")
     elif not selected and value.get("ipBlock") is None:
         yield required_error(path, "must specify a peer")
-
-
-def slice_addresses(value: Json, path: str) -> Errors:
-    """Addresses of an endpoint slice are of its type, up to a hundred for each endpoint."""
-    del path
-    kind = value.get("addressType")
-    for number, endpoint in numbered(value, "endpoints"):
-        place = f"endpoints[{number}].addresses"
-        addresses = endpoint.get("addresses") or []
-        if not addresses:
-            yield required_error(place, "must contain at least 1 address")
-        yield from checks.no_more_than(addresses, place, 100)
-        for index, address in enumerate(addresses):
-            if kind in ("IPv4", "IPv6"):
-                yield from _address(address, f"{place}[{index}]", kind)
-            elif kind == "FQDN":
-                yield from checks.string_format(address, f"{place}[{index}]", "fully-qualified")
-
-
-def _address(value: Any, path: str, kind: str) -> Errors:
-    faults = list(checks.string_format(value, path, "ip"))
-    yield from faults
-    if not faults and (":" in str(value)) != (kind == "IPv6"):
-        yield invalid_value(path, value, f"must be an {kind} address")

@@ -1,0 +1,55 @@
+"""Conditions of a status: their types, statuses and reasons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from apimachinery.meta.field_errors import FieldError, duplicate, invalid_value, not_supported, too_long
+from apimachinery.meta.field_errors import required as required_error
+from apimachinery.rules import checks
+from apimachinery.rules.fields import Json, numbered
+
+Errors = Iterator[FieldError]
+
+_STATUSES = ("False", "True", "Unknown")
+# Python's ``re`` is safe here: the pattern is ours and linear.
+_REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+_NO_REASON = (
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or "
+    f"'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '{_REASON.pattern}')"
+)
+
+
+def conditions(holder: Json, path: str) -> Errors:
+    """The conditions of a status, one of each type. ``path`` is that of the list."""
+    seen = set()
+    for index, condition in numbered(holder, "conditions"):
+        place, kind = f"{path}[{index}]", condition.get("type") or ""
+        if kind in seen:
+            yield duplicate(f"{place}.type", kind)
+        seen.add(kind)
+        yield from checks.each_fault(kind, f"{place}.type", "qualified-name")
+        if condition.get("status") not in _STATUSES:
+            yield not_supported(f"{place}.status", condition.get("status") or "", _STATUSES)
+        generation = condition.get("observedGeneration") or 0
+        if generation < 0:
+            yield invalid_value(
+                f"{place}.observedGeneration", generation, "must be greater than or equal to zero"
+            )
+        if not condition.get("lastTransitionTime"):
+            yield required_error(f"{place}.lastTransitionTime")
+        yield from _reason(condition.get("reason") or "", f"{place}.reason")
+        if len((condition.get("message") or "").encode()) > 32768:
+            yield too_long(f"{place}.message", 32768)
+
+
+def _reason(reason: str, path: str) -> Errors:
+    if not reason:
+        yield required_error(path)
+        return
+    if not _REASON.fullmatch(reason):
+        yield invalid_value(path, reason, _NO_REASON)
+    if len(reason) > 1024:
+        yield too_long(path, 1024)
