@@ -13,6 +13,7 @@ from apimachinery.client.calls import Call
 from apimachinery.client.errors import NotFound
 from apimachinery.client.transport import Request
 from apimachinery.meta.errors import ApiError
+from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.resources import Resource
 
 
@@ -34,7 +35,7 @@ def served(api_version: str) -> Call[tuple[Resource, ...]]:
 
     The call raises ``NotFound`` where the server has no such group-version.
     """
-    group, _, version = api_version.rpartition("/")
+    group, version = GroupVersion.parse(api_version)
     path = f"/apis/{quote(group)}/{quote(version)}" if group else f"/api/{quote(version)}"
 
     def decode(raw: bytes) -> tuple[Resource, ...]:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from apimachinery.client.access import name_of, namespace_of, uid_of
+from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.object import Object
 from apimachinery.meta.resources import Resource
 
@@ -77,10 +78,10 @@ def reference_to(owner: Object) -> dict[str, Any]:
 
 def owner_of(obj: Any, api_version: str, kind: str) -> str:
     """The name of the object of that group and kind that controls ``obj``; empty where there is none."""
-    group = api_version.rpartition("/")[0]
+    group = GroupVersion.parse(api_version).group
     for reference in meta_of(obj).owner_references or ():
         if reference.controller and reference.kind == kind:
-            if reference.api_version.rpartition("/")[0] == group:
+            if GroupVersion.parse(reference.api_version).group == group:
                 return str(reference.name)
     return ""
 

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apimachinery.meta.json import Json as Json
 from apimachinery.rules.fields import copied
 
-Json = dict[str, Any]
 Convert = Callable[[Json], Json]
 """Takes an object of one version and gives that of another; the argument stays as it is."""
 Table = Mapping[tuple[str, str, str], Convert]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from apimachinery.meta.field_errors import FieldError, Reason, forbidden, invalid_value, required, too_long
+from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.names import (
     dns1123_label_faults,
     dns_subdomain_name,
@@ -118,7 +119,7 @@ def owner_faults(owners: list[dict[str, Any]], field: str) -> Iterator[FieldErro
 
 def _owner_faults(owner: dict[str, Any], field: str) -> Iterator[FieldError]:
     api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
-    group, _, version = api_version.rpartition("/")
+    group, version = GroupVersion.parse(api_version)
     if api_version.count("/") > 1:
         detail = f"unexpected GroupVersion string: {api_version}"
         yield invalid_value(f"{field}.apiVersion", api_version, detail)

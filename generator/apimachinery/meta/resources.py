@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apimachinery.meta.gvk import GroupVersion
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
@@ -76,7 +78,7 @@ class Resource:
     @property
     def api_version(self) -> str:
         """``group/version``, or the version alone for the core group."""
-        return f"{self.group}/{self.version}" if self.group else self.version
+        return str(GroupVersion(self.group, self.version))
 
 
 def find_resource(resources: tuple[Resource, ...], plural: str) -> Resource:

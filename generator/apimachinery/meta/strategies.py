@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-Json = dict[str, Any]
+from apimachinery.meta.json import Json as Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-Json = dict[str, Any]
+from apimachinery.meta.json import Json as Json
 
 
 def struct(value: Json, *keys: str) -> Json | None:

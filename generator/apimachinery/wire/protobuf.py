@@ -28,6 +28,7 @@ from typing import Any, Final, TypeAlias
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError, Message
 
+from apimachinery.meta.gvk import GroupVersion
 from apimachinery.wire.json import DecodeFault
 
 FieldNumbers: TypeAlias = "dict[str, int | tuple[int, FieldNumbers]]"
@@ -158,7 +159,7 @@ class Messages:
         for name in self._numbers:
             for gvk in self._definitions.get(name, {}).get("x-kubernetes-group-version-kind", ()):
                 group, version = gvk["group"], gvk["version"]
-                found.setdefault((f"{group}/{version}" if group else version, gvk["kind"]), name)
+                found.setdefault((str(GroupVersion(group, version)), gvk["kind"]), name)
         found[("v1", "Status")] = f"{_META}Status"
         return found
 

@@ -18,6 +18,7 @@ from kubewright.ir.conversion_steps import ConversionStep, steps_of
 from kubewright.ir.rules import Conversion, ConversionRule
 from kubewright.ir.shape import shape_of
 from kubewright.ir.types import ABSENT, Json
+from kubewright.ir.versions import join_api_version
 
 
 def emitter(options: Options) -> Emitter:
@@ -96,7 +97,7 @@ def plain_conversions(api: Api, declared: Iterable[Conversion]) -> Iterator[Conv
 
 
 def _api_version(resource: Resource) -> str:
-    return f"{resource.group}/{resource.version}" if resource.group else resource.version
+    return join_api_version(resource.group, resource.version)
 
 
 def _room(module: str) -> str:

@@ -19,6 +19,7 @@ from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import TypeRules
 from kubewright.ir.types import Definition
+from kubewright.ir.versions import join_api_version
 
 
 def emitter(options: Options) -> Emitter:
@@ -46,7 +47,7 @@ class Defaults:
             }
             if not functions:
                 continue
-            api_version = f"{group}/{version}" if group else version
+            api_version = join_api_version(group, version)
             yield File(
                 f"{plan.modules[group, version]}/defaults.py",
                 module(

@@ -27,6 +27,7 @@ from kubewright.emit.code.render import LINE_LENGTH, docstring, formatted, heade
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.types import Json, ListOf, Primitive, Scalar
+from kubewright.ir.versions import join_api_version
 
 FLAVOURS = {
     "pydantic": "pydantic_v2.BaseModel",
@@ -194,7 +195,7 @@ class _Schema:
     def _field(self, home: ModulePlan, plan: ClassPlan, member: FieldPlan) -> Json:
         if plan.kind and member.wire_name in ("apiVersion", "kind"):
             group, version, kind = plan.kind
-            api_version = f"{group}/{version}" if group else version
+            api_version = join_api_version(group, version)
             return {"type": "string", "default": api_version if member.wire_name == "apiVersion" else kind}
         schema = self._type(home, ast.parse(member.annotation, mode="eval").body)
         if self.options.models == "pydantic" and not member.nullable:  # in a union bounds become a model

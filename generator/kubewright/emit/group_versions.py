@@ -10,6 +10,7 @@ from kubewright.emit.code.constructor import call
 from kubewright.emit.code.render import docstring, expression, header, module, render
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
+from kubewright.ir.versions import join_api_version
 
 
 def emitter(options: Options) -> Emitter:
@@ -30,7 +31,7 @@ class GroupVersions:
             (r.group, r.version) for r in api.resources
         }
         table = {
-            (f"{group}/{version}" if group else version): module_name
+            (join_api_version(group, version)): module_name
             for (group, version), module_name in names.module_names(pairs).items()
         }
         yield File(

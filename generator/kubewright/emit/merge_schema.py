@@ -35,6 +35,7 @@ from kubewright.ir.types import (
     Type,
     Value,
 )
+from kubewright.ir.versions import join_api_version
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
@@ -67,7 +68,7 @@ class MergeSchema:
             table = tables.setdefault((definition.group, definition.version), {})
             table[definition.name] = writer.definition(definition)
         for (group, version), table in sorted(tables.items()):
-            api_version = f"{group}/{version}" if group else version
+            api_version = join_api_version(group, version)
             yield File(
                 f"{modules[group, version]}/merge_schema.py",
                 render(

@@ -10,6 +10,7 @@ from kubewright.emit.code.constructor import call
 from kubewright.emit.code.render import Call, docstring, expression, header, module, render
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File, Resource
+from kubewright.ir.versions import join_api_version
 
 
 def emitter(options: Options) -> Emitter:
@@ -38,7 +39,7 @@ class Resources:
             used = {"Resource"}
             used.update("Subresource" for r in table if r.subresources)
             used.update("PrinterColumn" for r in table if r.printer_columns)
-            api_version = f"{group}/{version}" if group else version
+            api_version = join_api_version(group, version)
             yield File(
                 f"{modules[group, version]}/resources.py",
                 module(

@@ -9,6 +9,7 @@ from kubewright.emit.code.layout import lay_out
 from kubewright.emit.code.render import docstring, expression, header, module, render
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
+from kubewright.ir.versions import join_api_version
 
 
 def emitter(options: Options) -> Emitter:
@@ -32,7 +33,7 @@ class SchemeTable:
             for item in plan.classes:
                 if item.kind:
                     group, version, kind = item.kind
-                    api_version = f"{group}/{version}" if group else version
+                    api_version = join_api_version(group, version)
                     table.setdefault(api_version, {})[kind] = f"{plan.name}.{item.name}"
         ordered = {key: dict(sorted(table[key].items())) for key in sorted(table)}
         yield File(

@@ -12,6 +12,7 @@ from kubewright.emit.code.rule_code import Body, Scope, imports
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import DefaultRule, StrategyRules
+from kubewright.ir.versions import join_api_version
 
 _ARGUMENTS = {"admit": "admit", "create": "prepare_create", "update": "prepare_update"}
 
@@ -48,7 +49,7 @@ class Strategies:
             }
             if not any(entry.phases for entry in entries):
                 uses = set()
-            api_version = f"{group}/{version}" if group else version
+            api_version = join_api_version(group, version)
             yield File(
                 f"{modules[group, version]}/strategies.py",
                 module(

@@ -21,6 +21,7 @@ from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.paths import Items, Key, Step
 from kubewright.ir.rules import CheckRule, TypeChecks
 from kubewright.ir.types import Definition
+from kubewright.ir.versions import join_api_version
 
 _NOT_ENTERED = ("status", "metadata")
 
@@ -46,7 +47,7 @@ class Validation:
             functions = [writer.type_function(definition) for definition in definitions]
             kinds = {d.kinds[0][2]: d for d in definitions if plan.is_kind(d)}
             functions += [writer.kind_function(definition) for definition in kinds.values()]
-            api_version = f"{group}/{version}" if group else version
+            api_version = join_api_version(group, version)
             yield File(
                 f"{plan.modules[group, version]}/validation.py",
                 module(

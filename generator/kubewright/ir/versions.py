@@ -26,3 +26,8 @@ def is_stable(version: str) -> bool:
 def is_version(text: str) -> bool:
     """Whether ``text`` is a version as Kubernetes counts them: ``v1``, ``v2beta1``."""
     return _VERSION.fullmatch(text) is not None
+
+
+def join_api_version(group: str, version: str) -> str:
+    """What objects say of group and version: ``apps/v1``, and ``v1`` for the core group."""
+    return f"{group}/{version}" if group else version

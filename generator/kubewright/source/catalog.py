@@ -24,7 +24,7 @@ import yaml
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Group, PrinterColumn, Resource, Subresource
 from kubewright.ir.types import Json
-from kubewright.ir.versions import is_stable, version_priority
+from kubewright.ir.versions import is_stable, join_api_version, version_priority
 from kubewright.location import Location
 
 Gvk = tuple[str, str, str]
@@ -136,7 +136,7 @@ def _of_release(
     for version, facts in alive.items():
         definition = definitions.get((group, version, entry["kind"]))
         if definition is None:
-            name = f"{group}/{version}" if group else version
+            name = join_api_version(group, version)
             diagnostics.error(
                 "K505",
                 f"{name} {entry['kind']} is in the catalog of {release}, but nothing defines it",

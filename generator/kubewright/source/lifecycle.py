@@ -12,7 +12,7 @@ import yaml
 
 from kubewright.config import specs_folder
 from kubewright.diagnostics import Diagnostics
-from kubewright.ir.versions import version_priority
+from kubewright.ir.versions import join_api_version, version_priority
 from kubewright.source.conversions import read_conversions
 from kubewright.source.text import read_documents
 
@@ -88,7 +88,7 @@ def read_plurals(folder: Path | None = None) -> Mapping[tuple[str, str], str]:
 
 
 def _join(group: str, version: str) -> str:
-    return f"{group}/{version}" if group else version
+    return join_api_version(group, version)
 
 
 def _life_cycle(facts: Mapping[str, Any], notes: tuple[str, ...]) -> LifeCycle:

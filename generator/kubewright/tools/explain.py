@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
+from apimachinery.meta.json import Json
 from kubewright.config import specs_folder
 from kubewright.diagnostics import Diagnostics, printable
-from kubewright.ir.versions import version_priority
+from kubewright.ir.versions import join_api_version, version_priority
 from kubewright.source.catalog import read_catalog
 from kubewright.source.kubernetes_validate import NEWEST, load
 from kubewright.tools.inputs import crds
@@ -25,7 +25,6 @@ from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.inputs.sources import DESCRIPTIONS, lacks_prose
 
 FOUND, MISSING, MISUSED = 0, 1, 2
-Json = dict[str, Any]
 _MARKER = "x-kubernetes-group-version-kind"
 _WIDTH = 100
 _MAX_DEPTH = 12
@@ -153,7 +152,7 @@ def _builtin(definitions: Mapping[str, Json], release: str, diagnostics: Diagnos
             names = frozenset({kind.lower(), resource.plural, resource.singular, *resource.short_names})
         place = -groups.index(group) if group in groups else -len(groups)
         rank = (0, place, version_priority(version))
-        yield _Described(f"{group}/{version}" if group else version, kind, names, definitions[name], rank)
+        yield _Described(join_api_version(group, version), kind, names, definitions[name], rank)
 
 
 def _custom(paths: list[Path], diagnostics: Diagnostics) -> Iterator[_Described]:

@@ -18,6 +18,7 @@ from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.emit.code.names import attribute_name, class_name, module_names
 from kubewright.emit.code.render import render, string_literal
 from kubewright.ir.api import Api, Resource
+from kubewright.ir.versions import join_api_version
 from kubewright.pipeline import generate, read_api
 
 EXAMPLES = r"""
@@ -143,9 +144,7 @@ def _project(package: str, api: Api) -> dict[str, str]:
         "kind": class_name(example.kind),
         "namespaced": example.namespaced,
         "has_apply": "patch" in example.verbs,
-        "api_version": string_literal(
-            f"{example.group}/{example.version}" if example.group else example.version
-        ),
+        "api_version": string_literal(join_api_version(example.group, example.version)),
     }
     return {"pyproject.toml": render("sdk_pyproject", **data), "README.md": render("sdk_readme", **data)}
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from apimachinery.meta.json import Json
 from apimachinery.server.access.bootstrap_roles import (
     AGGREGATED,
     AGGREGATING,
@@ -22,7 +22,6 @@ from apimachinery.server.access.bootstrap_roles import (
 from apimachinery.server.access.rbac import GROUP
 from apimachinery.server.access.rbac_rules import Rule, read_rules, uncovered
 
-Json = dict[str, Any]
 AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate"
 LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 AGGREGATE_TO = "rbac.authorization.k8s.io/aggregate-to-"

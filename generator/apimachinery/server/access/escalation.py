@@ -9,16 +9,15 @@ edits owner references of whatever it meets.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from apimachinery.meta.errors import ApiError, forbidden, not_found
+from apimachinery.meta.json import Json
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.access.authorization import MASTERS, Attributes, Chain, aggregate
 from apimachinery.server.access.rbac import GROUP, Rbac
 from apimachinery.server.access.rbac_rules import FULL_AUTHORITY, Rule, compacted, read_rules, uncovered
 from apimachinery.server.http.messages import User
 
-Json = dict[str, Any]
 _AGGREGATES = "must have cluster-admin privileges to use the aggregationRule"
 
 

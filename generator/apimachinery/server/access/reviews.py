@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from apimachinery.meta.errors import bad_request
+from apimachinery.meta.json import Json
 from apimachinery.meta.selectors import SelectorError, parse_field_selector, parse_label_selector
 from apimachinery.server.access.attributes import field_requirements, label_requirements
 from apimachinery.server.access.authentication import MustAsk, TokenRefused
 from apimachinery.server.access.authorization import Attributes, Requirement, Rules, Verdict
 from apimachinery.server.access.control import Access
 from apimachinery.server.http.messages import User
-
-Json = dict[str, Any]
 
 
 async def access_review(access: Access, spec: Json, user: User) -> Json:

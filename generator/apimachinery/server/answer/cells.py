@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from apimachinery.meta.gvk import GroupVersion
+from apimachinery.meta.json import Json
 from apimachinery.server.answer.durations import between, since
 from apimachinery.server.answer.json_path import print_value
 
-Json = dict[str, Any]
 Cell = Callable[[Json], Any]
 NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
 
@@ -309,7 +310,7 @@ def _slice_endpoints(endpoint_slice: Json) -> str:
 def _controller(revision: Json) -> str:
     for owner in revision["metadata"].get("ownerReferences") or ():
         if owner.get("controller"):
-            group = str(owner.get("apiVersion", "")).rpartition("/")[0]
+            group = GroupVersion.parse(str(owner.get("apiVersion", ""))).group
             kind = str(owner.get("kind", "")).lower()
             return f"{kind}{'.' + group if group else ''}/{owner.get('name', '')}"
     return NONE

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from apimachinery.meta.errors import ApiError, unsupported_media_type
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
+from apimachinery.meta.gvk import GroupVersion
 from apimachinery.schema.interface import CompiledSchema
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.refusals import (
@@ -143,7 +144,7 @@ class BuiltIn:
         api_version = obj["apiVersion"] = obj.get("apiVersion") or wanted.api_version
         if (kind, api_version) == (wanted.kind, wanted.api_version):
             return
-        group, _, version = api_version.rpartition("/")
+        group, version = GroupVersion.parse(api_version)
         if not is_kind(api_version, kind):
             fault = not_registered(kind, api_version, _SCHEME)
         elif kind == wanted.kind and group == wanted.group:
@@ -236,7 +237,7 @@ class Custom:
         if kind != wanted.kind:
             faults.append(_must_be("kind", kind, wanted.kind))
         if faults:
-            raise invalid(str(kind), str(api_version).rpartition("/")[0], name, faults)
+            raise invalid(str(kind), GroupVersion.parse(str(api_version)).group, name, faults)
 
     def unsupported_patch(self) -> ApiError:
         """Names what is taken."""

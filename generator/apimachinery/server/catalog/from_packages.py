@@ -20,6 +20,7 @@ from apimachinery.merge.errors import UnknownVersion
 from apimachinery.merge.from_openapi import METADATA_TYPES, builtin_table
 from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.schema import Ref, Type
+from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.import_faults import describe_import_fault
 from apimachinery.meta.resources import Group, Resource
 from apimachinery.meta.strategies import Strategy
@@ -141,7 +142,7 @@ class Package:
         found = set()
         for definition in self.definitions.values():
             for gvk in definition.get("x-kubernetes-group-version-kind", ()):
-                found.add((_join(gvk["group"], gvk["version"]), gvk["kind"]))
+                found.add((str(GroupVersion(gvk["group"], gvk["version"])), gvk["kind"]))
         return frozenset(found)
 
     def resources(self) -> Iterator[Resource]:
@@ -171,10 +172,6 @@ class Package:
         """A table of such a module; empty where there is none."""
         found: Mapping[Any, Any] = getattr(self.module_of(api_version, stem), name, {})
         return found
-
-
-def _join(group: str, version: str) -> str:
-    return f"{group}/{version}" if group else version
 
 
 def add_package(catalog: Catalog, package: Package, options: ApiOptions) -> None:

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from apimachinery.meta.field_errors import FieldError
+from apimachinery.meta.json import Json as Json
 from apimachinery.meta.object_meta import NameRule
 
-Json = dict[str, Any]
 FieldValue = Callable[[Json], str]
 
 

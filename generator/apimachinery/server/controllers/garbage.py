@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from apimachinery.meta.errors import ApiError
+from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
@@ -196,7 +197,7 @@ class GarbageCollector:
     def _is_known(self, owner: _Owner) -> bool:
         if owner.uid in self._nodes:
             return True
-        group, _, version = owner.apiVersion.rpartition("/")
+        group, version = GroupVersion.parse(owner.apiVersion)
         return any(s.group == group and s.version == version and s.kind == owner.kind for s in self._catalog)
 
     def _is_alive(self, owner: _Owner, node: Node) -> bool:

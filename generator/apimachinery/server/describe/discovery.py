@@ -11,6 +11,7 @@ import hashlib
 from typing import Any
 
 from apimachinery.meta.errors import ApiError, no_such_resource
+from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Response
@@ -139,7 +140,7 @@ def _group(group: ServedGroup) -> dict[str, Any]:
 
 def storage_hash(served: Served) -> str:
     """The name of a resource's storage version."""
-    group, _, version = served.storage_version.rpartition("/")
+    group, version = GroupVersion.parse(served.storage_version)
     digest = hashlib.sha256(f"{group}/{version}/{served.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from apimachinery.meta.json import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.codecs import MEDIA_TYPES
 from apimachinery.server.request.media_types import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
-Json = dict[str, Any]
 _V1 = "io.k8s.apimachinery.pkg.apis.meta.v1."
 OBJECT_META, LIST_META, STATUS = f"{_V1}ObjectMeta", f"{_V1}ListMeta", f"{_V1}Status"
 _DELETE_OPTIONS = f"{_V1}DeleteOptions"

@@ -7,6 +7,7 @@ from typing import Any
 
 from apimachinery.meta.errors import bad_request
 from apimachinery.meta.field_errors import invalid, invalid_value
+from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.http.messages import Request
 from apimachinery.server.request.bodies import finish_form, unknown_faults
@@ -72,7 +73,7 @@ def check_configuration(applied: Json, api_version: str, kind: str) -> None:
     """Raises ApiError 400 where a configuration is of another kind, or says who owns what."""
     gvk = (applied.get("apiVersion") or "", applied.get("kind") or "")
     if gvk != (api_version, kind):
-        group, _, version = gvk[0].rpartition("/")
+        group, version = GroupVersion.parse(gvk[0])
         raise bad_request(f"invalid object type: {group}/{version}, Kind={gvk[1]}")
     metadata = applied.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:

@@ -40,6 +40,7 @@ from kubewright.ir.types import (
     Type,
     Value,
 )
+from kubewright.ir.versions import join_api_version
 from kubewright.ir.walk import referenced
 from kubewright.ir.words import singular
 from kubewright.location import NOWHERE
@@ -120,7 +121,7 @@ class ModulePlan:
     @property
     def api_version(self) -> str:
         """``group/version``, or the version alone for the core group."""
-        return f"{self.group}/{self.version}" if self.group else self.version
+        return join_api_version(self.group, self.version)
 
 
 @dataclass(slots=True)

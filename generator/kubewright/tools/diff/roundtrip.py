@@ -18,7 +18,7 @@ from kubewright.ir.check_rules import destination
 from kubewright.ir.rules import Conversion
 from kubewright.ir.shape import shape_of
 from kubewright.ir.types import Definition
-from kubewright.ir.versions import version_priority
+from kubewright.ir.versions import join_api_version, version_priority
 from kubewright.location import Location
 from kubewright.tools.diff.change import KINDS, Change
 from kubewright.tools.diff.schemas import Comparison
@@ -158,7 +158,7 @@ def _is_converted_by_webhook(resource: Resource) -> bool:
 
 def api_version_of(resource: Resource) -> str:
     """``example.com/v1``; ``v1`` of the core group."""
-    return f"{resource.group}/{resource.version}" if resource.group else resource.version
+    return join_api_version(resource.group, resource.version)
 
 
 def resource_path(resource: Resource) -> str:

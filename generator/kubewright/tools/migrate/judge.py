@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from apimachinery.conversion.versions import ConversionError, Converter
+from apimachinery.meta.json import Json
 from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
@@ -29,7 +29,6 @@ from kubewright.tools.migrate.rewrite import rewrite
 from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.places import Places
 
-Json = dict[str, Any]
 CODES = {
     "M001": "an API version that the release does not have any more",
     "M002": "an API version that is deprecated in the release",

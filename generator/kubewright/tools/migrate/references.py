@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-Json = dict[str, Any]
+from apimachinery.meta.json import Json
+
 Way = tuple[str | int, ...]
 
 _REFERENCES: tuple[Way, ...] = (

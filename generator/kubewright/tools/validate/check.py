@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from apimachinery.meta.field_errors import ROOT, FieldError, Reason
+from apimachinery.meta.json import Json
 from apimachinery.meta.names import NAME_RULES
 from apimachinery.meta.object_meta import validate_object_meta
 from apimachinery.meta.strategies import Strategy
@@ -30,7 +31,6 @@ from kubewright.tools.validate.unusable import UnusableSchema
 if TYPE_CHECKING:
     from kubewright.tools.validate.custom import CustomKind
 
-Json = dict[str, Any]
 CODES = {
     "V001": "the document cannot be read as an object",
     "V002": "no schema for the kind",

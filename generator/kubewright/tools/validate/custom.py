@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from apimachinery.cel.schemas.crd import CompiledRules, compile_rules
 from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
 from apimachinery.crd.objects import Validation, validate_custom_resource
 from apimachinery.meta.field_errors import FieldError
+from apimachinery.meta.json import Json
 from apimachinery.schema.custom import CustomSchema, compile_custom
 from kubewright.tools.validate.unusable import UnusableSchema
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

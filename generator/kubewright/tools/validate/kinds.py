@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from apimachinery.meta.field_errors import FieldError
+from apimachinery.meta.json import Json
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.builtin import BuiltinSchema, compile_builtin
 from apimachinery.schema.node import Node
@@ -22,7 +23,6 @@ from kubewright.tools.validate.unusable import UnusableSchema
 if TYPE_CHECKING:
     from kubewright.tools.validate.custom import CustomKind
 
-Json = dict[str, Any]
 GVK = "x-kubernetes-group-version-kind"
 
 
