@@ -150,3 +150,40 @@ def test_warnings_are_cut_as_kube_apiserver_cuts_them():
         assert all(len(text) == len('299 - ""') + 256 + text.count("\\") for text in texts)
 
     run(story)
+
+
+def test_defaults_cannot_make_a_large_object_of_a_short_one():
+    """A definition of 5 KB and an object of 300 KB made 545 MB."""
+    from tests.attack.inputs import THING, THINGS
+
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+    async def story(api) -> None:
+        assert (await ask(api, "POST", crds, THING, JSON))[0] == 201
+        while api.catalog.find("attack.example.com", "v1", "things") is None:
+            await asyncio.sleep(0.01)
+        thing = {"apiVersion": "attack.example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
+        status, shown, _ = await ask(api, "POST", THINGS, {**thing, "spec": {"large": [{}] * 100_000}}, JSON)
+        assert (status, shown["message"]) == (500, "etcdserver: request is too large")
+        status, shown, _ = await ask(api, "POST", THINGS, {**thing, "spec": {"large": [{}] * 10}}, JSON)
+        assert status == 201 and len(shown["spec"]["large"][9]["text"]) == 5000
+
+    run(story)
+
+
+def test_many_owners_take_no_longer_than_their_number():
+    """40,000 owner references took more than two minutes: each was compared with all before it."""
+
+    async def story(api) -> None:
+        import time
+
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "a"}
+        owners = [{**owner, "uid": f"u{number}"} for number in range(10_000)]
+        body = {"metadata": {"name": "a", "ownerReferences": [*owners, owners[3]]}}
+        began = time.process_time()
+        status, shown, headers = await ask(api, "POST", MAPS, body, JSON)
+        assert status == 201 and shown["metadata"]["ownerReferences"] == owners
+        assert headers["Warning"].endswith('duplicate UID(s) observed: u3"')
+        assert time.process_time() - began < 5
+
+    run(story)

@@ -9,6 +9,7 @@ side; items of both come in the applied order.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from json.encoder import encode_basestring
 from typing import Any
@@ -163,7 +164,9 @@ class KeyedType(MergeType):
         elements = list(map(self.element, as_form(live, list)))
         theirs = dict(zip(elements, live, strict=True))
         doubled = (
-            {e for e in theirs if elements.count(e) > 1} if len(theirs) != len(live) else frozenset[str]()
+            {element for element, count in Counter(elements).items() if count > 1}
+            if len(theirs) != len(live)
+            else frozenset[str]()
         )
         shared = [element for element in elements if element in mine]
         if not shared:

@@ -6,6 +6,7 @@ thing. Values of a wrong type are the decoder's business and pass here.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -149,7 +150,7 @@ def no_more_than(value: Any, path: str, limit: int) -> Errors:
 
 def unique(value: Any, path: str, key: str = "") -> Errors:
     """The items of a list, or one field of them, must differ."""
-    seen: list[Any] = []
+    seen: set[Any] = set()
     for index, item in enumerate(value if isinstance(value, list) else ()):
         place = f"{path}[{index}]"
         if key:
@@ -157,9 +158,10 @@ def unique(value: Any, path: str, key: str = "") -> Errors:
             place = f"{place}.{key}"
         if item in (None, ""):
             continue
-        if item in seen:
+        known = item if isinstance(item, str | int | float) else json.dumps(item, sort_keys=True)
+        if known in seen:
             yield duplicate(place, item)
-        seen.append(item)
+        seen.add(known)
 
 
 def immutable(value: Any, path: str, old: Any) -> Errors:

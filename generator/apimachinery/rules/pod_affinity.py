@@ -149,6 +149,7 @@ def topology_spread(value: Any, path: str) -> Errors:
     """How pods spread: one constraint for each key and action."""
     given = [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
     pairs = [(each.get("topologyKey") or "", each.get("whenUnsatisfiable") or "") for each in given]
+    last = {pair: index for index, pair in enumerate(pairs)}
     for index, constraint in enumerate(given):
         place, action = f"{path}[{index}]", pairs[index][1]
         if (constraint.get("maxSkew") or 0) <= 0:
@@ -157,7 +158,7 @@ def topology_spread(value: Any, path: str) -> Errors:
             yield required_error(f"{place}.topologyKey", "can not be empty")
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
             yield not_supported(f"{place}.whenUnsatisfiable", action, ("DoNotSchedule", "ScheduleAnyway"))
-        if pairs[index] in pairs[index + 1 :]:
+        if last[pairs[index]] > index:
             text = f"{{{pairs[index][0]}, {action}}}"
             yield duplicate(f"{place}.{{topologyKey, whenUnsatisfiable}}", text)
         domains = constraint.get("minDomains")

@@ -10,7 +10,7 @@ from copy import deepcopy
 from typing import Any
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.schema.defaulting import compile_defaulter
+from apimachinery.schema.defaulting import begin_defaults, compile_defaulter
 from apimachinery.schema.metadata import embedded_fault, metadata_fault, prune_embedded, prune_metadata
 from apimachinery.schema.node import Node, Schema, SchemaReader
 from apimachinery.schema.pruning import compile_known, prune_value
@@ -44,6 +44,7 @@ class CustomSchema:
     def default(self, value: Any) -> None:
         """See ``CompiledSchema``."""
         if self._fill is not None:
+            begin_defaults()
             self._fill(value)
 
     def prune(self, value: Any) -> list[str]:

@@ -6,14 +6,53 @@ is dropped where there is none (items of lists stay, and are refused later). The
 are entered: below an object that is missing nothing is defaulted, unless a default just put the object
 there. Items of lists and values of maps are entered likewise; ``allOf`` and its like hold no defaults.
 Source: apiextensions' schema/defaulting.
+
+A short object may have room for many defaults: a million empty list items, each of which is filled in. So what one
+object is given is counted, and past ``DEFAULTED_BYTES`` it is given up: it could not be stored.
 """
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
+from apimachinery.meta.errors import ApiError
 from apimachinery.schema.node import MISSING, Node
+
+DEFAULTED_BYTES = 8 << 20
+FIELD_BYTES = 8
+
+
+class DefaultsTooLarge(ApiError):
+    """More defaults than an object can be stored with: refused as kube-apiserver refuses the object then."""
+
+    def __init__(self) -> None:
+        super().__init__(500, "", "etcdserver: request is too large", has_details=False)
+
+
+class _Spent(threading.local):
+    size = 0
+
+
+_spent = _Spent()
+
+
+def begin_defaults() -> None:
+    """Counts from here on, for another object."""
+    _spent.size = 0
+
+
+def _spend(size: int) -> None:
+    _spent.size += size
+    if _spent.size > DEFAULTED_BYTES:
+        raise DefaultsTooLarge
+
+
+def _size(default: Any) -> int:
+    return len(json.dumps(default)) + FIELD_BYTES
+
 
 Defaulter = Callable[[Any], None]
 Maker = Callable[[], Any]
@@ -29,7 +68,7 @@ def compile_defaulter(node: Node) -> Defaulter | None:
     children = {name: made for name, child in node.properties.items() if (made := compile_defaulter(child))}
     values = compile_defaulter(node.additional) if isinstance(node.additional, Node) else None
     missing = [
-        (name, value_maker(child.default))
+        (name, value_maker(child.default), len(name) + _size(child.default))
         for name, child in node.properties.items()
         if child.default is not MISSING
     ]
@@ -42,9 +81,13 @@ def compile_defaulter(node: Node) -> Defaulter | None:
             return
         if None in value.values():
             _replace_nulls(node, value)
-        for name, make in missing:
+        given = 0
+        for name, make, size in missing:
             if name not in value:
                 value[name] = make()
+                given += size
+        if given:
+            _spend(given)
         if values is not None:
             for name, each in value.items():
                 if name not in known:
@@ -63,6 +106,7 @@ def compile_defaulter(node: Node) -> Defaulter | None:
 
 def _list_defaulter(items: Node) -> Defaulter | None:
     enter = compile_defaulter(items)
+    size = _size(items.default) if items.default is not MISSING else 0
     make = value_maker(items.default) if items.default is not MISSING and not items.nullable else None
     if enter is None and make is None:
         return None
@@ -71,6 +115,7 @@ def _list_defaulter(items: Node) -> Defaulter | None:
         if type(value) is not list:
             return
         if make is not None and None in value:
+            _spend(size * value.count(None))
             value[:] = [make() if each is None else each for each in value]
         if enter is not None:
             for each in value:
@@ -89,6 +134,7 @@ def _replace_nulls(node: Node, value: dict[str, Any]) -> None:
         if child.default is MISSING:
             del value[name]
         else:
+            _spend(_size(child.default))
             value[name] = value_maker(child.default)()
 
 

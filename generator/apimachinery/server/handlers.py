@@ -29,7 +29,8 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
-from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
+from apimachinery.server.http.messages import LARGE_BYTES, Request, Response, StreamResponse, UpgradeResponse
+from apimachinery.server.http.workers import apart, apart_if
 from apimachinery.server.read.listing import JoinedBodies, list_page, list_records, read_record, show_page
 from apimachinery.server.read.selection import selection_of
 from apimachinery.server.read.watch import Watches
@@ -218,11 +219,15 @@ class Handlers:
         return Response(200, view.object(record), view.content_type)
 
     async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
+        large = request.large
+        if large:
+            await apart(lambda: request.query)
         if (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
-            negotiate(accept, self._codecs, typed=served.builtin)  # refused before options are
-        selection, scope = selection_of(request, route, served)
+            # Refused before options are.
+            await apart_if(large, negotiate, accept, self._codecs, typed=served.builtin)
+        selection, scope = await apart_if(large, selection_of, request, route, served)
         options = read_list_options(request.query, watch=watch)
-        view = asked_view(request, served, self._codecs, of_list=not options.watch)
+        view = await apart_if(large, asked_view, request, served, self._codecs, of_list=not options.watch)
         cache = self._cache.resource(served.prefix)
         if options.watch:
             answer: Answer = self._watches.start(cache, scope, options, view, selection)
@@ -235,11 +240,17 @@ class Handlers:
             return await self.virtual.answer(request, route, served)
         options = read_write_options(request, "CreateOptions")
         target = WriteTarget(served, route.namespace, "", options, "", request.warnings, request.user)
+        target.large = request.large
         view = asked_view(request, served, self._codecs, of_list=False)
-        obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
-        bring_into_form(obj, served, options.validation, duplicates, target.warnings)
+        obj = await apart_if(target.large, self._read, request, target)
         match_namespace(metadata_of(obj), route.namespace)
-        return self._written(view, await self._writer.create(target, obj))
+        return await self._written(view, await self._writer.create(target, obj))
+
+    def _read(self, request: Request, target: WriteTarget) -> Json:
+        """The object of a body, in form."""
+        obj, duplicates = read_body(request, self._codecs, target.served, self._is_kind)
+        bring_into_form(obj, target.served, target.options.validation, duplicates, target.warnings)
+        return obj
 
     async def _update(self, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource == "finalize":
@@ -254,9 +265,9 @@ class Handlers:
             request.warnings,
             request.user,
         )
+        target.large = request.large
         view = asked_view(request, served, self._codecs, of_list=False)
-        obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
-        bring_into_form(obj, served, options.validation, duplicates, target.warnings)
+        obj = await apart_if(target.large, self._read, request, target)
         metadata = metadata_of(obj)
         match_namespace(metadata, route.namespace)
         match_name(obj, route.name)
@@ -266,12 +277,12 @@ class Handlers:
         if served.strategy.create_on_update and not route.subresource:
             creates = lambda: _again(data)  # noqa: E731
         written = await self._writer.update(target, lambda old: _again(data), uid=uid, creates=creates)
-        return self._written(view, written)
+        return await self._written(view, written)
 
     async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=False)
         written = await patch(request, served, route.namespace, route.name, route.subresource, self._writer)
-        return self._written(view, written)
+        return await self._written(view, written)
 
     async def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         form = negotiate(request.headers.get("accept", ""), self._codecs, typed=served.builtin)
@@ -285,9 +296,10 @@ class Handlers:
             scale = self._scales.shown(served, scale, form)
         return Response(200, whole(form.codec, scale), form.codec.media_type)
 
-    def _written(self, view: View, written: Written) -> Response:
-        code = 201 if written.created else 200
-        return Response(code, view.object(written.record), view.content_type)
+    async def _written(self, view: View, written: Written) -> Response:
+        code, record = 201 if written.created else 200, written.record
+        body = await apart_if(len(record.value) > LARGE_BYTES, view.object, record)
+        return Response(code, body, view.content_type)
 
     async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
         options = read_delete_options(request, read_delete_body(request, self._codecs))

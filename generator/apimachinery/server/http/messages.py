@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import unquote_plus
 
+LARGE_BYTES = 64 << 10
+"""Above this a body, or an object that is read for a change, takes some milliseconds to work on."""
+
 Handler = Callable[["Request"], Awaitable["Response | StreamResponse | UpgradeResponse"]]
 
 
@@ -47,6 +50,15 @@ class Request:
     impersonator: User | None = None
     warnings: list[str] = field(default_factory=list)
     _query: dict[str, list[str]] | None = None
+
+    @property
+    def large(self) -> bool:
+        """Whether the body, the query or the forms wanted are long enough to be worked on apart from the loop."""
+        return (
+            len(self.body) > LARGE_BYTES
+            or len(self.query_string) > LARGE_BYTES >> 4
+            or len(self.headers.get("accept", "")) > LARGE_BYTES >> 4
+        )
 
     @property
     def query(self) -> dict[str, list[str]]:

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-LARGE_BYTES = 64 << 10
-"""Above this a body, or an object that is read for a change, is worked on apart: some milliseconds."""
 MANY_RECORDS = 1_000
 """Above this a list is joined, encoded and selected from apart."""
 

@@ -18,7 +18,8 @@ from apimachinery.storage.interface import Record
 class WriteTarget:
     """What a write is about. ``warnings`` collects texts for the answer.
 
-    ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale).
+    ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale). ``large`` says
+    that the request is worked on apart from the loop.
     """
 
     served: Served
@@ -30,6 +31,7 @@ class WriteTarget:
     user: User | None = None
     duplicates: list[str] = field(default_factory=list)
     shown_as: Callable[[Json], Json] | None = None
+    large: bool = False
 
     @property
     def key(self) -> str:

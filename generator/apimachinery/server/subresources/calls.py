@@ -20,6 +20,7 @@ from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import bring_into_form, read_body
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
@@ -73,9 +74,13 @@ class VirtualResources:
             return await self._tokens.answer(request, route)
         if route.subresource:
             raise method_not_allowed()
-        obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
+        obj, duplicates = await apart_if(
+            request.large, read_body, request, self._codecs, served, self._is_kind
+        )
         options = read_write_options(request, "CreateOptions")
-        bring_into_form(obj, served, options.validation, duplicates, request.warnings)
+        await apart_if(
+            request.large, bring_into_form, obj, served, options.validation, duplicates, request.warnings
+        )
         if route.namespace:
             match_namespace(metadata_of(obj), route.namespace)
         faults = check_object(served, obj, None, [], request.warnings)

@@ -10,6 +10,7 @@ from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.http.messages import Request
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import finish_form, unknown_faults
 from apimachinery.server.request.target import WriteTarget, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.write.identity import now
@@ -26,7 +27,7 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
     Raises ApiError 400, 403, 404, 409, 422.
     """
     served = target.served
-    applied = read_configuration(request, target, binary=binary)
+    applied = await apart_if(target.large, read_configuration, request, target, binary=binary)
     check_configuration(applied, served.api_version, served.kind)
     metadata = applied.get("metadata")
     ownership = served.ownership(target.subresource)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
+
+import msgspec
 
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import User
+
+encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 
 
 def name_requester(obj: Json, user: User) -> None:
@@ -71,13 +76,13 @@ def drop_repeated_owners(metadata: Json, warnings: list[str], old: Json | None =
     owners = metadata.get("ownerReferences")
     if not owners:
         return
-    kept: list[Any] = []
-    for owner in owners:
-        if owner not in kept:
-            kept.append(owner)
-    if len(kept) != len(owners):
-        metadata["ownerReferences"] = kept
-        uids = dict.fromkeys(o.get("uid", "") for o in owners if owners.count(o) > 1)
+    counted = Counter(encode_sorted(owner) for owner in owners)
+    if len(counted) != len(owners):
+        first: dict[bytes, Any] = {}
+        for owner in owners:
+            first.setdefault(encode_sorted(owner), owner)
+        metadata["ownerReferences"] = list(first.values())
+        uids = dict.fromkeys(owner.get("uid", "") for key, owner in first.items() if counted[key] > 1)
         warnings.append(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
             f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "

@@ -17,6 +17,7 @@ from apimachinery.meta.errors import bad_request
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import finish_form, unknown_faults
 from apimachinery.server.request.media_types import (
     APPLY_CBOR_PATCH,
@@ -49,10 +50,11 @@ async def patch(
     applies = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = read_write_options(request, "PatchOptions", apply=applies)
     target = WriteTarget(served, namespace, name, options, subresource, request.warnings, request.user)
+    target.large = request.large
     try:
         if applies:
             return await apply(request, target, writer, binary=media_type == APPLY_CBOR_PATCH)
-        change = read_change(media_type, request.body, target)
+        change = await apart_if(target.large, read_change, media_type, request.body, target)
         return await writer.update(target, lambda old: patched(target, old, change, served.warnings))
     except MergeError as error:
         raise translated(error) from None

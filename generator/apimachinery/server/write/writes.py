@@ -30,6 +30,8 @@ from apimachinery.meta.printing import go_quote
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.http.messages import LARGE_BYTES
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.target import WriteTarget, Written, match_namespace, metadata_of
 from apimachinery.server.write.identity import generated_name, new_uid, now
 from apimachinery.server.write.object_changes import (
@@ -85,13 +87,18 @@ class Writer:
         Raises ApiError 403, 404, 409, 422.
         """
         match_namespace(metadata_of(obj), target.namespace)
+        obj, prefix = await apart_if(target.large, self._make_new, target, obj, owned)
+        return await self._store_named(target, obj, prefix)
+
+    def _make_new(self, target: WriteTarget, obj: Json, owned: bool) -> tuple[Json, str]:
+        """The object as it is to be stored, and the prefix of a generated name."""
         obj = self._own_new(target, obj, owned)
         prefix = self._name_new(target, obj)
         self._admit_new(target, obj)
         self._identify(target, obj)
         self._prepare_new(target, obj)
         self._check_new(target, obj, obj["metadata"].get("name") or "")
-        return await self._store_named(target, obj, prefix)
+        return obj, prefix
 
     def _own_new(self, target: WriteTarget, obj: Json, owned: bool) -> Json:
         """The object with the fields that its creator owns, and without what only the server may set."""
@@ -218,13 +225,10 @@ class Writer:
                 if written is None:
                     continue
                 return written
-            old = served.read(record)
-            if uid and uid != old["metadata"].get("uid"):
-                raise self._wrong_uid(target, uid, old["metadata"].get("uid", ""))
-            new = transform(served.read(record))
-            self._check_version(target, new, old)
+            large = target.large or len(record.value) > LARGE_BYTES
+            old, new = await apart_if(large, self._make_changed, target, record, transform, uid, owned)
             try:
-                return Written(await self._update(target, record, old, new, owned))
+                return Written(await self._store(target, record, old, new))
             except (RevisionConflict, KeyNotFound):
                 continue
         raise conflict(served.plural, served.group, target.name)
@@ -232,7 +236,7 @@ class Writer:
     async def _create_absent(
         self, target: WriteTarget, creates: Callable[[], Json], owned: bool
     ) -> Written | None:
-        obj = creates()
+        obj = await apart_if(target.large, creates)
         version = metadata_of(obj).pop("resourceVersion", None)
         if version and not (version.isascii() and version.isdigit()):
             raise plain_failure(f"strconv.ParseUint: parsing {go_quote(version)}: invalid syntax")
@@ -272,7 +276,16 @@ class Writer:
             return
         raise conflict(served.plural, served.group, target.name)
 
-    async def _update(self, target: WriteTarget, record: Record, old: Json, new: Json, owned: bool) -> Record:
+    def _make_changed(
+        self, target: WriteTarget, record: Record, transform: Transform, uid: str, owned: bool
+    ) -> tuple[Json, Json]:
+        """The object as it is, and as it is to be stored."""
+        served = target.served
+        old = served.read(record)
+        if uid and uid != old["metadata"].get("uid"):
+            raise self._wrong_uid(target, uid, old["metadata"].get("uid", ""))
+        new = transform(served.read(record))
+        self._check_version(target, new, old)
         match_namespace(metadata_of(new), target.namespace)
         if not owned:
             ownership = target.served.ownership(target.subresource)
@@ -285,7 +298,7 @@ class Writer:
         new = keep_times(old, new)
         if not new["metadata"].get("managedFields"):
             new["metadata"].pop("managedFields", None)
-        return await self._store(target, record, old, new)
+        return old, new
 
     def _check_changed(self, target: WriteTarget, old: Json, new: Json) -> None:
         served, metadata = target.served, new["metadata"]
