@@ -22,6 +22,9 @@ class DecodeFault(ValueError):
     """A body that cannot be read; the text is what kube-apiserver says of it."""
 
 
+LONGEST_INTEGER = 4000
+
+
 class NumberFault(DecodeFault):
     """A number that is no double; everything around it can be read."""
 
@@ -42,7 +45,7 @@ def decode(data: bytes) -> Any:
         try:
             return _decode(text)
         except msgspec.DecodeError as fault:
-            json.loads(text, parse_float=_double)
+            json.loads(text, parse_float=_double, parse_int=whole_number)
             raise DecodeFault(str(fault)) from None
     except RecursionError:
         raise DecodeFault("exceeded max depth") from None
@@ -55,9 +58,15 @@ def _double(text: str) -> float:
     return value
 
 
+def whole_number(text: str) -> int | float:
+    """An integer; Python reads none of more than 4,300 digits, and what is that large is no double either. Raises
+    NumberFault."""
+    return int(text) if len(text) <= LONGEST_INTEGER else _double(text)
+
+
 def decode_merging(data: bytes) -> Any:
     """A good document where equal keys are joined, objects member by member: what reading into a struct does."""
-    return json.loads(data, object_pairs_hook=_joined)
+    return json.loads(data.decode("utf-8", "replace"), object_pairs_hook=_joined, parse_int=whole_number)
 
 
 def _joined(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

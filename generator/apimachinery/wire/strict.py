@@ -44,10 +44,15 @@ def duplicate_fields(data: bytes, value: Any) -> list[str]:
     """
     if not has_duplicate_fields(data, value):
         return []
-    read = json.loads(data, object_pairs_hook=_Pairs)
+    read = json.loads(data.decode("utf-8", "replace"), object_pairs_hook=_Pairs, parse_int=_number)
     found: dict[str, None] = {}
     _find(read, "", found)
     return list(found)[:MAX_NAMED]
+
+
+def _number(text: str) -> int:
+    """Any number: it is read for its place alone."""
+    return 0
 
 
 class _Pairs(list[tuple[str, Any]]):

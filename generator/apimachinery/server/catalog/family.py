@@ -23,6 +23,7 @@ from apimachinery.server.catalog.refusals import (
     unrecognized,
     wrong_version,
 )
+from apimachinery.wire.json import type_name
 
 IsKind = Callable[[str, str], bool]
 """Whether an apiVersion has a built-in kind."""
@@ -159,6 +160,12 @@ class BuiltIn:
     ) -> None:
         """The patched object could not be decoded, which is a fault of the patch."""
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
+        for name, value in (("apiVersion", api_version), ("kind", kind)):
+            if value is not None and not isinstance(value, str):
+                fault = (
+                    f"json: cannot unmarshal {type_name(value)} into Go struct field .{name} of type string"
+                )
+                raise patch_fault(f"couldn't get version/kind; json parse error: {fault}")
         if (kind, api_version) != (wanted.kind, wanted.api_version):
             raise patch_fault(not_registered(kind or "", api_version or "", _SCHEME))
 

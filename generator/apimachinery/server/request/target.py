@@ -18,8 +18,8 @@ from apimachinery.storage.interface import Record
 class WriteTarget:
     """What a write is about. ``warnings`` collects texts for the answer.
 
-    ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale). ``large`` says
-    that the request is worked on apart from the loop.
+    ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale). ``large``
+    says that the request is worked on apart from the loop.
     """
 
     served: Served

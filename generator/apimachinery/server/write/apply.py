@@ -72,7 +72,8 @@ def read_configuration(request: Request, target: WriteTarget, *, binary: bool) -
 
 def check_configuration(applied: Json, api_version: str, kind: str) -> None:
     """Raises ApiError 400 where a configuration is of another kind, or says who owns what."""
-    gvk = (applied.get("apiVersion") or "", applied.get("kind") or "")
+    given = (applied.get("apiVersion"), applied.get("kind"))
+    gvk = tuple(each if isinstance(each, str) else "" for each in given)
     if gvk != (api_version, kind):
         group, version = GroupVersion.parse(gvk[0])
         raise bad_request(f"invalid object type: {group}/{version}, Kind={gvk[1]}")
