@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: soak-access tables help setup generate verify test test-real test-faults test-kill golden lint type bench bench-server soak-cel wheel clean differential
+.PHONY: docs gate schemas soak-access tables help setup generate verify test test-real test-faults test-kill golden lint type bench bench-server soak-cel wheel clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -33,7 +33,7 @@ test: $(SETUP) ## lint, types, generated files, all tests
 
 test-real: $(SETUP) ## every real input through every check; many more examples of every law
 	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile -m "thorough or shared" tests/compiler/real
-	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile tests/merge tests/wire
+	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile tests/merge tests/wire tests/schema tests/rules tests/cel tests/storage tests/meta
 
 golden: $(SETUP) ## write the golden files and the client's plain verbs anew, to be read in the diff
 	$(RUN) -m pytest -q tests/compiler/emit/golden tests/client/test_twins.py --rewrite-golden
@@ -74,6 +74,13 @@ test-kill: $(SETUP) ## the storage killed 20 times under load; nothing acknowled
 
 schemas: $(SETUP) ## specs/kubernetes/releases.jsonl.xz from the kubernetes-validate that is installed
 	$(RUN) -c "from kubewright.source import kubernetes_validate as k, releases as r; r.pack({v: k.described(v) for v in k.described_releases()}, r.packed_file())"
+
+docs: $(SETUP) ## the documentation as a site, in build/site; links are checked
+	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	PYTHONPATH=generator:generated $(BIN)/python -m mkdocs build --quiet --strict
+
+gate: $(SETUP) ## the wheel installed with each extra, by every Python here: pytest, all helps, smallest runs
+	$(RUN) -m tests.packaging.gate
 
 wheel: $(SETUP) ## the wheel, in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -11,10 +11,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from kubewright.diagnostics import Diagnostic, Severity
+from kubewright.diagnostics import Diagnostic, Severity, printable
 
 _SARIF_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -22,8 +23,44 @@ _GITHUB_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Se
 
 
 def text(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
-    """One finding a line, its hint below it."""
-    return "".join(f"{finding}\n" for finding in findings)
+    """One finding a line, its hint below it. On a terminal the severity is coloured, and the line of the file that a
+    finding speaks of is shown with a caret; in a pipe nothing but plain lines."""
+    if not on_terminal():
+        return "".join(f"{finding}\n" for finding in findings)
+    files: dict[str, list[str]] = {}
+    return "".join(_with_excerpt(finding, files) for finding in findings)
+
+
+_COLOURS: Final = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
+_EXCERPT_WIDTH: Final = 160
+
+
+def on_terminal() -> bool:
+    """Whether people look at standard output; ``NO_COLOR`` (https://no-color.org) says that it stays plain."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _with_excerpt(finding: Diagnostic, files: dict[str, list[str]]) -> str:
+    first, _, rest = str(finding).partition("\n")
+    word = f"{finding.severity.value} {finding.code}"
+    shown = first.replace(word, f"\033[1;{_COLOURS[finding.severity]}m{word}\033[0m", 1) + "\n"
+    place = finding.location
+    if place.line:
+        if place.file not in files:
+            files[place.file] = _lines_of(place.file)
+        if place.line <= len(files[place.file]):
+            line = printable(files[place.file][place.line - 1][:_EXCERPT_WIDTH])
+            number = str(place.line)
+            caret = f"{' ' * (len(number) + 3)}{' ' * (max(1, place.column) - 1)}\033[1;32m^\033[0m\n"
+            shown += f"{number} | {line}\n{caret if place.column <= _EXCERPT_WIDTH else ''}"
+    return shown + (f"{rest}\n" if rest else "")
+
+
+def _lines_of(file: str) -> list[str]:
+    try:
+        return Path(file).read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError):
+        return []
 
 
 def as_json(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ import signal
 import ssl
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -187,8 +188,7 @@ async def _serve(
         lambda backend: build_api(backend, api_options),
     )
     asked = asyncio.Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(name, asked.set)
+    _on_signals(asked.set)
     sys.setswitchinterval(SWITCH_SECONDS)
     await server.start()
     gc.freeze()
@@ -196,6 +196,19 @@ async def _serve(
     await asked.wait()
     await server.stop()
     return 0
+
+
+def _on_signals(call: Callable[[], None]) -> None:
+    """Calls when the process is asked to end: SIGINT, SIGTERM, on Windows Ctrl+Break too."""
+    loop = asyncio.get_running_loop()
+    for name in ("SIGINT", "SIGTERM", "SIGBREAK"):
+        number = getattr(signal, name, None)
+        if number is None:
+            continue
+        try:
+            loop.add_signal_handler(number, call)
+        except NotImplementedError:  # the loops of Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(call))
 
 
 def _give_kubeconfig(options: argparse.Namespace, server: Server, security: _Security, folder: Path) -> None:

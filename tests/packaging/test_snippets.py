@@ -1,0 +1,223 @@
+"""What README and docs/ show is run as it is written, from the wheel, in a folder that has what they speak of."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kubewright.testing import ApiServer
+from tests.packaging.environment import ROOT, Environment, make_environment
+from tests.packaging.world import make_world
+
+DOCUMENTS = [
+    "README.md",
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")),
+]
+ELSEWHERE = ("make ", "pip ", "python3 ", "git clone", "docker ", "kustomize ", "helm ", "brew ", "curl ")
+"""Commands that are not ours, and may not be there."""
+OTHER_PLACE = re.compile(
+    r"--from cluster|--host 0\.0\.0\.0|/path/to|kubectl kustomize|^kubewright completion"
+)
+UNASKED = re.compile(r"<[A-Z][A-Z ]+>")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of code: where, in what language, and its text."""
+
+    document: str
+    line: int
+    language: str
+    text: str
+    title: str = ""
+    """The file that the block is, as the document calls it."""
+
+    def __str__(self) -> str:
+        return f"{self.document}:{self.line}"
+
+
+def blocks(document: str) -> Iterator[Block]:
+    text = (ROOT / document).read_text()
+    for found in re.finditer(r"^( *)```(\w*)([^\n]*)\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE):
+        inner = "".join(line.removeprefix(found[1]) for line in found[4].splitlines(keepends=True))
+        title = re.search(r'title="([^"]+)"', found[3])
+        line = text.count("\n", 0, found.start()) + 1
+        yield Block(document, line, found[2], inner, title[1] if title else "")
+    bare = re.sub(
+        r"^ *```.*?^ *```$", lambda m: "\n" * m[0].count("\n"), text, flags=re.DOTALL | re.MULTILINE
+    )
+    for found in re.finditer(r"(?:^    \S[^\n]*\n)+", bare, re.MULTILINE):
+        lines = [line[4:] for line in found[0].splitlines()]
+        if all(line.startswith(("kubewright ", "kustomize ", "helm ", "cd ")) for line in lines):
+            yield Block(document, bare.count("\n", 0, found.start()) + 1, "sh", "\n".join(lines) + "\n")
+
+
+def commands(block: Block) -> list[str]:
+    """The commands of a console block, or the lines of a shell block; lines that end in ``\\`` go on."""
+    text = re.sub(r"\\\n\s*", "", block.text)
+    if block.language == "console":
+        return [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+ALL = [block for document in DOCUMENTS for block in blocks(document)]
+
+
+@pytest.fixture(scope="session")
+def everything(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    folder = tmp_path_factory.mktemp("everything")
+    beside = ["kubewright[client]", "kubewright[server]", "pytest", "mypy", "kubernetes", "kopf"]
+    return make_environment(wheel, "generate", folder, beside=beside)
+
+
+@pytest.fixture
+def shell(everything: Environment, tmp_path: Path) -> Callable[[list[str]], list[tuple[str, int, str]]]:
+    """Runs commands one after the other, as somebody types them: (command, exit code, output) of each."""
+    bin_folder, world = tmp_path / "bin", make_world(tmp_path / "shop")
+    bin_folder.mkdir()
+    for name, module in {"kubewright": "kubewright", "pytest": "pytest", "mypy": "mypy"}.items():
+        script = bin_folder / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S -m {module} "$@"\n')
+        script.chmod(0o755)
+    given = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PYTHON", "KUBE", "GIT"))}
+    environment = {
+        **given,
+        "PATH": f"{bin_folder}{os.pathsep}{given['PATH']}",
+        "PYTHONPATH": f"{everything.wheel}{os.pathsep}{everything.site}",
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "WORLD": str(world),
+    }
+
+    def run(lines: list[str]) -> list[tuple[str, int, str]]:
+        script = "trap 'kill $(jobs -p) 2>/dev/null' EXIT\n"
+        for number, line in enumerate(lines):
+            is_server = re.sub(r"\s+#.*", "", line).rstrip().endswith("&")
+            script += f"{line}\nprintf '\\n@@%s:%s\\n' {number} $?\n"
+            if is_server:
+                script += "for _ in $(seq 300); do [ -s kubeconfig ] && break; sleep 0.1; done\n"
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=world,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        parts = re.split(r"\n@@(\d+):(\d+)\n", done.stdout)
+        return [
+            (lines[int(parts[at + 1])], int(parts[at + 2]), parts[at]) for at in range(0, len(parts) - 2, 3)
+        ]
+
+    return run
+
+
+def is_ours(line: str) -> bool:
+    """Whether a command can be run here: one of ours, or one that is at hand beside it."""
+    if line.startswith(ELSEWHERE) or OTHER_PLACE.search(line) or UNASKED.search(line):
+        return False
+    if "kubewright serve" in line:
+        return "&" in line and bool(shutil.which("kubectl"))
+    if "kubectl" in line:
+        return bool(shutil.which("kubectl"))
+    return "kubewright" in line or line.startswith(("cd ", "export ", "pytest ", "git "))
+
+
+SHELL = [block for block in ALL if block.language in ("console", "sh", "bash")]
+
+
+@pytest.mark.parametrize("document", sorted({block.document for block in SHELL}))
+def test_commands_run_as_written(
+    document: str, shell: Callable[[list[str]], list[tuple[str, int, str]]]
+) -> None:
+    lines: list[str] = []
+    is_one_session = any(block.title for block in ALL if block.document == document)
+    for block in ALL:
+        if block.document != document:
+            continue
+        if block.title:
+            folder = shlex.quote(Path(block.title).parent.as_posix())
+            lines.append(f"mkdir -p {folder} && cat > {shlex.quote(block.title)} <<'END'\n{block.text}END")
+        elif block in SHELL:
+            lines += [line for line in commands(block) if is_ours(line)]
+            lines += [] if is_one_session else ['cd "$WORLD"']
+    if not any("kubewright" in line for line in lines):
+        pytest.skip("no commands of ours")
+    ran = shell(lines)
+    assert len(ran) == len(lines), ran[-1:]
+    wrong = [each for each in ran if each[1] > 1 or "Traceback" in each[2]]
+    assert wrong == [], "\n".join(f"$ {line}\n{out}exit {code}\n" for line, code, out in wrong)
+
+
+@pytest.mark.parametrize("block", [b for b in ALL if b.language == "toml"], ids=str)
+def test_toml_is_toml(block: Block) -> None:
+    tomllib.loads(block.text)
+
+
+@pytest.mark.parametrize("block", [b for b in ALL if b.language in ("yaml", "yml")], ids=str)
+def test_yaml_is_yaml(block: Block) -> None:
+    assert [*yaml.safe_load_all(block.text)]
+
+
+@pytest.mark.parametrize(
+    "block", [b for b in ALL if "tool.kubewright.lint" in b.text and b.language == "toml"], ids=str
+)
+def test_settings_of_lint_are_taken(block: Block, everything: Environment, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(block.text)
+    (tmp_path / "lint-baseline.json").write_text("{}")
+    done = everything.kubewright(tmp_path, "lint", ROOT / "specs/backup/crds", "-q")
+    assert done.returncode in (0, 1), done.stderr
+
+
+@pytest.mark.parametrize(
+    "block", [b for b in ALL if b.language == "yaml" and "introduced:" in b.text], ids=str
+)
+def test_plans_are_plans(block: Block, everything: Environment, tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(block.text)
+    done = everything.kubewright(tmp_path, "lifecycle", "plan.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+PYTHON = [block for block in ALL if block.language == "python"]
+
+
+@pytest.mark.parametrize("document", sorted({block.document for block in PYTHON}))
+def test_python_is_python(document: str) -> None:
+    for block in PYTHON:
+        if block.document == document:
+            compile(block.text, str(block), "exec")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[ApiServer]:
+    with ApiServer() as running:
+        for body in (
+            {"metadata": {"name": "shop"}},
+            {"metadata": {"name": "web"}},
+        ):
+            running.request("POST", "/api/v1/namespaces", body)
+        yield running
+
+
+@pytest.mark.parametrize("block", [b for b in PYTHON if b.document == "README.md"], ids=str)
+def test_python_of_the_readme_runs(
+    block: Block, everything: Environment, server: ApiServer, tmp_path: Path
+) -> None:
+    (tmp_path / "deploy").mkdir()
+    (tmp_path / "deploy/crds").symlink_to(ROOT / "specs/backup/crds")
+    (tmp_path / "kubeconfig").write_text(server.kubeconfig_text)
+    done = everything.run(tmp_path, "-c", block.text)
+    assert done.returncode == 0, done.stderr
