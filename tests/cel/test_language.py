@@ -55,7 +55,7 @@ VALUES: list[tuple[str, Any]] = [
     ("url('https://a.b:80/c?d=e').getQuery()", {"d": ["e"]}),
     ("semver('v1.2', true).compareTo(semver('1.2.0'))", 0),
     ("format.named('dns1123Label').value().validate('ok').hasValue()", False),
-    ("jsonpatch.escapeKey('a/b~c')", "a~1b~0c"),
+    ("['abc'.indexOf('a', 7), 'abc'.lastIndexOf('a', 7), 'abc'.indexOf('', 7)]", [-1, -1, 7]),
     ("sets.contains([1, 2], [2]) && !sets.intersects([1], [2])", True),
     ("type(1) == int && type(dyn('x')) == string", True),
     ("b'\\x61bc' == b'abc' && r'\\n'.size() == 2", True),

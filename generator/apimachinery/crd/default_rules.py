@@ -67,7 +67,7 @@ def _value_faults(schema: dict[str, Any], node: Node, field: str, pruned: bool) 
         prune_embedded(node, default)  # kube-apiserver does, and shows what is left of the default
     if pruned:
         bare = deepcopy(node.default)
-        if prune_value(node, bare, is_resource=node.embedded):
+        if prune_value(node, bare, is_resource=node.embedded) or bare != node.default:
             yield invalid_value(field, default, "must not have unknown fields")
     if undecodable is not None:
         yield undecodable

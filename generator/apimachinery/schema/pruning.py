@@ -63,7 +63,8 @@ def _prune(
                 _prune(_NO_FIELDS, each, inner, dropped, drop=drop)
             elif not preserve:
                 unknown.append(name)
-                dropped.append(inner)
+                if path or name not in _META:  # what every object has is dropped without a word
+                    dropped.append(inner)
         if drop:
             for name in unknown:
                 del value[name]

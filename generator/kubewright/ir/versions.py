@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 _STAGES = {None: 2, "beta": 1, "alpha": 0}
 
 

@@ -47,7 +47,6 @@ _RELEASES: tuple[tuple[str, str, MakeLibrary], ...] = (
     ("1.33", "", two_variable_comprehensions),
     ("1.34", "", semvers),
     ("1.34", "", list_extension),
-    ("1.34", "", jsonpatch),
 )
 _MACROS: tuple[tuple[str, Mapping[MacroKey, Expander]], ...] = (
     ("1.23", m.STANDARD),

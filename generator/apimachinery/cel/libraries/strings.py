@@ -14,6 +14,8 @@ from apimachinery.cel.values.errors import CostLimitError, EvalError
 from .old_format import format_like_kubernetes
 from .string_format import format_string
 
+KUBERNETES_VERSION = 2
+"""With it a search that starts past the end finds nothing, where the specification has an error."""
 MAX_RESULT = 64 * 1024 * 1024
 """No call may build a longer string: no cost is counted before the result of ``replace`` or ``join`` is there."""
 
@@ -37,6 +39,10 @@ def _index_of_from(text: str, part: str, start: int) -> int:
     return text.find(part, start)
 
 
+def _index_of_from_anywhere(text: str, part: str, start: int) -> int:
+    return -1 if part and start >= len(text) else _index_of_from(text, part, start)
+
+
 def _last_index_of(text: str, part: str) -> int:
     if not part:
         return len(text)
@@ -49,6 +55,10 @@ def _last_index_of_before(text: str, part: str, end: int) -> int:
     if not 0 <= end < len(text):
         raise EvalError(f"index out of range: {end}")
     return text.rfind(part, 0, end + len(part))
+
+
+def _last_index_of_before_anywhere(text: str, part: str, end: int) -> int:
+    return -1 if part and end >= len(text) else _last_index_of_before(text, part, end)
 
 
 def _joined(items: list[Any], separator: str = "") -> str:
@@ -123,16 +133,25 @@ def _trim(text: str) -> str:
 def strings(version: int = 4) -> Library:
     """The library at ``version``."""
     lib = Library("strings")
+    kubernetes = version == KUBERNETES_VERSION
     lib.add("charAt", ("string_char_at_int", "string.(int) string", _char_at))
     lib.add(
         "indexOf",
         ("string_index_of_string", "string.(string) int", lambda text, part: text.find(part)),
-        ("string_index_of_string_int", "string.(string, int) int", _index_of_from),
+        (
+            "string_index_of_string_int",
+            "string.(string, int) int",
+            _index_of_from_anywhere if kubernetes else _index_of_from,
+        ),
     )
     lib.add(
         "lastIndexOf",
         ("string_last_index_of_string", "string.(string) int", _last_index_of),
-        ("string_last_index_of_string_int", "string.(string, int) int", _last_index_of_before),
+        (
+            "string_last_index_of_string_int",
+            "string.(string, int) int",
+            _last_index_of_before_anywhere if kubernetes else _last_index_of_before,
+        ),
     )
     lib.add(
         "join",

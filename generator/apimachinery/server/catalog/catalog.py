@@ -108,7 +108,7 @@ def version_order(version: str) -> tuple[int, int, int, str]:
     """Sorts versions as discovery does: stable, beta, alpha, each from the newest; what is no version last, by name."""
     import re
 
-    match = re.fullmatch(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?", version)
+    match = re.fullmatch(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?", version)
     if match is None:
         return (3, 0, 0, version)
     stage = {None: 0, "beta": 1, "alpha": 2}[match[2]]
