@@ -77,6 +77,34 @@ class ClientCertificates:
         return Identity(user), certificate.not_valid_before_utc, certificate.not_valid_after_utc
 
 
+class PeerCheck:
+    """Whether a client certificate (DER) is of one of these authorities and has one of these common names (any where
+    none is given)."""
+
+    def __init__(self, authorities: list[x509.Certificate], names: tuple[str, ...] = ()) -> None:
+        self._authorities = authorities
+        self._names = names
+        self._known: dict[bytes, tuple[bool, datetime.datetime]] = {}
+
+    def __call__(self, der: bytes) -> bool:
+        """Whether it is, now."""
+        known = self._known.get(der)
+        if known is None:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            known = self._known[der] = self._check(der)
+        return known[0] and datetime.datetime.now(datetime.UTC) <= known[1]
+
+    def _check(self, der: bytes) -> tuple[bool, datetime.datetime]:
+        try:
+            certificate = x509.load_der_x509_certificate(der)
+        except ValueError:
+            return False, datetime.datetime.now(datetime.UTC)
+        names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        named = not self._names or any(str(name.value) in self._names for name in names)
+        return named and issued_by(certificate, self._authorities), certificate.not_valid_after_utc
+
+
 def issued_by(certificate: x509.Certificate, authorities: list[x509.Certificate]) -> bool:
     """Whether one of the authorities signed a certificate."""
     for authority in authorities:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from apimachinery.server.access.service_accounts import ServiceAccountKeys, ServiceAccountTokens
 
 NOBODY = User(ANONYMOUS, groups=(UNAUTHENTICATED,))
-MODES = ("RBAC", "AlwaysAllow", "AlwaysDeny", "Node", "Webhook")
+MODES = ("RBAC", "AlwaysAllow", "AlwaysDeny", "Webhook")
 MakeAuthorizer = Callable[[WatchCache], Authorizer]
 
 
@@ -172,6 +172,9 @@ class Access:
                 raise unauthorized() from None
         if identity is not None:
             return identity.user
+        if request.peer:
+            # A certificate that no authenticator takes is a credential that is refused.
+            raise unauthorized()
         if not self._anonymous:
             raise unauthorized()
         return NOBODY

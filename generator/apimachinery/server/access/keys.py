@@ -173,6 +173,14 @@ def unverified_claims(token: str) -> dict[str, Any] | None:
     return claims if isinstance(claims, dict) else None
 
 
+def unverified_key_id(token: str) -> str:
+    """The id of the key that a token says it was signed with; empty where it says none."""
+    try:
+        return str(jwt.get_unverified_header(token).get("kid") or "")
+    except Exception:
+        return ""
+
+
 def verified_claims(token: str, keys: Iterable[VerifyingKey]) -> dict[str, Any]:
     """The claims of a token that one of the keys signed, in its time. Raises BadToken."""
     try:

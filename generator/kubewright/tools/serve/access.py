@@ -17,7 +17,9 @@ from typing import Any
 
 from apimachinery.server.access.authentication import ADMIN, ISSUER, TokenKind, Tokens, read_token_file
 from apimachinery.server.access.control import MODES, AccessOptions, MakeAuthorizer
+from apimachinery.server.access.front_proxy import FrontProxy, ProxyHeaders
 from apimachinery.server.catalog.options import OptionError
+from kubewright.tools.serve import remote
 
 ADMIN_TOKEN = "admin-token"
 SIGNING_KEY = "service-accounts.key"
@@ -49,6 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="longest life of a service account token")  # fmt: skip
     add("--api-audiences", default="", metavar="NAME,NAME",
         help="audiences of this server (default: the issuer)")  # fmt: skip
+    remote.add_arguments(add)
+    add("--requestheader-client-ca-file", type=Path, metavar="FILE",
+        help="authorities of a proxy in front, whose headers name the user")  # fmt: skip
+    add("--requestheader-allowed-names", default="", metavar="NAME,NAME",
+        help="common names of its certificates (default: any)")  # fmt: skip
+    add("--requestheader-username-headers", default="X-Remote-User", metavar="NAME,NAME")
+    add("--requestheader-uid-headers", default="", metavar="NAME,NAME")
+    add("--requestheader-group-headers", default="X-Remote-Group", metavar="NAME,NAME")
+    add("--requestheader-extra-headers-prefix", default="X-Remote-Extra-", metavar="TEXT,TEXT")
     add("--cluster-signing-cert-file", type=Path, metavar="FILE",
         help="authority that signs approved requests for client certificates")  # fmt: skip
     add("--cluster-signing-key-file", type=Path, metavar="FILE", help="its key")
@@ -72,20 +83,30 @@ def makes_token(options: argparse.Namespace) -> bool:
 
 def has_credentials(options: argparse.Namespace) -> bool:
     """Whether an option says by what clients prove who they are."""
-    return bool(options.token_file or options.client_ca_file)
+    return bool(
+        options.token_file
+        or options.client_ca_file
+        or options.authentication_config
+        or options.oidc_issuer_url
+        or options.authentication_token_webhook_config_file
+        or options.requestheader_client_ca_file
+    )
 
 
 def grant(options: argparse.Namespace, folder: Path) -> Granted:
     """Reads the options; what is made is kept in ``folder``. Raises OptionError and the readers' errors, OSError."""
     granted = Granted(AccessOptions())
     parts: dict[str, Any] = {"tokens": list(_static_tokens(options, folder, granted))}
+    parts["more_tokens"], anonymous = remote.token_kinds(options)
     parts["modes"] = _modes(options)
     parts["anonymous"] = options.anonymous_auth == "true" and tuple(parts["modes"]) != ("AlwaysAllow",)
+    if anonymous is not None:
+        parts["anonymous"] = anonymous
     parts["open_to_loopback"] = options.anonymous_admin
     parts["service_accounts"] = _service_accounts(options, folder)
     _certificates(options, folder, granted, parts)
     granted.options = AccessOptions(**parts)
-    modes = ", ".join(str(mode) for mode in parts["modes"])
+    modes = ", ".join(mode if isinstance(mode, str) else "Webhook" for mode in parts["modes"])
     who = "system:anonymous" if granted.options.anonymous else "refused"
     if options.anonymous_admin:
         who = "the administrator"
@@ -125,13 +146,17 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def _modes(options: argparse.Namespace) -> list[str | MakeAuthorizer]:
+    if options.authorization_config:
+        if options.authorization_mode:
+            raise OptionError("--authorization-config and --authorization-mode exclude each other")
+        return remote.configured_modes(options.authorization_config)
     names = [name.strip() for name in options.authorization_mode.split(",") if name.strip()] or ["RBAC"]
     for name in names:
         if name not in MODES:
             raise OptionError(f"--authorization-mode: {name!r} is none; use {', '.join(MODES)}")
     if len(set(names)) != len(names):
         raise OptionError(f"--authorization-mode: {options.authorization_mode} names a mode twice")
-    return list(names)
+    return [remote.webhook_mode(options) if name == "Webhook" else name for name in names]
 
 
 def _service_accounts(options: argparse.Namespace, folder: Path) -> Any:
@@ -161,6 +186,7 @@ def _service_accounts(options: argparse.Namespace, folder: Path) -> Any:
 def _certificates(options: argparse.Namespace, folder: Path, granted: Granted, parts: dict[str, Any]) -> None:
     from apimachinery.server.access.certificates import (
         ClientCertificates,
+        PeerCheck,
         made_authority,
         read_authorities,
         read_signing_authority,
@@ -186,3 +212,27 @@ def _certificates(options: argparse.Namespace, folder: Path, granted: Granted, p
         granted.summary.append(f"client certificates: those that {options.client_ca_file} issued")
     trusted = [authority for path in granted.authorities for authority in read_authorities(path)]
     parts["certificates"] = ClientCertificates(trusted)
+    if options.requestheader_client_ca_file:
+        proxies = PeerCheck(
+            read_authorities(options.requestheader_client_ca_file),
+            _names(options.requestheader_allowed_names),
+        )
+        headers = ProxyHeaders(
+            _headers(options.requestheader_username_headers),
+            _headers(options.requestheader_uid_headers),
+            _headers(options.requestheader_group_headers),
+            _headers(options.requestheader_extra_headers_prefix),
+        )
+        parts["front_proxy"] = FrontProxy(proxies, headers)
+        granted.authorities.append(options.requestheader_client_ca_file)
+        granted.summary.append(
+            f"headers of a proxy: with certificates of {options.requestheader_client_ca_file}"
+        )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _headers(text: str) -> tuple[str, ...]:
+    return tuple(name.lower() for name in _names(text))

@@ -1,0 +1,241 @@
+"""The options and files that name other servers to ask who somebody is and what he may do.
+
+``--authentication-config`` and ``--authorization-config`` are kube-apiserver's structured files
+(apiserver.config.k8s.io); the ``--oidc-*`` and webhook options are the older forms of the same. Webhooks are addressed
+by kubeconfig files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from apimachinery.client.config import Config, ConfigError, CredentialSource
+from apimachinery.server.access.authentication import TokenKind
+from apimachinery.server.access.control import MakeAuthorizer
+from apimachinery.server.access.oidc import Checked, Issuer, IssuerTokens, Mapped
+from apimachinery.server.access.webhooks import AuthorizationWebhook, TokenWebhook, WebhookRules
+from apimachinery.server.catalog.options import OptionError
+from apimachinery.server.http.outgoing import Endpoint
+from kubewright.diagnostics import Diagnostics
+from kubewright.source.text import read_single
+
+_GROUP = "apiserver.config.k8s.io/"
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+Json = dict[str, Any]
+
+
+def add_arguments(add: Callable[..., Any]) -> None:
+    """Declares the options."""
+    add("--authentication-config", type=Path, metavar="FILE",
+        help="AuthenticationConfiguration: JWT issuers with CEL rules, anonymous access")  # fmt: skip
+    add("--oidc-issuer-url", default="", metavar="URL", help="issuer of OpenID Connect tokens")
+    add("--oidc-client-id", default="", metavar="ID", help="audience that its tokens must have")
+    add("--oidc-username-claim", default="sub", metavar="CLAIM", help="default %(default)s")
+    add("--oidc-username-prefix", default=None, metavar="TEXT",
+        help="before usernames; - for none (default: the issuer and #, for all claims but email)")  # fmt: skip
+    add("--oidc-groups-claim", default="", metavar="CLAIM")
+    add("--oidc-groups-prefix", default="", metavar="TEXT")
+    add("--oidc-required-claim", action="append", default=[], metavar="CLAIM=VALUE")
+    add("--oidc-ca-file", type=Path, metavar="FILE", help="authorities of the issuer (default: the system's)")
+    add("--authentication-token-webhook-config-file", type=Path, metavar="KUBECONFIG")
+    add("--authentication-token-webhook-version", choices=("v1", "v1beta1"), default="v1beta1")
+    add("--authentication-token-webhook-cache-ttl", default="2m", metavar="DURATION")
+    add("--authorization-config", type=Path, metavar="FILE",
+        help="AuthorizationConfiguration: authorizers in order, webhooks with CEL match conditions")  # fmt: skip
+    add("--authorization-webhook-config-file", type=Path, metavar="KUBECONFIG")
+    add("--authorization-webhook-version", choices=("v1", "v1beta1"), default="v1beta1")
+    add("--authorization-webhook-cache-authorized-ttl", default="5m", metavar="DURATION")
+    add("--authorization-webhook-cache-unauthorized-ttl", default="30s", metavar="DURATION")
+
+
+def token_kinds(options: argparse.Namespace) -> tuple[list[TokenKind], bool | None]:
+    """Issuers and webhooks of bearer tokens; and whether anonymous requests are let in, None where nothing says so.
+
+    Raises OptionError and ValueErrors that name the file.
+    """
+    kinds: list[TokenKind] = []
+    anonymous = None
+    if options.authentication_config:
+        if options.oidc_issuer_url:
+            raise OptionError("--authentication-config and --oidc-issuer-url exclude each other")
+        config = _read(options.authentication_config, "AuthenticationConfiguration")
+        for number, entry in enumerate(config.get("jwt") or ()):
+            kinds.append(_issuer(entry, f"{options.authentication_config}: jwt[{number}]"))
+        if isinstance(config.get("anonymous"), dict):
+            anonymous = bool(config["anonymous"].get("enabled"))
+            if config["anonymous"].get("conditions"):
+                raise OptionError(
+                    f"{options.authentication_config}: anonymous.conditions is not served; leave it out"
+                )
+    if options.oidc_issuer_url:
+        kinds.append(_flag_issuer(options))
+    if options.authentication_token_webhook_config_file:
+        endpoint = _endpoint(options.authentication_token_webhook_config_file)
+        seconds = duration(options.authentication_token_webhook_cache_ttl)
+        kinds.append(TokenWebhook(endpoint, options.authentication_token_webhook_version, seconds))
+    return kinds, anonymous
+
+
+def webhook_mode(options: argparse.Namespace) -> MakeAuthorizer:
+    """The authorizer of ``--authorization-mode Webhook``. Raises OptionError."""
+    if not options.authorization_webhook_config_file:
+        raise OptionError("--authorization-mode Webhook needs --authorization-webhook-config-file")
+    rules = WebhookRules(
+        options.authorization_webhook_version,
+        allowed_seconds=duration(options.authorization_webhook_cache_authorized_ttl),
+        refused_seconds=duration(options.authorization_webhook_cache_unauthorized_ttl),
+    )
+    webhook = AuthorizationWebhook(_endpoint(options.authorization_webhook_config_file), rules)
+    return lambda cache: webhook
+
+
+def configured_modes(path: Path) -> list[str | MakeAuthorizer]:
+    """The authorizers of an AuthorizationConfiguration, in order. Raises OptionError and other ValueErrors."""
+    config = _read(path, "AuthorizationConfiguration")
+    modes: list[str | MakeAuthorizer] = []
+    for number, entry in enumerate(config.get("authorizers") or ()):
+        place = f"{path}: authorizers[{number}]"
+        kind = entry.get("type") if isinstance(entry, dict) else None
+        if kind == "Webhook":
+            modes.append(_configured_webhook(entry.get("webhook") or {}, place))
+        elif kind in ("RBAC", "AlwaysAllow", "AlwaysDeny"):
+            modes.append(kind)
+        else:
+            raise OptionError(f"{place}.type: {kind!r} is none of RBAC, Webhook, AlwaysAllow, AlwaysDeny")
+    if not modes:
+        raise OptionError(f"{path}: authorizers: at least one is needed")
+    return modes
+
+
+def _configured_webhook(entry: Json, place: str) -> MakeAuthorizer:
+    connection = entry.get("connectionInfo") or {}
+    if connection.get("type") != "KubeConfigFile" or not connection.get("kubeConfigFile"):
+        raise OptionError(
+            f"{place}.webhook.connectionInfo: only type KubeConfigFile with kubeConfigFile is served"
+        )
+    policy = entry.get("failurePolicy")
+    if policy not in ("NoOpinion", "Deny"):
+        raise OptionError(f"{place}.webhook.failurePolicy: {policy!r} is neither NoOpinion nor Deny")
+    rules = WebhookRules(
+        str(entry.get("subjectAccessReviewVersion") or "v1"),
+        tuple(str(c.get("expression") or "") for c in entry.get("matchConditions") or ()),
+        policy == "Deny",
+        duration(entry.get("authorizedTTL") or "5m"),
+        duration(entry.get("unauthorizedTTL") or "30s"),
+    )
+    endpoint = _endpoint(Path(connection["kubeConfigFile"]), duration(entry.get("timeout") or "10s"))
+    webhook = AuthorizationWebhook(endpoint, rules)
+    return lambda cache: webhook
+
+
+def _issuer(entry: Any, place: str) -> IssuerTokens:
+    if not isinstance(entry, dict) or not isinstance(entry.get("issuer"), dict):
+        raise OptionError(f"{place}.issuer: required")
+    issuer = entry["issuer"]
+    url, audiences = str(issuer.get("url") or ""), tuple(map(str, issuer.get("audiences") or ()))
+    if not url.startswith("https://"):
+        raise OptionError(f"{place}.issuer.url: {url!r} is no https address")
+    if not audiences:
+        raise OptionError(f"{place}.issuer.audiences: at least one is needed")
+    mappings = entry.get("claimMappings") or {}
+    username = _mapped(mappings.get("username"))
+    if not username.claim and not username.expression:
+        raise OptionError(f"{place}.claimMappings.username: claim or expression is needed")
+    authority = str(issuer.get("certificateAuthority") or "")
+    discovery = str(issuer.get("discoveryURL") or f"{url.rstrip('/')}/.well-known/openid-configuration")
+    return IssuerTokens(
+        Issuer(
+            url,
+            Endpoint(discovery, ssl.create_default_context(cadata=authority) if authority else None),
+            audiences,
+            username,
+            _mapped(mappings.get("groups")),
+            _mapped(mappings.get("uid")),
+            {str(e.get("key")): str(e.get("valueExpression") or "''") for e in mappings.get("extra") or ()},
+            [_checked(rule) for rule in entry.get("claimValidationRules") or ()],
+            [_checked(rule) for rule in entry.get("userValidationRules") or ()],
+        )
+    )
+
+
+def _mapped(entry: Any) -> Mapped:
+    entry = entry if isinstance(entry, dict) else {}
+    return Mapped(
+        str(entry.get("claim") or ""), str(entry.get("prefix") or ""), str(entry.get("expression") or "")
+    )
+
+
+def _checked(entry: Json) -> Checked:
+    return Checked(
+        str(entry.get("claim") or ""),
+        str(entry.get("requiredValue") or ""),
+        str(entry.get("expression") or ""),
+        str(entry.get("message") or ""),
+    )
+
+
+def _flag_issuer(options: argparse.Namespace) -> IssuerTokens:
+    url = options.oidc_issuer_url
+    if not url.startswith("https://") or not options.oidc_client_id:
+        raise OptionError("--oidc-issuer-url needs an https address, and --oidc-client-id")
+    prefix = options.oidc_username_prefix
+    if prefix is None:
+        prefix = "" if options.oidc_username_claim == "email" else f"{url}#"
+    elif prefix == "-":
+        prefix = ""
+    required = []
+    for pair in options.oidc_required_claim:
+        claim, found, value = pair.partition("=")
+        if not found:
+            raise OptionError(f"--oidc-required-claim: {pair!r} is not CLAIM=VALUE")
+        required.append(Checked(claim, value))
+    tls = ssl.create_default_context(cafile=str(options.oidc_ca_file)) if options.oidc_ca_file else None
+    endpoint = Endpoint(f"{url.rstrip('/')}/.well-known/openid-configuration", tls)
+    groups = Mapped(options.oidc_groups_claim, options.oidc_groups_prefix)
+    username = Mapped(options.oidc_username_claim, prefix)
+    return IssuerTokens(
+        Issuer(url, endpoint, (options.oidc_client_id,), username, groups, claim_rules=required)
+    )
+
+
+def _endpoint(path: Path, seconds: float = 10.0) -> Endpoint:
+    """Where a kubeconfig points. Raises OptionError."""
+    from apimachinery.client.transport import make_tls
+
+    try:
+        config = Config.load(path)
+        credential = CredentialSource(config).current()
+        tls = make_tls(config, credential) if config.is_tls else None
+    except ConfigError as fault:
+        raise OptionError(f"{path}: {fault}") from None
+    headers = {"Authorization": credential.authorization} if credential.authorization else {}
+    return Endpoint(config.server, tls, headers, seconds)
+
+
+def _read(path: Path, kind: str) -> Json:
+    diagnostics = Diagnostics()
+    document = read_single(path, diagnostics)
+    if document is None or diagnostics.has_errors:
+        raise OptionError("; ".join(str(diagnostic) for diagnostic in diagnostics) or f"{path}: is empty")
+    value = document.value
+    if (
+        not isinstance(value, dict)
+        or value.get("kind") != kind
+        or not str(value.get("apiVersion")).startswith(_GROUP)
+    ):
+        raise OptionError(f"{path}: is no {kind} of {_GROUP}v1")
+    return value
+
+
+def duration(text: Any) -> float:
+    """Seconds of a duration in Go's words (``1m30s``). Raises OptionError."""
+    parts = _DURATION.findall(str(text))
+    if "".join(number + unit for number, unit in parts) != str(text):
+        raise OptionError(f"{text!r} is no duration; write it as 30s or 1m30s")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
