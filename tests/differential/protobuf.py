@@ -63,6 +63,11 @@ def _message(raw: bytes) -> dict[str, list[Any]]:
         else:
             raise ValueError("wire type")
         found.setdefault(f"{number}", []).append(value)
+    # A field that has its zero value and one that is missing read the same.
+    for number in [
+        number for number, values in found.items() if all(value in ("", 0, {}) for value in values)
+    ]:
+        del found[number]
     # A time is seconds (and no nanoseconds that count): what differs from run to run.
     if set(found) <= {"1", "2"} and len(found.get("1", [])) == 1 and isinstance(found["1"][0], int):
         if 1_700_000_000 < found["1"][0] < 4_000_000_000:

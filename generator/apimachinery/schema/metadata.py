@@ -47,6 +47,11 @@ def prune_metadata(resource: Any, path: str = "") -> list[str]:
             del metadata[name]
     if metadata.get("deletionGracePeriodSeconds", 0) is None:
         del metadata["deletionGracePeriodSeconds"]
+    for name in ("labels", "annotations"):
+        texts = metadata.get(name)
+        if texts and None in texts.values():
+            # A null is the zero value of a text.
+            metadata[name] = {key: "" if text is None else text for key, text in texts.items()}
     for owner in metadata.get("ownerReferences") or ():
         if isinstance(owner, dict):
             for name in [name for name, each in owner.items() if each is None]:

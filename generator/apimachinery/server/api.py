@@ -153,6 +153,7 @@ class Api:
                     finish_form(obj, namespaces)
                     with contextlib.suppress(ApiError):
                         await self.writer.create(target, obj)
+        await self._make_own_service()
         if self._bootstraps:
             await make_roles(self.catalog, self.writer, self.deleter)
         if self.definitions is not None:
@@ -160,6 +161,33 @@ class Api:
         for loop in self._loops:
             loop.start()
         await asyncio.sleep(0)
+
+    async def _make_own_service(self) -> None:
+        """The Service by which Pods find the server: kube-apiserver makes it, and its own tests look for it."""
+        services = self.catalog.find("", "v1", "services")
+        if services is None:
+            return
+        target = WriteTarget(services, "default", "kubernetes", WriteOptions(manager=SERVER))
+        if self.writer.current(target) is not None:
+            return
+        obj: Json = {
+            "kind": "Service",
+            "apiVersion": "v1",
+            "metadata": {
+                "name": "kubernetes",
+                "labels": {"component": "apiserver", "provider": "kubernetes"},
+            },
+            "spec": {
+                "clusterIP": "10.0.0.1",
+                "clusterIPs": ["10.0.0.1"],
+                "ipFamilies": ["IPv4"],
+                "ipFamilyPolicy": "SingleStack",
+                "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
+            },
+        }
+        finish_form(obj, services)
+        with contextlib.suppress(ApiError):
+            await self.writer.create(target, obj)
 
     async def stop(self) -> None:
         """Stops the loops."""

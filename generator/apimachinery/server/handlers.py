@@ -333,7 +333,12 @@ class Handlers:
         for record in page.records:
             namespace, name = name_of(record.key, served)
             target = WriteTarget(
-                served, namespace, name, WriteOptions(dry_run=options.dry_run), user=request.user
+                served,
+                namespace,
+                name,
+                WriteOptions(dry_run=options.dry_run),
+                warnings=request.warnings,
+                user=request.user,
             )
             try:
                 await self._deleter.delete(target, options, of_collection=True)

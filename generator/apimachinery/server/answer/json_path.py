@@ -210,5 +210,14 @@ def print_value(value: Any) -> str:
         case float():
             return go_float(value)
         case dict() | list():
-            return encode(value).decode()
+            return encode(_in_order(value)).decode()
     return str(value)
+
+
+def _in_order(value: Any) -> Any:
+    """A value with its keys in order, at every depth: so JSON is printed there."""
+    if isinstance(value, dict):
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_in_order(each) for each in value]
+    return value

@@ -249,6 +249,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("batch", "CronJob"): replace(BUILTIN, warnings=warn.workload_name),
     ("batch", "Job"): Hooks(
         orphans=True,
+        orphan_warning=warn.ORPHANED_PODS,
         selectable={"status.successful": "status.succeeded"},
         unknown_label='field label "{label}" not supported for Job',
         warnings=warn.workload_name,

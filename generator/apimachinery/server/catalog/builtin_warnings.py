@@ -5,6 +5,10 @@ from __future__ import annotations
 from apimachinery.meta.names import dns1123_label_faults
 from apimachinery.server.catalog.hooks import Json
 
+ORPHANED_PODS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them "
+    "or set propagationPolicy=Orphan to suppress this warning"
+)
 _SURPRISE = "which can result in surprising behavior; a DNS label is recommended"
 
 

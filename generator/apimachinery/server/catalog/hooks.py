@@ -25,6 +25,7 @@ class Hooks:
 
     ``selectable``: field labels beside the two of metadata, each a dotted path or a function. ``unknown_label`` words
     the refusal of others. ``orphans``: a deletion without a policy leaves dependents.
+    ``orphan_warning`` is what whoever deletes without a policy is told then.
     ``grace``: how many seconds a deleted object stays for its own sake; None where it may go at once.
     ``status_keeps``: what a status update takes from the stored object although it is metadata. ``default`` stands
     in for generated defaults. ``terminate``: a first phase of deletion of the kind's own: it marks the object (and
@@ -39,6 +40,7 @@ class Hooks:
     selectable: Mapping[str, str | FieldValue] = field(default_factory=dict)
     unknown_label: str = "field label not supported: {label}"
     orphans: bool = False
+    orphan_warning: str = ""
     grace: Callable[[Json], int | None] | None = None
     status_keeps: tuple[str, ...] = ()
     terminate: Callable[[Json, str], None] | None = None

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -86,6 +87,24 @@ class ConnectionLimits:
     request_seconds: float = 60.0
     idle_seconds: float = 90.0
     stall_seconds: float = 30.0
+
+
+_USUAL_METHODS = frozenset({b"GET ", b"POST", b"PUT ", b"PATC", b"DELE", b"HEAD", b"OPTI"})
+_METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?= /)")
+# Those that the parser knows begin with these; of the others it says no more than that the request is bad.
+_PARSED = re.compile(
+    rb"(?:CONNECT|TRACE|COPY|LOCK|MKCOL|MOVE|PROPFIND|PROPPATCH|SEARCH|UNLOCK|BIND|REBIND|UNBIND|ACL|REPORT|MKACTIVITY"
+    rb"|CHECKOUT|MERGE|M-SEARCH|NOTIFY|SUBSCRIBE|UNSUBSCRIBE|PURGE|MKCALENDAR|LINK|UNLINK|SOURCE|QUERY) "
+)
+
+
+def _readable(data: bytes) -> bytes:
+    """The beginning of a request whose method the parser has not heard of, as one that no resource takes: RFC 9110
+    section 9.1 wants such a request answered (405, 501), not refused as unreadable."""
+    method = _METHOD.match(data)
+    if method is None or _PARSED.match(data):
+        return data
+    return b"TRACE" + data[method.end() :]
 
 
 class State(Enum):
@@ -222,6 +241,8 @@ class Connection(asyncio.Protocol):
             return
         if self._state is State.IDLE:
             self._state, self._since = State.READING, time.monotonic()
+            if data[:4] not in _USUAL_METHODS:
+                data = _readable(data)
         self._received += len(data)
         room = HEAD_BYTES + (FRAMING_FACTOR * self._body_size + len(data) if self._head_done else 0)
         if self._received > room and not self._oversized:

@@ -47,6 +47,8 @@ class Deleter:
     ) -> Deleted:
         """Deletes an object, ``of_collection`` where the request does not name it. Raises ApiError 401 to 422."""
         served = target.served
+        if served.hooks.orphan_warning and options.policy is None:
+            target.warnings.append(served.hooks.orphan_warning)
         for _ in range(TRIES):
             record = self._writer.current(target)
             if record is None:

@@ -356,7 +356,7 @@ class Writer:
         faults = check_object(served, obj, old, faults, target.warnings, subresource=target.subresource)
         if faults:
             raise invalid(served.kind, served.said_group, name, faults)
-        if served.hooks.warnings is not None:
+        if served.hooks.warnings is not None and not target.subresource:
             target.warnings.extend(served.hooks.warnings(obj, old))
         self._admission.validate(Operation("UPDATE" if old else "CREATE", target, obj, old, name))
 
