@@ -48,10 +48,7 @@ ZERO_VALUES: ZeroTable = {
         {"items": None, "metadata": {}},
         (),
     ),
-    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec": (
-        {"validationActions": None},
-        (),
-    ),
+    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec": ({}, ()),
     "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyList": (
         {"items": None, "metadata": {}},
         (),

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable
 
+from apimachinery.rules.defaulters import note_template_generation
 from apimachinery.rules.fields import Json, created, items, lookup, struct
 from apimachinery.rules.predicates import is_set
 from kubernetes_api.core_v1 import defaults as core_v1
@@ -11,6 +12,7 @@ from kubernetes_api.core_v1 import defaults as core_v1
 
 def default_daemon_set(daemon_set: Json) -> None:
     """Fill in what a DaemonSet leaves out."""
+    note_template_generation(daemon_set)
     if (spec := struct(daemon_set, "spec")) is not None:
         default_daemon_set_spec(spec)
 

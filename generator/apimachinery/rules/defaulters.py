@@ -172,6 +172,13 @@ def normalize_data_sources(claim: Json) -> None:
         spec["dataSource"] = {key: copied(value) for key, value in reference.items() if key != "namespace"}
 
 
+def note_template_generation(daemon_set: Json) -> None:
+    """The annotation that every daemon set of apps/v1 has, whatever it says: so its writers own it."""
+    metadata = created(daemon_set, "metadata")
+    if metadata is not None and (annotations := created(metadata, "annotations")) is not None:
+        annotations.setdefault(_TEMPLATE_GENERATION, "0")
+
+
 def set_template_generation(daemon_set: Json) -> None:
     """The template generation of a new daemon set, which is kept in an annotation."""
     metadata = created(daemon_set, "metadata")

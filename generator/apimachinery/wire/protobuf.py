@@ -423,11 +423,15 @@ class Messages:
 
         def read(found: Any) -> Any:
             if found.HasField("schema"):
-                return self._read(found.schema, schema)
+                return _without_zeros(self._read(found.schema, schema))
             rest = getattr(found, other)
             if other == "allows":
                 return rest
-            return [*map(_text, rest)] if other == "property" else [self._read(item, schema) for item in rest]
+            return (
+                [*map(_text, rest)]
+                if other == "property"
+                else [_without_zeros(self._read(item, schema)) for item in rest]
+            )
 
         def fill(target: Any, value: Any) -> None:
             if isinstance(value, Mapping):
@@ -444,6 +448,29 @@ class Messages:
                     self._put(target.jSONSchemas.add(), schema, item)
 
         return read, fill
+
+
+_MAY_BE_FALSE: Final = "x-kubernetes-preserve-unknown-fields"
+
+
+def _without_zeros(schema: Any) -> Any:
+    """A schema within a schema without the empty texts and false flags that its struct leaves out. No definition says
+    what is in such a place, so the typed form of the whole does not reach there."""
+    if isinstance(schema, list):
+        return [_without_zeros(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        if (value == "" or value is False) and key != _MAY_BE_FALSE:
+            continue
+        if key in ("properties", "patternProperties", "definitions"):
+            kept[key] = {name: _without_zeros(each) for name, each in value.items()}
+        elif key in ("allOf", "anyOf", "oneOf", "not"):
+            kept[key] = _without_zeros(value)
+        else:
+            kept[key] = value
+    return kept
 
 
 def _add(file: Any, name: str, fields: Mapping[str, tuple[int, str]]) -> None:

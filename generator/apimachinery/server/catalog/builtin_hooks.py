@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
 from apimachinery.crd.defaults import prepare_crd_for_update
+from apimachinery.rules.defaulters import resolve_priority, tolerate_unready_nodes
 from apimachinery.rules.services import is_external, needs_health_check
 from apimachinery.server.catalog import builtin_warnings as warn
 from apimachinery.server.catalog.hooks import BUILTIN, FieldValue, Hooks, Json
@@ -194,6 +195,20 @@ def _grace_of_pod(pod: Json) -> int | None:
     return 30 if seconds is None else int(seconds)
 
 
+_METADATA_OF_CLIENTS = ("labels", "annotations", "finalizers", "ownerReferences")
+"""What of metadata some kinds let nobody change by their status."""
+
+
+def _keep_spec(new: Json, old: Json) -> None:
+    new["spec"] = old["spec"]
+
+
+def _admit_pod(new: Json, old: Json) -> None:
+    """What admission gave a Pod it gives again to an update that does not mention it."""
+    resolve_priority(new)
+    tolerate_unready_nodes(new)
+
+
 HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Namespace"): Hooks(
         selectable={"status.phase": "status.phase", "name": "metadata.name"},
@@ -213,6 +228,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Pod"): Hooks(
         grace=_grace_of_pod,
         warnings=warn.pod_name,
+        prepare_update=_admit_pod,
         answers_deleted=True,
         selectable={
             **_field("spec", "nodeName", "restartPolicy", "schedulerName", "serviceAccountName"),
@@ -255,7 +271,25 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         warnings=warn.workload_name,
     ),
     ("certificates.k8s.io", "CertificateSigningRequest"): Hooks(
-        selectable=_field("spec", "signerName"), prepare_subresource={"approval": _approve}
+        selectable=_field("spec", "signerName"),
+        prepare_subresource={"approval": _approve},
+        prepare_update=_keep_spec,
+        unowned=("spec",),
     ),
-    ("resource.k8s.io", "ResourceSlice"): Hooks(selectable=_field("spec", "nodeName", "driver")),
+    ("resource.k8s.io", "ResourceSlice"): Hooks(
+        answers_deleted=True, selectable=_field("spec", "nodeName", "driver")
+    ),
+    ("resource.k8s.io", "DeviceClass"): replace(BUILTIN, answers_deleted=True),
+    ("resource.k8s.io", "ResourceClaim"): replace(
+        BUILTIN, answers_deleted=True, status_keeps=_METADATA_OF_CLIENTS
+    ),
+    ("resource.k8s.io", "ResourceClaimTemplate"): replace(BUILTIN, answers_deleted=True),
+    ("storage.k8s.io", "StorageClass"): replace(BUILTIN, answers_deleted=True),
+    ("storage.k8s.io", "CSIDriver"): replace(BUILTIN, answers_deleted=True),
+    ("storage.k8s.io", "CSINode"): replace(BUILTIN, answers_deleted=True),
+    ("storage.k8s.io", "VolumeAttributesClass"): replace(BUILTIN, answers_deleted=True),
+    ("storage.k8s.io", "VolumeAttachment"): replace(
+        BUILTIN, answers_deleted=True, status_keeps=_METADATA_OF_CLIENTS
+    ),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): replace(BUILTIN, status_keeps=_METADATA_OF_CLIENTS),
 }

@@ -59,14 +59,23 @@ class KindVersions:
             raise UnknownVersion(api_version)
 
 
-def unowned_by_main(api_versions: Iterable[str], *, has_status: bool) -> Mapping[str, FieldSet]:
-    """What writers of the object itself do not own, by version: the status, where it is a subresource."""
-    return dict.fromkeys(api_versions, from_paths([("f:status",)] if has_status else []))
+def unowned_by_main(
+    api_versions: Iterable[str], *, has_status: bool, fields: Iterable[str] = ()
+) -> Mapping[str, FieldSet]:
+    """What writers of the object do not own, by version: ``fields``, and the status where it is a subresource."""
+    names = [*fields, *(["status"] if has_status else [])]
+    return dict.fromkeys(api_versions, from_paths([(f"f:{name}",) for name in names]))
 
 
-def unowned_by_status(api_versions: Iterable[str], fields: Iterable[str]) -> Mapping[str, FieldSet]:
-    """What writers of the status do not own, by version: the top-level ``fields`` that the subresource leaves alone."""
-    return dict.fromkeys(api_versions, from_paths([(f"f:{name}",) for name in fields]))
+def unowned_by_status(
+    api_versions: Iterable[str], fields: Iterable[str], metadata: Iterable[str] = ()
+) -> Mapping[str, FieldSet]:
+    """What writers of the status do not own, by version: the top-level ``fields`` and those of metadata that the
+    subresource leaves alone."""
+    places = [(f"f:{name}",) for name in fields]
+    return dict.fromkeys(
+        api_versions, from_paths([*places, *(("f:metadata", f"f:{name}") for name in metadata)])
+    )
 
 
 def deprecation(api_version: str, kind: str, *, since: str = "", until: str = "", instead: str = "") -> str:

@@ -338,7 +338,8 @@ def _compile(package: Package, resource: Resource) -> Compiled:
     other = [name for name in fields if name not in ("apiVersion", "kind", "metadata", "status")]
     versions = _versions(package, resource)
     declared = package.table(resource.api_version, "defaults", "DEFAULTERS").get(resource.kind)
-    defaulter = declared or HOOKS.get((resource.group, resource.kind), BUILTIN).default
+    hooks = HOOKS.get((resource.group, resource.kind), BUILTIN)
+    defaulter = declared or hooks.default
     schema: CompiledSchema
     stated = rules = scale = None
     if to_form is not None:
@@ -368,8 +369,8 @@ def _compile(package: Package, resource: Resource) -> Compiled:
         },
         converter=versions,
         patch_type=_once(lambda: PatchType(Ref(definition), package.merge_table)),
-        main_ignored=unowned_by_main(versions.names, has_status=True),
-        status_ignored=unowned_by_status(versions.names, other),
+        main_ignored=unowned_by_main(versions.names, has_status=True, fields=hooks.unowned),
+        status_ignored=unowned_by_status(versions.names, other, hooks.status_keeps),
     )
 
 

@@ -27,6 +27,7 @@ class Hooks:
     the refusal of others. ``orphans``: a deletion without a policy leaves dependents.
     ``orphan_warning`` is what whoever deletes without a policy is told then.
     ``grace``: how many seconds a deleted object stays for its own sake; None where it may go at once.
+    ``unowned``: top-level fields that no writer of the object owns, as updates leave them alone.
     ``status_keeps``: what a status update takes from the stored object although it is metadata. ``default`` stands
     in for generated defaults. ``terminate``: a first phase of deletion of the kind's own: it marks the object (and
     gets the time), which then stays until its content is gone.
@@ -43,6 +44,7 @@ class Hooks:
     orphan_warning: str = ""
     grace: Callable[[Json], int | None] | None = None
     status_keeps: tuple[str, ...] = ()
+    unowned: tuple[str, ...] = ()
     terminate: Callable[[Json, str], None] | None = None
     answers_deleted: bool = False
     validates_metadata: bool = False

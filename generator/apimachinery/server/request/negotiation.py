@@ -83,7 +83,9 @@ def check_routed(accept: str, *, watch: bool = False) -> None:
     )
 
 
-def negotiate(accept: str, codecs: Iterable[Codec], *, transforms: bool = True, typed: bool = True) -> Form:
+def negotiate(
+    accept: str, codecs: Iterable[Codec], *, transforms: bool = True, typed: bool = True, tables: bool = True
+) -> Form:
     """The form of an answer in one of ``codecs``, the first where the client does not care. Raises ApiError 406."""
     if not accept or accept == "application/json":
         return PLAIN
@@ -93,7 +95,7 @@ def negotiate(accept: str, codecs: Iterable[Codec], *, transforms: bool = True, 
             if clause.kind not in (main, "*") or clause.subtype not in (subtype, "*"):
                 continue
             form = _form(codec, dict(clause.parameters), transforms)
-            if form is not None and _has_message(form, typed):
+            if form is not None and _has_message(form, typed) and (tables or form.shown_as != TABLE):
                 return form
     raise refused([codec.media_type for codec in codecs])
 

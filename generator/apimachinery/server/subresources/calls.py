@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_found
+from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_acceptable, not_found
 from apimachinery.meta.field_errors import invalid
 from apimachinery.server.access.authentication import unauthorized
 from apimachinery.server.access.control import Access
@@ -23,7 +23,7 @@ from apimachinery.server.http.messages import Request, Response, StreamResponse,
 from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import bring_into_form, read_body
 from apimachinery.server.request.codecs import Codecs, whole
-from apimachinery.server.request.negotiation import negotiate
+from apimachinery.server.request.negotiation import METADATA, negotiate
 from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
@@ -88,8 +88,17 @@ class VirtualResources:
             # kube-apiserver names neither kind nor object here.
             raise invalid("", served.group, "", faults)
         status = await self._status(request, served, obj)
-        form = negotiate(request.headers.get("accept", ""), self._codecs)
+        form = negotiate(request.headers.get("accept", ""), self._codecs, tables=False)
+        obj = served.ownership("").update(None, obj, options.manager, now=now())
         obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
+        if form.shown_as == METADATA:
+            names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{form.version}"}
+            obj = {**names, "metadata": metadata_of(obj)}
+        elif form.shown_as:
+            go_type = served.family.go_type(served, served.kind, of_list=False)
+            raise not_acceptable(
+                f"you requested {form.shown_as}, but the requested object is not a list ({go_type})"
+            )
         return Response(201, whole(form.codec, obj), form.codec.media_type)
 
     async def forward(
