@@ -20,7 +20,7 @@ from apimachinery.server.describe.openapi_documents import (
     definition_name,
     document_v2,
     document_v3,
-    v2_schema,
+    v2_definition,
 )
 from apimachinery.server.describe.openapi_protobuf import MEDIA_TYPES, encode_document
 from apimachinery.server.http.messages import Request, Response
@@ -106,7 +106,7 @@ class OpenApi:
         for served in self._catalog:
             if not served.builtin:
                 described = custom_definitions(served, served.described)
-                found.update((name, v2_schema(schema)) for name, schema in described)
+                found.update((name, v2_definition(schema)) for name, schema in described)
         return found
 
     def _v2(self, request: Request) -> Response:

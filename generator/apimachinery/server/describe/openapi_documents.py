@@ -60,6 +60,11 @@ def definition_name(served: Served) -> str:
     return f"{'.'.join(reversed(served.group.split('.')))}.{served.version}.{served.kind}"
 
 
+# What `kubectl explain` says of the fields that no CRD describes.
+_API_VERSION = "APIVersion defines the version of the schema that the object is written in."
+_KIND = "Kind names the resource that the object represents."
+
+
 def custom_definitions(served: Served, schema: Mapping[str, Any] | None) -> Iterator[tuple[str, Json]]:
     """The schemas of a custom resource and of its list."""
     name = definition_name(served)
@@ -68,17 +73,18 @@ def custom_definitions(served: Served, schema: Mapping[str, Any] | None) -> Iter
     base.setdefault("type", "object")
     properties = {
         **base.get("properties", {}),
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
-        "metadata": {"$ref": f"#/definitions/{OBJECT_META}"},
+        "apiVersion": {"type": "string", "description": _API_VERSION},
+        "kind": {"type": "string", "description": _KIND},
+        "metadata": {"$ref": f"#/definitions/{OBJECT_META}", "description": "Standard metadata of objects."},
     }
     yield name, {**base, "properties": properties, "x-kubernetes-group-version-kind": [gvk]}
     listed = {
+        "description": f"{served.list_kind} is a list of {served.kind}",
         "type": "object",
         "required": ["items"],
         "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
+            "apiVersion": {"type": "string", "description": _API_VERSION},
+            "kind": {"type": "string", "description": _KIND},
             "metadata": {"$ref": f"#/definitions/{LIST_META}"},
             "items": {"type": "array", "items": {"$ref": f"#/definitions/{name}"}},
         },
@@ -89,6 +95,14 @@ def custom_definitions(served: Served, schema: Mapping[str, Any] | None) -> Iter
 
 _NOT_IN_V2 = frozenset({"allOf", "anyOf", "oneOf", "not", "nullable", "default"})
 _OPENED_IN_V2 = _NOT_IN_V2 | {"type", "items", "properties"}
+
+
+def v2_definition(schema: Mapping[str, Any]) -> Any:
+    """A whole definition: of one that allows unknown fields no field is published, as kubectl would refuse others."""
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        kept = ("type", "x-kubernetes-group-version-kind")
+        return {key: schema[key] for key in kept if key in schema}
+    return v2_schema(schema)
 
 
 def v2_schema(schema: Any) -> Any:
