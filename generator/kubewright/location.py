@@ -35,6 +35,11 @@ def escape_pointer(token: str) -> str:
     return token.replace("~", "~0").replace("/", "~1")
 
 
+def unescape_pointer(token: str) -> str:
+    """What ``escape_pointer`` wrote, as it was."""
+    return token.replace("~1", "/").replace("~0", "~")
+
+
 Positions = Mapping[str, tuple[int, int]]
 
 

@@ -294,3 +294,38 @@ def test_files_can_be_left_out(patterns: list[str], left: list[str], tmp_path: P
     words = [word for pattern in patterns for word in ("--exclude", pattern)]
     found = json.loads(kubewright(tmp_path, *words, "--format", "json")[1])["findings"]
     assert [Path(f["file"]).relative_to(tmp_path).as_posix() for f in found] == left
+
+
+def test_plain_misspellings_are_named_and_mended(tmp_path: Path) -> None:
+    text = """\
+# kept
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  repliacs: 2   # two
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: a, imagePullpolicy: Always, "tyt": true, zebra: 1}]}
+"""
+    path = tmp_path / "web.yaml"
+    path.write_text(text)
+    code, out, _ = kubewright(path, "--strict")
+    assert code == 1
+    assert (
+        "did you mean replicas?" in out
+        and "did you mean imagePullPolicy?" in out
+        and "did you mean tty?" not in out
+    )
+    code, out, err = kubewright(path, "--strict", "--fix")
+    assert (code, "2 fields renamed" in err) == (1, True) and "zebra" in out
+    mended = text.replace("repliacs", "replicas").replace("imagePullpolicy", "imagePullPolicy")
+    assert path.read_text() == mended
+
+
+def test_misspellings_in_custom_resources(tmp_path: Path) -> None:
+    path = tmp_path / "gear.yaml"
+    path.write_text(f"{GEARS}spec: {{manny: {{a: 1}}}}\n")
+    assert kubewright(path, "--strict", "--fix")[0] == 0
+    assert "{many: {a: 1}}" in path.read_text()

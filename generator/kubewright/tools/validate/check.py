@@ -24,11 +24,13 @@ from kubewright.location import Location
 from kubewright.source.text import parse_documents
 from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.kinds import BuiltinKind, Kinds
+from kubewright.tools.validate.misspelt import Misspelling, meant_by
 from kubewright.tools.validate.places import Places, pointer_of
 from kubewright.tools.validate.typed import Steps, type_faults, without
 from kubewright.tools.validate.unusable import UnusableSchema
 
 if TYPE_CHECKING:
+    from apimachinery.schema.node import Node
     from kubewright.tools.validate.custom import CustomKind
 
 CODES = {
@@ -63,6 +65,7 @@ class Judgement:
     findings: list[Diagnostic] = field(default_factory=list)
     objects: int = 0
     missing: set[tuple[str, str]] = field(default_factory=set)
+    misspelt: list[Misspelling] = field(default_factory=list)
 
 
 def judge(chunk: Chunk, kinds: Kinds, options: Options) -> Judgement:
@@ -191,11 +194,15 @@ class _Judge:
         said = f"no schema for {kind} in {api_version}"
         self.add("V002", severity, said, "kind" if versions == [] else "apiVersion", below, hint)
 
-    def unknown(self, paths: list[str], original: Json, below: str) -> None:
+    def unknown(self, paths: list[str], original: Json, below: str, node: Node) -> None:
         severity = Severity.ERROR if self.options.strict else Severity.WARNING
         for path in paths:
             place = self.places.at(path, below)
             hint = "" if self.options.strict else "a server drops it; --strict makes this an error"
+            known = meant_by(path, original, node)
+            if known is not None:
+                hint = f"did you mean {known[1]}? --fix says so"
+                self.found.misspelt.append(Misspelling(place.file, place.line, place.column, *known))
             self.found.findings.append(Diagnostic("V011", severity, f'unknown field "{path}"', place, hint))
 
     def faults(self, faults: list[FieldError], below: str, code: str = "V020") -> None:
@@ -211,7 +218,7 @@ class _Judge:
         if broken is not None:
             self.add("V010", Severity.ERROR, broken, "metadata", below)
             return
-        self.unknown(known.schema.prune(work), obj, below)
+        self.unknown(known.schema.prune(work), obj, below, known.schema.node)
         if known.drops_status:
             work.pop("status", None)
         known.schema.default(work)
@@ -240,7 +247,7 @@ class _Judge:
                 return
             unknown = known.schema.prune(work)
         if unknown:
-            self.unknown(unknown, obj, below)
+            self.unknown(unknown, obj, below, known.schema.node)
         if kind == "CustomResourceDefinition" and api_version == "apiextensions.k8s.io/v1":
             if not taken:
                 from kubewright.tools.validate.custom import judge_crd

@@ -15,8 +15,9 @@ from kubewright.source.kubernetes_validate import NEWEST, releases
 from kubewright.tools.inputs import crds
 from kubewright.tools.outputs import reporting
 from kubewright.tools.validate.check import CODES, Options
-from kubewright.tools.validate.inputs import EXCLUDE_HELP, read_chunks
+from kubewright.tools.validate.inputs import EXCLUDE_HELP, STDIN, read_chunks
 from kubewright.tools.validate.kinds import Kinds
+from kubewright.tools.validate.misspelt import correct
 from kubewright.tools.validate.run import judge_all
 
 VALID, INVALID, MISUSED = 0, 1, 2
@@ -53,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-j", "--jobs", type=int, default=0, metavar="N", help="processes (default: as many as pay off)"
     )
+    parser.add_argument("--fix", action="store_true", help="rename misspelt fields, in the files")
     parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
     parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
     parser.add_argument(
@@ -89,6 +91,12 @@ def run(options: argparse.Namespace) -> int:
         progress=progress,
     )
     progress.clear()
+    if options.fix:
+        corrected = correct(each for one in judged for each in one.misspelt if each.file != STDIN)
+        print(f"{corrected} field{'s' * (corrected != 1)} renamed", file=sys.stderr)
+        if corrected:
+            options.fix = False
+            return run(options)
     findings = [*diagnostics, *(finding for each in judged for finding in each.findings)]
     sys.stdout.write(reporting.FORMATS[options.format](findings, CODES))
     if not options.quiet:
