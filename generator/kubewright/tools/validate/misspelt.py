@@ -27,8 +27,8 @@ class Misspelling:
 
 
 def meant_by(path: str, value: Any, node: Node) -> tuple[str, str] | None:
-    """(written, meant) for the unknown field at ``path`` of ``value``, which ``node`` describes. ``None`` where no field
-    is near, or the one that is near is there already."""
+    """(written, meant) for the unknown field at ``path`` of ``value``, which ``node`` describes. ``None`` where no
+    field is near, or the one that is near is there already."""
     *above, written = [unescape_pointer(step) for step in pointer_of(value, path).split("/")[1:]] or [""]
     inner: Node | bool | None = node
     for step in above:
