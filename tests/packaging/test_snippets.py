@@ -221,3 +221,30 @@ def test_python_of_the_readme_runs(
     (tmp_path / "kubeconfig").write_text(server.kubeconfig_text)
     done = everything.run(tmp_path, "-c", block.text)
     assert done.returncode == 0, done.stderr
+
+
+def test_python_of_the_client_is_typed(tmp_path: Path) -> None:
+    """All of docs/client.md as one program, under mypy --strict; the cache is that of ``make type``."""
+    program = tmp_path / "client_md.py"
+    program.write_text("\n".join(block.text for block in PYTHON if block.document == "docs/client.md"))
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", str(program)],
+        cwd=ROOT,
+        env={**os.environ, "MYPYPATH": f"generator{os.pathsep}generated"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_official_client_runs_as_documented(everything: Environment, tmp_path: Path) -> None:
+    blocks = [
+        b.text for b in PYTHON if b.document == "docs/testing.md" and "from kubernetes import" in b.text
+    ]
+    assert blocks
+    for number, text in enumerate(blocks):
+        (tmp_path / f"test_snippet_{number}.py").write_text(text)
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+    done = everything.run(tmp_path, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
