@@ -421,8 +421,10 @@ def cron_job_changes(value: Json, path: str, old: Json) -> Errors:
         yield from time_zone(spec.get("timeZone"), "spec.timeZone")
 
 
-def job_template(value: Json, path: str) -> Errors:
+def job_template(value: Any, path: str) -> Errors:
     """The template of jobs: their selector is made for each."""
+    if not isinstance(value, dict):
+        return
     yield from job_spec(value, path)
     if value.get("selector") is not None:
         yield invalid_value(f"{path}.selector", value["selector"], "`selector` will be auto-generated")
