@@ -126,10 +126,17 @@ class Access:
 
     async def admit(self, request: Request) -> None:
         """Sets ``request.user``. Raises ApiError 401 or 403, 400 for headers that contradict each other."""
-        user = await self._user(request)
+        try:
+            identity = self._identified(request)
+        except MustAsk as must:
+            try:
+                identity = await must.ask()
+            except TokenRefused:
+                raise unauthorized() from None
+        user = identity.user if identity is not None else self._nobody(request)
         request.user = user
         for header in request.headers:
-            if header.startswith(PREFIX):
+            if header[:12] == PREFIX:
                 await self._impersonate(request, user)
                 user = request.user
                 break
@@ -162,20 +169,10 @@ class Access:
                 return identity
         return None
 
-    async def _user(self, request: Request) -> User:
-        try:
-            identity = self._identified(request)
-        except MustAsk as must:
-            try:
-                identity = await must.ask()
-            except TokenRefused:
-                raise unauthorized() from None
-        if identity is not None:
-            return identity.user
-        if request.peer:
-            # A certificate that no authenticator takes is a credential that is refused.
-            raise unauthorized()
-        if not self._anonymous:
+    def _nobody(self, request: Request) -> User:
+        """The user of a request that nobody is identified by. Raises ApiError 401."""
+        # A certificate that no authenticator takes is a credential that is refused.
+        if request.peer or not self._anonymous:
             raise unauthorized()
         return NOBODY
 
