@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apimachinery.server.describe.openapi_documents import v2_definition
+from apimachinery.server.describe.openapi_documents import OBJECT_META, v2_definition, with_described_metadata
 from apimachinery.wire.protobuf import _without_zeros
 
 GVK = {"x-kubernetes-group-version-kind": [{"group": "g.io", "kind": "K", "version": "v1"}]}
@@ -23,6 +23,14 @@ FIELD: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"
 )
 def test_a_definition_that_allows_anything_names_no_field(schema: Any, published: Any) -> None:
     assert v2_definition(schema) == (schema if published is None else published)
+
+
+def test_every_field_of_metadata_is_described() -> None:
+    names = ("name", "labels", "uid", "finalizers", "managedFields")
+    plain = {OBJECT_META: {"type": "object", "properties": {name: {"type": "string"} for name in names}}}
+    described = with_described_metadata(plain)
+    assert all(field["description"] for field in described[OBJECT_META]["properties"].values())
+    assert "description" not in plain[OBJECT_META]["properties"]["name"]
 
 
 def test_schemas_within_schemas_lose_what_their_struct_leaves_out() -> None:

@@ -21,6 +21,7 @@ from apimachinery.server.describe.openapi_documents import (
     document_v2,
     document_v3,
     v2_definition,
+    with_described_metadata,
 )
 from apimachinery.server.describe.openapi_protobuf import MEDIA_TYPES, encode_document
 from apimachinery.server.http.messages import Request, Response
@@ -102,7 +103,7 @@ class OpenApi:
     def _definitions(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for package in self._packages:
-            found.update(package.described)
+            found.update(with_described_metadata(package.described))
         for served in self._catalog:
             if not served.builtin:
                 described = custom_definitions(served, served.described)
@@ -151,7 +152,7 @@ class OpenApi:
     def _document_v3(self, resources: list[Served]) -> dict[str, Any]:
         definitions: Mapping[str, Any] = {}
         for package in self._packages:
-            definitions = {**definitions, **package.described}
+            definitions = {**definitions, **with_described_metadata(package.described)}
         extra: list[str] = []
         for served in resources:
             extra.append(definition_name(served))

@@ -63,6 +63,34 @@ def definition_name(served: Served) -> str:
 # What `kubectl explain` says of the fields that no CRD describes.
 _API_VERSION = "APIVersion defines the version of the schema that the object is written in."
 _KIND = "Kind names the resource that the object represents."
+_METADATA = "Standard object's metadata."
+_OF_METADATA = {
+    "annotations": "Annotations are texts that tools keep with the object; nothing is selected by them.",
+    "creationTimestamp": "CreationTimestamp is a timestamp: when the server created the object. Clients do not set it.",
+    "deletionGracePeriodSeconds": "DeletionGracePeriodSeconds is how long the object may take to end, once deleted.",
+    "deletionTimestamp": "DeletionTimestamp is when the object will be gone, or was asked to go.",
+    "finalizers": "Finalizers must be empty before the object goes; each is taken off by whoever put it there.",
+    "generateName": "GenerateName is what a name begins with that the server makes up.",
+    "generation": "Generation counts the changes of what is wanted of the object.",
+    "labels": "Labels are what objects are selected by.",
+    "managedFields": "ManagedFields say who set which field.",
+    "name": "Name is unique among the objects of a kind in a namespace.",
+    "namespace": "Namespace is where the object's name is unique; empty for what is in no namespace.",
+    "ownerReferences": "OwnerReferences name the objects without which this one is garbage.",
+    "resourceVersion": "ResourceVersion changes with every write; clients compare it for equality alone.",
+    "selfLink": "SelfLink is not set any more.",
+    "uid": "UID tells the object from others that had its name before.",
+}
+
+
+def with_described_metadata(definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """The definitions, with words for the fields of metadata, which every kind shares."""
+    found = dict(definitions)
+    if OBJECT_META in found:
+        fields = found[OBJECT_META].get("properties", {})
+        said = {name: {**field, "description": _OF_METADATA.get(name, "")} for name, field in fields.items()}
+        found[OBJECT_META] = {**found[OBJECT_META], "properties": said}
+    return found
 
 
 def custom_definitions(served: Served, schema: Mapping[str, Any] | None) -> Iterator[tuple[str, Json]]:
@@ -75,7 +103,7 @@ def custom_definitions(served: Served, schema: Mapping[str, Any] | None) -> Iter
         **base.get("properties", {}),
         "apiVersion": {"type": "string", "description": _API_VERSION},
         "kind": {"type": "string", "description": _KIND},
-        "metadata": {"$ref": f"#/definitions/{OBJECT_META}", "description": "Standard metadata of objects."},
+        "metadata": {"$ref": f"#/definitions/{OBJECT_META}", "description": _METADATA},
     }
     yield name, {**base, "properties": properties, "x-kubernetes-group-version-kind": [gvk]}
     listed = {
