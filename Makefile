@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: docs gate schemas soak-access tables help setup generate verify test test-real test-faults test-kill golden lint type bench bench-server soak-cel wheel clean differential
+.PHONY: docs gate schemas soak-access tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-server soak-cel wheel clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -71,6 +71,9 @@ differential: $(SETUP) ## random conversations with REFERENCE=kubeconfig and wit
 
 test-faults: $(SETUP) ## the fault table at full length, and the example operator under 200 seeded runs of faults
 	FAULT_SECONDS=3 FAULT_RUNS=200 $(RUN) -m pytest -q -n $(JOBS) tests/client/test_fault_table.py examples
+
+peers: $(SETUP) ## other people's end-to-end suites against a server of ours (tests/peers); needs PyPI
+	$(RUN) tests/peers/run.py
 
 test-kill: $(SETUP) ## the storage killed 20 times under load; nothing acknowledged may be lost
 	KUBEWRIGHT_KILLS=20 $(RUN) -m pytest -q tests/storage/test_sqlite.py -k kill_9
