@@ -57,9 +57,6 @@ soak-cel: $(SETUP) ## 20,000 random CEL expressions against Google's implementat
 soak-access: $(SETUP) ## random decisions of two servers compared; SERVERS="URL TOKEN URL TOKEN", the second a kube-apiserver
 	$(RUN) -m tests.access.decisions $(SERVERS)
 
-soak-credentials: $(SETUP) ## 100,000 forged tokens, certificates and headers against a server; none may get in or make a 500
-	$(RUN) -m tests.access.hostile
-
 bench-server: $(SETUP) ## the server under load, plain and over TLS; needs wrk
 	$(RUN) tests/bench/server_load.py $(BENCH)
 	$(RUN) tests/bench/server_load.py --tls $(BENCH)

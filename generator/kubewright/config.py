@@ -26,7 +26,7 @@ from kubewright.location import Document, Location
 
 FILE_NAME = "kubewright.yaml"
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
-_PACKAGE_KEYS = {"sources", "documentation", "models", "facts", "only", "standalone"}
+_PACKAGE_KEYS = {"sources", "documentation", "models", "facts", "only", "standalone", "lenient"}
 DEFAULT_RELEASE = "1.37"
 
 
@@ -52,7 +52,7 @@ Source = PathSource | KubernetesSource
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
     """One generated package. ``only`` limits the emitters, empty means all. A ``standalone`` one has classes of its own
-    even for copies of built-in types."""
+    even for copies of built-in types; a ``lenient`` one is made of faulty documents as far as they can be read."""
 
     name: str
     sources: tuple[Source, ...]
@@ -61,6 +61,7 @@ class Package:
     facts: Path | None = None
     only: tuple[str, ...] = ()
     standalone: bool = False
+    lenient: bool = False
 
     @property
     def is_documented(self) -> bool:
@@ -191,6 +192,9 @@ class _Reader:
             documentation = None
         if not isinstance(standalone, bool):
             self.fault("`standalone` must be true or false", f"{place}/standalone")
+        lenient = body.get("lenient", False)
+        if not isinstance(lenient, bool):
+            self.fault("`lenient` must be true or false", f"{place}/lenient")
         facts = body.get("facts")
         if facts is not None and not isinstance(facts, str):
             self.fault("`facts` must be the path of a folder", f"{place}/facts")
@@ -213,6 +217,7 @@ class _Reader:
             documentation=documentation,
             models=str(models),
             standalone=standalone is True,
+            lenient=lenient is True,
             facts=self.folder / facts if facts else None,
             only=tuple(only),
         )

@@ -53,17 +53,20 @@ def printable(text: str) -> str:
 
 @dataclass(slots=True)
 class Diagnostics:
-    """The problems of one run. Iterates in order of place, then code; equal ones count once."""
+    """The problems of one run. Iterates in order of place, then code; equal ones count once. Errors of the codes in
+    ``lenient`` count as warnings: whoever finds them goes on with the best reading there is."""
 
     _items: dict[Diagnostic, None] = field(default_factory=dict)
+    lenient: frozenset[str] = frozenset()
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Adds one that was made elsewhere."""
         self._items[diagnostic] = None
 
     def error(self, code: str, message: str, location: Location, hint: str = "") -> None:
-        """Adds an error."""
-        self._items[Diagnostic(code, Severity.ERROR, message, location, hint)] = None
+        """Adds an error; a warning where ``code`` is one of ``lenient``."""
+        severity = Severity.WARNING if code in self.lenient else Severity.ERROR
+        self._items[Diagnostic(code, severity, message, location, hint)] = None
 
     def warning(self, code: str, message: str, location: Location, hint: str = "") -> None:
         """Adds a warning."""

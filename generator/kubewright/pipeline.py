@@ -22,6 +22,8 @@ from kubewright.ir.shapes import fold
 from kubewright.upstream import fix, judge
 
 Progress = Callable[[str], None]
+LENIENT = frozenset({"K101", "K102", "K103", "K104", "K105", "K110", "K111", "K201", "K603"})
+"""Faults of documents that a lenient run warns of: what is broken is left out, or stands for any value."""
 BUILT_IN = "kubernetes_api"
 """The package of the built-in groups, installed with kubewright: other packages' models use its types."""
 
@@ -120,7 +122,8 @@ def build(package: Package, folder: Path, progress: Progress = lambda text: None
     from kubewright.emit.code.names import check_names
     from kubewright.emit.registry import EMITTERS, Form, Options, form_of, load_emitter
 
-    built = Built(package, output.Tree(folder), Diagnostics())
+    diagnostics = Diagnostics(lenient=LENIENT if package.lenient else frozenset())
+    built = Built(package, output.Tree(folder), diagnostics)
     progress(f"{package.name}: reading")
     api = read_api(package, built.diagnostics, jobs)
     check_names(api, built.diagnostics)

@@ -29,7 +29,7 @@ def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str
         yield from admission.variables(spec.get("variables"), f"{prefix}spec.variables")
         yield from admission.mutations(spec.get("mutations"), f"{prefix}spec.mutations")
     yield from admission.policy_expressions(mutating_admission_policy, prefix.removesuffix("."))
-    if (spec := struct(mutating_admission_policy, "spec")) is not None:
+    if spec is not None:
         yield from checks.required(spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy")
         yield from checks.one_of(
             spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy", values=("IfNeeded", "Never")

@@ -82,9 +82,7 @@ def check_daemon_set_spec(daemon_set_spec: Json, prefix: str) -> Iterator[FieldE
         yield from checks.int_or_percent(
             rolling_update.get("maxSurge"), f"{prefix}updateStrategy.rollingUpdate.maxSurge"
         )
-    if (update_strategy := struct(daemon_set_spec, "updateStrategy")) is not None and update_strategy.get(
-        "type"
-    ) == "RollingUpdate":
+    if update_strategy is not None and update_strategy.get("type") == "RollingUpdate":
         yield from workloads.daemon_progress(
             update_strategy.get("rollingUpdate"), f"{prefix}updateStrategy.rollingUpdate"
         )
@@ -132,9 +130,9 @@ def check_deployment_spec(deployment_spec: Json, prefix: str) -> Iterator[FieldE
         yield from checks.int_or_percent(
             rolling_update.get("maxSurge"), f"{prefix}strategy.rollingUpdate.maxSurge"
         )
-    if (strategy := struct(deployment_spec, "strategy")) is not None:
+    if strategy is not None:
         yield from workloads.some_progress(strategy.get("rollingUpdate"), f"{prefix}strategy.rollingUpdate")
-    if (rolling_update := struct(deployment_spec, "strategy", "rollingUpdate")) is not None:
+    if rolling_update is not None:
         yield from checks.at_most_100_percent(
             rolling_update.get("maxUnavailable"), f"{prefix}strategy.rollingUpdate.maxUnavailable"
         )

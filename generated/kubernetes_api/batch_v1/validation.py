@@ -44,7 +44,7 @@ def check_cron_job_spec(cron_job_spec: Json, prefix: str) -> Iterator[FieldError
         cron_job_spec.get("successfulJobsHistoryLimit"), f"{prefix}successfulJobsHistoryLimit"
     )
     yield from checks.minimum(cron_job_spec.get("failedJobsHistoryLimit"), f"{prefix}failedJobsHistoryLimit")
-    if (job_template := struct(cron_job_spec, "jobTemplate")) is not None:
+    if job_template is not None:
         yield from check_job_template_spec(job_template, f"{prefix}jobTemplate.")
 
 

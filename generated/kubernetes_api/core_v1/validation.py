@@ -108,7 +108,7 @@ def check_replication_controller(replication_controller: Json, prefix: str) -> I
         yield from pods.restart_policy_of_template(
             template_spec.get("restartPolicy"), f"{prefix}spec.template.spec.restartPolicy"
         )
-    if (spec := struct(replication_controller, "spec")) is not None:
+    if spec is not None:
         yield from check_replication_controller_spec(spec, f"{prefix}spec.")
 
 

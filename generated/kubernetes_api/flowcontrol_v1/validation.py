@@ -38,7 +38,7 @@ def check_flow_schema(flow_schema: Json, prefix: str) -> Iterator[FieldError]:
         yield from checks.required(
             priority_level_configuration.get("name"), f"{prefix}spec.priorityLevelConfiguration.name"
         )
-    if (spec := struct(flow_schema, "spec")) is not None:
+    if spec is not None:
         yield from flows.rules(spec.get("rules"), f"{prefix}spec.rules")
 
 

@@ -55,7 +55,7 @@ def check_queue_spec(queue_spec: Json, prefix: str) -> Iterator[FieldError]:
             )
     for port_index, port in numbered(queue_spec, "ports"):
         yield from check_queue_port(port, f"{prefix}ports[{port_index}].")
-    if (strategy := struct(queue_spec, "strategy")) is not None:
+    if strategy is not None:
         yield from check_rollout_strategy(strategy, f"{prefix}strategy.")
 
 

@@ -36,7 +36,7 @@ class Apply:
         classes = StructClasses(self.options)
         first_line = header(self.options.origins)
         for plan in lay_out(api).modules:
-            title = f"Apply configurations of {plan.api_version}: models whose every field may be left out."
+            title = f"Apply configurations of {plan.title}: models whose every field may be left out."
             yield File(
                 f"{plan.name}/apply.py", classes.module_text(_loosen(plan), first_line, "apply", title)
             )

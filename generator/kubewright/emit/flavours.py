@@ -68,7 +68,7 @@ class ForeignModels:
         written = self._generate(layout)
         for plan in layout.modules:
             classes = [c.name for c in plan.classes]
-            doc = docstring(f"Models of {plan.api_version}.")
+            doc = docstring(f"Models of {plan.title}.")
             yield File(
                 f"{plan.name}/__init__.py",
                 module(
@@ -190,7 +190,7 @@ class _Schema:
             if plan.path
             else plan.name
         )
-        return f"{where}, {home.api_version}."
+        return f"{where}, {home.api_version}." if home.api_version else f"{where}."
 
     def _field(self, home: ModulePlan, plan: ClassPlan, member: FieldPlan) -> Json:
         if plan.kind and member.wire_name in ("apiVersion", "kind"):

@@ -74,7 +74,7 @@ class MergeSchema:
                 render(
                     "merge_schema",
                     header=header(self.options.origins),
-                    docstring=docstring(f"How values of {api_version} merge."),
+                    docstring=docstring(f"How values of {api_version or 'this API'} merge."),
                     table=_text(table),
                 ),
             )

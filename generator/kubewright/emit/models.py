@@ -52,7 +52,7 @@ class MsgspecModels:
             yield File(f"{plan.name}/__init__.py", self._table_of_contents(plan, first_line))
             yield File(
                 f"{plan.name}/models.py",
-                classes.module_text(plan, first_line, "models", f"Models of {plan.api_version}."),
+                classes.module_text(plan, first_line, "models", f"Models of {plan.title}."),
             )
         yield from self._borrowed(api, first_line)
 
@@ -85,7 +85,7 @@ class MsgspecModels:
         return render(
             "package",
             header=first_line,
-            docstring=docstring(f"Models of {plan.api_version}."),
+            docstring=docstring(f"Models of {plan.title}."),
             homes=[(home, sorted(homes[home], key=names.import_order)) for home in sorted(homes)],
             exported=sorted(exported, key=names.export_order),
         )

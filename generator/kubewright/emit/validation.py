@@ -117,7 +117,7 @@ class _Module:
         plan = self.plan
         class_name = plan.class_names[definition.name]
         scope = Scope(names.attribute_name(class_name))
-        body = Body()
+        body = Body(pure=True)
         rules = plan.rules.get(definition.name)
         held = {
             steps: name
@@ -155,7 +155,7 @@ class _Module:
         ):
             if not lines:
                 continue
-            scope, body = Scope("new"), Body()
+            scope, body = Scope("new"), Body(pure=True)
             for rule in lines:
                 self._check(body, scope, rule, old=phase == "update")
             self.uses |= scope.uses
@@ -196,7 +196,7 @@ class _Module:
     ) -> str:
         """The function of one subresource's writes; ``into: ''`` asks all that is asked of the object too."""
         kind = definition.kinds[0][2]
-        scope, body = Scope("new"), Body()
+        scope, body = Scope("new"), Body(pure=True)
         for rule in rules:
             if rule.check == "into":
                 body.add((), f"yield from {self.name(definition)}(new, prefix)")

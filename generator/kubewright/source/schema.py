@@ -4,7 +4,7 @@ It walks the grammar, never the dict: under ``properties`` every key is a field 
 ``$ref``, ``items`` or ``properties``. What a place says about its type is decided in this order:
 
 1. ``$ref``, or ``allOf`` around a single ``$ref`` (how OpenAPI v3 documents of Kubernetes write a reference
-   that has siblings): a ``Ref``;
+   that has siblings): a ``Ref``; ``allOf`` of objects, named ones among them: one object with the fields of all;
 2. ``x-kubernetes-int-or-string``, ``format: int-or-string``, or ``oneOf`` integer and string: ``IntOrString``;
    ``oneOf`` string and number: ``Quantity``;
 3. ``type``, or what its absence implies (``properties`` or ``additionalProperties``: object; ``items``: array;
@@ -188,6 +188,15 @@ class SchemaReader:
             and "properties" not in schema
         ):
             return self._read_ref(single[0]["$ref"], f"{pointer}/allOf/0/$ref"), "allOf"
+        if (
+            not self.dialect.structural
+            and isinstance(single, list)
+            and _refers(single)
+            and word in ("", "object")
+        ):
+            whole = self._composed(schema, ())
+            if whole is not None:
+                return self._read_object(whole, pointer), "allOf"
         if schema.get(markers.INT_OR_STRING) is True or schema.get("format") == "int-or-string":
             return IntOrString(), "oneOf"
         alternatives = schema.get("oneOf")
@@ -211,6 +220,36 @@ class SchemaReader:
         if isinstance(members, list) and members and all(isinstance(member, str) for member in members):
             return Scalar(Primitive.STRING), ""
         return RawJson(), ""
+
+    def _composed(self, schema: Json, inside: tuple[str, ...]) -> Json | None:
+        """An object schema that is put together by ``allOf``, as one; ``None`` where some part is no object of this
+        document."""
+        whole: dict[str, Json] = {"type": "object", "properties": {}, "required": []}
+        for part in (*schema["allOf"], {key: item for key, item in schema.items() if key != "allOf"}):
+            if not isinstance(part, dict):
+                return None
+            target = part.get("$ref")
+            if isinstance(target, str):
+                found = None if target in inside else _at(self.document.value, target)
+                if not isinstance(found, dict):
+                    return None
+                part = found
+            if "allOf" in part:
+                way = (*inside, target) if isinstance(target, str) else inside
+                composed = self._composed(part, way) if isinstance(part["allOf"], list) else None
+                if composed is None:
+                    return None
+                part = composed
+            if part.get("type", "object") != "object" or "oneOf" in part or "anyOf" in part:
+                return None
+            properties, required = part.get("properties", {}), part.get("required", [])
+            if not isinstance(properties, dict) or not isinstance(required, list):
+                return None
+            whole["properties"] |= properties
+            whole["required"] += required
+            if "additionalProperties" in part:
+                whole["additionalProperties"] = part["additionalProperties"]
+        return whole if whole["properties"] else None
 
     def _read_ref(self, target: str, pointer: str) -> Type:
         prefix = self.dialect.ref_prefix
@@ -343,6 +382,20 @@ def _sole_type(schema: Json) -> str:
         words = [item for item in word if item != "null"]
         word = words[0] if len(words) == 1 else None
     return word if isinstance(word, str) and set(schema) == {"type"} else ""
+
+
+def _refers(parts: list[Json]) -> bool:
+    """Whether some part is a type of its own: otherwise ``allOf`` only bounds what stands beside it."""
+    return any(isinstance(part, dict) and "$ref" in part for part in parts)
+
+
+def _at(value: Json, reference: str) -> Json | None:
+    """What a reference within a document leads to."""
+    if not reference.startswith("#/"):
+        return None
+    for part in reference[2:].split("/"):
+        value = value.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(value, dict) else None
+    return value
 
 
 def _undeclared(schema: Json, node: Type) -> list[str]:

@@ -46,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep the specs' prose (default: of all but the built-in groups)",
     )
     parser.add_argument(
+        "--lenient",
+        action="store_true",
+        default=None,
+        help="warn of faults in a document and read on as far as it goes",
+    )
+    parser.add_argument(
         "--standalone",
         action="store_true",
         default=None,
@@ -112,6 +118,7 @@ def _configure(options: argparse.Namespace, diagnostics: Diagnostics) -> Config 
         models=options.models,
         documentation=options.documentation,
         standalone=options.standalone,
+        lenient=options.lenient,
     )
     _has_prose(config, diagnostics)
     return _known_emitters(config, diagnostics)

@@ -86,14 +86,6 @@ class BearerTokens:
         if scheme.lower() != "bearer" or not token:
             # Without a token, or with more than one space before it, there is no credential at all.
             return None
-        for kind in self._kinds[:1]:
-            # The kind that nearly every request of a busy client is answered by, without the way round.
-            try:
-                identity = kind.identify(token, self.audiences)
-            except (TokenRefused, MustAsk):
-                break
-            if identity is not None and AUTHENTICATED in identity.user.groups:
-                return identity
         try:
             return self.identify(token, self.audiences)
         except TokenRefused:

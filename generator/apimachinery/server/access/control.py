@@ -126,17 +126,10 @@ class Access:
 
     async def admit(self, request: Request) -> None:
         """Sets ``request.user``. Raises ApiError 401 or 403, 400 for headers that contradict each other."""
-        try:
-            identity = self._identified(request)
-        except MustAsk as must:
-            try:
-                identity = await must.ask()
-            except TokenRefused:
-                raise unauthorized() from None
-        user = identity.user if identity is not None else self._nobody(request)
+        user = await self._user(request)
         request.user = user
         for header in request.headers:
-            if header[:12] == PREFIX:
+            if header.startswith(PREFIX):
                 await self._impersonate(request, user)
                 user = request.user
                 break
@@ -169,10 +162,20 @@ class Access:
                 return identity
         return None
 
-    def _nobody(self, request: Request) -> User:
-        """The user of a request that nobody is identified by. Raises ApiError 401."""
-        # A certificate that no authenticator takes is a credential that is refused.
-        if request.peer or not self._anonymous:
+    async def _user(self, request: Request) -> User:
+        try:
+            identity = self._identified(request)
+        except MustAsk as must:
+            try:
+                identity = await must.ask()
+            except TokenRefused:
+                raise unauthorized() from None
+        if identity is not None:
+            return identity.user
+        if request.peer:
+            # A certificate that no authenticator takes is a credential that is refused.
+            raise unauthorized()
+        if not self._anonymous:
             raise unauthorized()
         return NOBODY
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from kubewright.emit.code import names
 from kubewright.emit.code.field_defaults import KUBERNETES, PRESERVE, Defaults
 from kubewright.emit.code.render import literal
+from kubewright.emit.code.unions import Unions
 from kubewright.ir.api import Api, External
 from kubewright.ir.check import resolve
 from kubewright.ir.types import (
@@ -81,7 +82,8 @@ class FieldPlan:
 class ClassPlan:
     """One class. ``kind`` is its GVK where it is a Kind; ``path`` says which part of the definition it is;
     ``is_open`` whether objects may hold fields besides the declared ones. With ``keeps_origin`` a Kind holds, anywhere
-    inside, more or other than its model shows: unknown fields that are kept, or defaults."""
+    inside, more or other than its model shows: unknown fields that are kept, or defaults. As a member of a union that
+    has a discriminator it has a ``tag``: the field and its value."""
 
     name: str
     definition: Definition
@@ -92,6 +94,7 @@ class ClassPlan:
     is_list: bool = False
     is_open: bool = False
     keeps_origin: bool = False
+    tag: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +123,13 @@ class ModulePlan:
 
     @property
     def api_version(self) -> str:
-        """``group/version``, or the version alone for the core group."""
+        """``group/version``, or the version alone for the core group; empty where a document knows neither."""
         return join_api_version(self.group, self.version)
+
+    @property
+    def title(self) -> str:
+        """What the module is called in its docstring."""
+        return self.api_version or "this API"
 
 
 @dataclass(slots=True)
@@ -186,6 +194,7 @@ class _Planner:
         for definition in api.definitions:
             self.used[definition.group, definition.version].add(self.class_names[definition.name])
         self.defaults = Defaults(self.table, self.crds)
+        self.unions = Unions(self.table)
         aliases = {_foreign_name(external, self.module_names) for external in api.external}
         self.reserved = frozenset(self.module_names.values()) | aliases
 
@@ -230,6 +239,7 @@ class _Planner:
                 kind=None if path else kind,
                 is_list=not path and _is_list(definition),
                 is_open=_is_open(value.type),
+                tag=None if path else self.unions.tags.get(definition.name),
                 keeps_origin=bool(kind and not path and self.defaults.keeps_origin(definition)),
             )
             pending = found + pending
@@ -263,6 +273,8 @@ class _Planner:
                 return name
             if isinstance(node, Scalar) and (members := _members(inner, definition)):
                 return f"Literal[{', '.join(literal(member) for member in members)}]"
+            if union := self.unions.members(inner):
+                return " | ".join(self._annotate_ref(module, Ref(name)) for name in union)
             return self._annotate(module, node)
 
         def maybe_null(inner: Value, word: str, place: str) -> str:
@@ -332,7 +344,7 @@ class _Planner:
         meaning = resolve(node, self.table)
         if isinstance(meaning, IntOrString):
             return "int | str"
-        if isinstance(meaning, RawJson):
+        if isinstance(meaning, RawJson) and not self.unions.members(target.value):
             return self._annotate(module, meaning)
         if (external := self.external.get(node.name)) is not None:
             alias = _foreign_name(external, self.module_names)
@@ -349,6 +361,8 @@ class _Planner:
     def _annotate_alias(self, module: ModulePlan, definition: Definition) -> str:
         if definition.name in _reached_through_aliases(definition, self.table):
             return "Any"
+        if members := self.unions.members(definition.value):
+            return " | ".join(self._annotate_ref(module, Ref(name)) for name in members)
         return self._annotate(module, definition.value.type)
 
 

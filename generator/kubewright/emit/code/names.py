@@ -126,6 +126,8 @@ def module_names(group_versions: Iterable[tuple[str, str]]) -> dict[tuple[str, s
         own = [rival for rival in rivals if "." not in rival or rival.endswith(".k8s.io")]
         short = len(rivals) == 1 or own[:1] == [group]
         stem = _label(group) if short else _module_word(group)
+        if not group and not version:
+            stem = "models"  # of a document that knows no groups
         names[group, version] = f"{stem}_{_module_word(version)}" if version else stem
     return names
 

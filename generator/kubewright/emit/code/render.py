@@ -259,10 +259,15 @@ def _broken(text: str, indent: int) -> str:
     return ("\n" + " " * indent).join(lines)
 
 
-def class_header(name: str, base: str) -> str:
-    """The line(s) that open a class of keyword-only fields."""
-    line = f"class {name}({base}, kw_only=True):"
-    return line if len(line) <= LINE_LENGTH else f"class {name}(\n    {base},\n    kw_only=True,\n):"
+def class_header(name: str, base: str, tag: tuple[str, str] | None = None) -> str:
+    """The line(s) that open a class of keyword-only fields; ``tag`` is the field and value by which a union of classes
+    knows it."""
+    words = [base, "kw_only=True"]
+    if tag is not None:
+        words += [f"tag_field={string_literal(tag[0])}", f"tag={string_literal(tag[1])}"]
+    line = f"class {name}({', '.join(words)}):"
+    lines = "".join(f"    {word},\n" for word in words)
+    return line if len(line) <= LINE_LENGTH else f"class {name}(\n{lines}):"
 
 
 _LITERAL_LINE = re.compile(r"""^\s*(?:(?:\w+=|"[^"]*": )?["'].*["'],?|\w+: \w+|\w+\.\w+\(\w*)$""")

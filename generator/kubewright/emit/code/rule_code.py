@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import re
 from dataclasses import dataclass, field
 
 from kubewright.emit.code import names
@@ -22,8 +23,10 @@ _TAKEN = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 @dataclass(slots=True)
 class Body:
-    """The statements of one function, in order, each under its headers."""
+    """The statements of one function, in order, each under its headers. Where they change nothing (``pure``), what a
+    header has looked up once is not looked up again."""
 
+    pure: bool = False
     lines: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
 
     def add(self, headers: tuple[str, ...], *statements: str) -> None:
@@ -32,13 +35,19 @@ class Body:
 
     def render(self, depth: int = 1) -> str:
         """The body as code."""
-        return "\n".join(_render(self.lines, depth))
+        return "\n".join(_render(self.lines, depth, self.pure))
 
 
-def _render(lines: list[tuple[tuple[str, ...], tuple[str, ...]]], depth: int) -> list[str]:
+_BINDING = re.compile(r"if \((\w+) := (?:struct|lookup)\(.*\)\) is not None$")
+
+
+def _render(
+    lines: list[tuple[tuple[str, ...], tuple[str, ...]]], depth: int, pure: bool = False
+) -> list[str]:
     out: list[str] = []
     pad = INDENT * depth
     index = 0
+    bound: set[str] = set()
     while index < len(lines):
         headers, statements = lines[index]
         if not headers:
@@ -50,6 +59,10 @@ def _render(lines: list[tuple[tuple[str, ...], tuple[str, ...]]], depth: int) ->
             group.append((lines[index][0][1:], lines[index][1]))
             index += 1
         header, inner = headers[0], group
+        if pure and (binding := _BINDING.match(header)):
+            if header in bound:
+                header = f"if {binding[1]} is not None"
+            bound.add(headers[0])
         while (
             header.startswith("if ")
             and all(rest and rest[0].startswith("if ") and rest[0] == inner[0][0][0] for rest, _ in inner)
@@ -58,7 +71,7 @@ def _render(lines: list[tuple[tuple[str, ...], tuple[str, ...]]], depth: int) ->
             header = f"{header} and {inner[0][0][0][3:]}"
             inner = [(rest[1:], statements) for rest, statements in inner]
         out.append(f"{pad}{header}:")
-        out.extend(_render(inner, depth + 1))
+        out.extend(_render(inner, depth + 1, pure))
     return out
 
 

@@ -18,7 +18,10 @@ class StructClasses:
 
     def module_text(self, plan: ModulePlan, first_line: str, stem: str, title: str) -> str:
         """The text of one module of classes; ``stem`` is its name, and that of the modules it imports."""
-        lines = {c.name: [_field_line(f, c.kind) for f in c.fields] for c in plan.classes}
+        lines = {
+            c.name: [_field_line(f, c.kind) for f in c.fields if c.tag is None or f.wire_name != c.tag[0]]
+            for c in plan.classes
+        }
         classes = [self._class(c, plan, lines[c.name]) for c in plan.classes]
         aliases = [statement(f"{a.name}: TypeAlias = {a.annotation}") for a in plan.aliases]
         text = "\n".join([*(line for body in lines.values() for line in body), *aliases])
@@ -42,7 +45,7 @@ class StructClasses:
 
     def _class(self, plan: ClassPlan, home: ModulePlan, lines: list[str]) -> dict[str, object]:
         return {
-            "header": class_header(plan.name, "Object" if plan.kind else "Part"),
+            "header": class_header(plan.name, "Object" if plan.kind else "Part", plan.tag),
             "docstring": docstring(self._doc(plan, home), 4),
             "kind": plan.kind
             and {
@@ -59,7 +62,7 @@ class StructClasses:
             if plan.path
             else plan.name
         )
-        fallback = f"{where}, {home.api_version}."
+        fallback = f"{where}, {home.api_version}." if home.api_version else f"{where}."
         if not self.options.documentation:
             return fallback
         text = plan.doc or fallback

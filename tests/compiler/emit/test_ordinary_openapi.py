@@ -1,0 +1,103 @@
+"""Documents that know nothing of Kubernetes: composition, tagged unions, faulty ones with ``--lenient``."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kubewright.cli import main
+
+Json = Any
+TEXT = {"type": "string"}
+
+
+def ref(name: str) -> Json:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def document(**schemas: Json) -> Json:
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Pets", "version": "1"},
+        "paths": {},
+        "components": {"schemas": schemas},
+    }
+
+
+def animal(**properties: Json) -> Json:
+    return {"type": "object", "required": ["kind"], "properties": {"kind": TEXT, **properties}}
+
+
+PETS = document(
+    NewPet={"type": "object", "required": ["name"], "properties": {"name": TEXT, "y": {"type": "number"}}},
+    Pet={
+        "allOf": [
+            ref("NewPet"),
+            {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}},
+        ],
+        "description": "A pet with a number.",
+    },
+    Kitten={"allOf": [ref("Pet")], "properties": {"mother": ref("Pet")}, "type": "object"},
+    Animal={
+        "oneOf": [ref("Cat"), ref("Dog")],
+        "discriminator": {"propertyName": "kind", "mapping": {"cat": "#/components/schemas/Cat"}},
+    },
+    Cat=animal(lives={"type": "integer"}),
+    Dog=animal(bark={"type": "boolean"}),
+    Zoo={"type": "object", "properties": {"animals": {"type": "array", "items": ref("Animal")}}},
+    Either={"oneOf": [ref("Pet"), ref("Zoo")]},
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    return tmp_path
+
+
+def generate(value: Json, package: str, *options: str) -> int:
+    Path("spec.json").write_text(json.dumps(value))
+    return main(["generate", "spec.json", "--package", package, "--output", ".", "-q", "-j1", *options])
+
+
+def test_models_of_an_ordinary_document(folder: Path) -> None:
+    assert generate(PETS, "pets_api") == 0
+    models = importlib.import_module("pets_api.models")
+    assert models.Pet(name="a", id=1).y is None
+    assert models.Pet.__doc__.startswith("A pet with a number.")
+    assert models.Kitten(name="a", id=1, mother=models.Pet(name="b", id=2)).mother.id == 2
+    zoo = msgspec.json.decode(b'{"animals": [{"kind": "cat", "lives": 9}, {"kind": "Dog"}]}', type=models.Zoo)
+    assert zoo.animals == [models.Cat(lives=9), models.Dog()]
+    assert json.loads(msgspec.json.encode(zoo))["animals"][0] == {"kind": "cat", "lives": 9}
+    text = (folder / "pets_api/models/models.py").read_text()
+    assert "Either: TypeAlias = Any" in text
+    assert '"""Models of this API."""' in text and "Dog, ." not in text
+
+
+def test_a_faulty_document_is_read_as_far_as_it_goes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faulty = document(
+        Thing={
+            "type": "object",
+            "properties": {
+                "mode": {"type": "string", "enum": ["a", "b"], "default": ""},
+                "list": {"type": "array"},
+                "other": ref("Nowhere"),
+            },
+        }
+    )
+    assert generate(faulty, "faulty_api") == 2
+    capsys.readouterr()
+    assert generate(faulty, "faulty_api", "--lenient") == 0
+    said = capsys.readouterr().err
+    assert "warning K603" in said and "warning K201" in said and "error" not in said
+    thing = importlib.import_module("faulty_api.models").Thing
+    assert msgspec.json.decode(b'{"mode": "a", "list": [1], "other": {"x": 1}}', type=thing).other == {"x": 1}
