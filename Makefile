@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: docs gate schemas soak-access tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-server soak-cel wheel clean differential
+.PHONY: attack soak docs gate schemas soak-access tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-server soak-cel wheel clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -84,6 +84,12 @@ docs: $(SETUP) ## the documentation as a site, in build/site; links are checked
 
 gate: $(SETUP) ## the wheel installed with each extra, by every Python here: pytest, all helps, smallest runs
 	$(RUN) -m tests.packaging.gate
+
+attack: $(SETUP) ## attack a server on loopback in every way that broke one; ATTACK="--only fuzz --requests 1000000"
+	$(RUN) -m tests.attack.run $(ATTACK)
+
+soak: $(SETUP) ## the same for an hour
+	$(RUN) -m tests.attack.run --soak 3600 $(ATTACK)
 
 wheel: $(SETUP) ## the wheel, in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

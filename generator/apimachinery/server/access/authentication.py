@@ -7,6 +7,9 @@ kube-apiserver's CSV: ``token,user,uid[,"group,group"]``; a later line for the s
 from __future__ import annotations
 
 import csv
+import logging
+import os
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +19,8 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.server.access.authorization import AUTHENTICATED, MASTERS, UNAUTHENTICATED, aggregate
 from apimachinery.server.access.origin import refuse_pages
 from apimachinery.server.http.messages import Request, User
+
+log = logging.getLogger("kubewright.server")
 
 ADMIN = User("admin", "admin", (MASTERS, AUTHENTICATED))
 _LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]", ""))
@@ -199,6 +204,8 @@ def unauthorized() -> ApiError:
 def read_token_file(path: Path) -> Tokens:
     """The tokens of a CSV file. Raises TokenFileError, OSError."""
     with path.open(newline="", encoding="utf-8") as lines:
+        if sys.platform != "win32" and os.fstat(lines.fileno()).st_mode & 0o077:
+            log.warning("others can read the token file; chmod 600 %s", path)
         try:
             return Tokens(_read_users(path.name, lines))
         except (csv.Error, UnicodeDecodeError) as fault:

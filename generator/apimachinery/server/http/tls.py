@@ -47,7 +47,7 @@ def ensure_certificate(folder: Path, host: str) -> tuple[Path, Path]:
     """The paths of a usable certificate and key in ``folder``, made where there is none. Raises TlsError, OSError."""
     certificate, key = folder / "apiserver.crt", folder / "apiserver.key"
     if not (key.exists() and _usable(certificate, host)):
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _make(certificate, key, host)
     return certificate, key
 
