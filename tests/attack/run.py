@@ -93,6 +93,7 @@ def _attack(name: str, target: Target, chance: random.Random, options: argparse.
     before, began, watch = target.tracebacks(), time.monotonic(), Watch(target)
     wrong = list(ATTACKS[name](target, chance, options))
     watch.end()
+    target.forget()
     if (added := target.tracebacks() - before) > 0:
         wrong.append(f"{added} tracebacks in the log")
     if watch.peak > options.memory:

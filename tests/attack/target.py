@@ -23,6 +23,7 @@ class Target:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._connections: list[http.client.HTTPConnection] = []
         self._log = (folder / "server.log").open("wb")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -62,13 +63,21 @@ class Target:
 
     def end(self) -> None:
         """Ends it in order."""
+        self.forget()
         self.process.terminate()
         self.process.wait(30)
         self._log.close()
 
     def connect(self, seconds: float = 60.0) -> http.client.HTTPConnection:
         """A connection of one's own."""
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
+        self._connections.append(connection)
+        return connection
+
+    def forget(self) -> None:
+        """Closes all connections that were made."""
+        while self._connections:
+            self._connections.pop().close()
 
     def ask(
         self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
