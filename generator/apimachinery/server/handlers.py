@@ -70,6 +70,8 @@ if TYPE_CHECKING:
     from apimachinery.server.subresources.tokens import TokenRequests
 
 WARNING_CHARACTERS = 4096
+ACCEPT_CHARACTERS = 8192
+"""What of an Accept header is read: forms named after that are not wanted much."""
 WARNING_CUT = 256
 Answer = Response | StreamResponse | UpgradeResponse
 
@@ -125,10 +127,13 @@ class Handlers:
 
     async def handle(self, request: Request) -> Answer:
         """Answers a request; a failure is an answer too."""
+        if len(request.headers.get("accept", "")) > ACCEPT_CHARACTERS:
+            request.headers["accept"] = request.headers["accept"][:ACCEPT_CHARACTERS].rpartition(",")[0]
         try:
             answer = await self._answer(request)
         except ApiError as error:
-            answer = failure(request, self._codecs, error)
+            # A fault for each of many items is a long answer.
+            answer = await apart_if(request.large, failure, request, self._codecs, error)
         except RecursionError:
             answer = failure(request, self._codecs, bad_request("exceeded max depth"))
         except (StorageClosed, StorageFull, StorageBusy, ValueTooLarge) as refusal:
