@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
@@ -373,3 +375,24 @@ def test_nothing_of_a_description_runs_in_a_browser(open_page: Any, hostile: Pat
         assert title in ("Thing.spec", "example.com")
         assert document.count("<script") == 1
     assert '<li class="hit"><div class="h"><b>spec</b>' in open_page(path, "#example.com.v1.Thing/spec")
+
+
+BACKUP = Path(__file__).parents[2] / "specs/backup/crds"
+
+
+def test_a_kind_has_yaml_to_begin_with_and_breadcrumbs() -> None:
+    """The skeleton holds what is required, is YAML, and is escaped like every other text."""
+    page = kubewright("docs", BACKUP)[1]
+    section = page[page.index('id="backup.kubewright.dev.v1.BackupSchedule"') :]
+    text = section[section.index("<pre>") + 5 : section.index("</pre>")]
+    manifest = yaml.safe_load(html.unescape(text))
+    assert (manifest["kind"], manifest["apiVersion"]) == ("BackupSchedule", "backup.kubewright.dev/v1")
+    assert {"schedule", "target", "stores"} <= {*manifest["spec"]}
+    assert "› backup.kubewright.dev/v1 ›" in section
+
+
+def test_the_front_page_describes_kinds_and_suggests_a_search_that_finds() -> None:
+    page = kubewright("docs", BACKUP)[1]
+    front = page[page.index('id="overview"') : page.index('id="backup.kubewright.dev.v1.BackupSchedule"')]
+    assert "Brings a copy back." in front and "pod.spec" not in front
+    assert "<code>backupschedule.spec.schedule</code>" in front

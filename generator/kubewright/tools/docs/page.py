@@ -9,11 +9,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 
 from markupsafe import Markup, escape
 
 from kubewright.emit.code.render import render_page, template_text
-from kubewright.tools.docs.reference import Reference
+from kubewright.tools.docs.reference import Entry, Reference
+from kubewright.tools.docs.skeleton import skeleton
 
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 """Controls, and marks that turn the direction of what follows: they could make a reader see another text."""
@@ -23,6 +25,7 @@ TOKEN = re.compile(r"`([^`\n]{1,200})`|(https?://[^\s<>\"'`\\^{}|]{1,500}[^\s<>\
 
 def page(content: Reference) -> str:
     """The page."""
+    entries = {entry.anchor: entry for g in content.group_versions for entry in (*g.kinds, *g.parts)}
     style, script = template_text("reference_style"), template_text("reference_script")
     return render_page(
         "reference",
@@ -34,7 +37,34 @@ def page(content: Reference) -> str:
         script_hash=_hash(script),
         prose=prose,
         visible=visible,
+        skeleton=lambda entry: skeleton(entry, entries),
+        first_sentence=first_sentence,
+        example=example_path(content, entries),
     )
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a description, shortened where it has no end."""
+    sentence = re.split(r"(?<=[.!?])\s|\n\s*\n", text.strip(), maxsplit=1)[0]
+    return sentence if len(sentence) <= 200 else f"{sentence[:199]}…"
+
+
+def example_path(content: Reference, entries: Mapping[str, Entry]) -> str:
+    """A path that the search of this page finds: a kind, and one or two of its own fields."""
+    kinds = [entry for group in content.group_versions for entry in group.kinds]
+    best = next((entry for entry in kinds if entry.name == "Pod"), kinds[0] if kinds else None)
+    if best is None:
+        return "spec"
+    words = [best.name.lower()]
+    rows = best.rows
+    for _ in range(2):
+        own = [row for row in rows if row.name not in ("apiVersion", "kind", "metadata", "status")]
+        row = next((row for row in own if row.name in ("spec", "containers")), own[0] if own else None)
+        if row is None:
+            break
+        words.append(row.name)
+        rows = row.children or (entries[row.unfolds].rows if row.unfolds in entries else ())
+    return ".".join(words)
 
 
 def _hash(text: str) -> str:
