@@ -129,6 +129,8 @@ def is_ours(line: str) -> bool:
     """Whether a command can be run here: one of ours, or one that is at hand beside it."""
     if line.startswith(ELSEWHERE) or OTHER_PLACE.search(line) or UNASKED.search(line):
         return False
+    if "kubewright rbac" in line and " -f " not in line:  # of a live cluster
+        return False
     if "kubewright serve" in line:
         return "&" in line and bool(shutil.which("kubectl"))
     if "kubectl" in line:

@@ -32,7 +32,7 @@ def run(folder: Path, *arguments: str, fails: int = 0, **extra: str) -> str:
 
 @pytest.fixture
 def group(tmp_path: Path) -> Path:
-    run(tmp_path, *"kubewright scaffold group shop --domain example.com --out .".split())
+    run(tmp_path, *"kubewright scaffold group shop --domain example.com --output .".split())
     run(tmp_path, *"kubewright scaffold kind Widget --version v1alpha1".split())
     return tmp_path
 

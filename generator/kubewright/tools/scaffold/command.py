@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     controller.add_argument("--group", default="", help="where several groups have the kind")
     controller.add_argument("--version", help="the version it works with (default: the stored one)")
     controller.add_argument(
-        "--out", type=Path, metavar="DIR", default=Path(), help="folder of the group (default: .)"
+        "-o", "--output", type=Path, metavar="DIR", default=Path(), help="folder of the group (default: .)"
     )
     for parser_of in (kind, version):
         parser_of.add_argument(
@@ -177,7 +177,7 @@ def _controller(options: argparse.Namespace) -> Plan:
     ask = asking(options.kind)
     kind = ask.value("KIND", options.kind, _form("--kind"))
     version = _version_name(options.version) if options.version else ""
-    return new_controller(kind, options.group, version, options.out)
+    return new_controller(kind, options.group, version, options.output)
 
 
 def _columns(options: argparse.Namespace, ask: Asking) -> tuple[tuple[str, str], ...]:
