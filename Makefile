@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: attack soak docs gate schemas soak-access tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-server soak-cel wheel clean differential
+.PHONY: attack soak docs gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-server soak-cel wheel clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
