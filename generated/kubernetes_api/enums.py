@@ -49,13 +49,11 @@ ENUMS: dict[str, dict[str, tuple[str, ...]]] = {
         "restartPolicy": ("Always", "Never", "OnFailure"),
     },
     "io.k8s.api.networking.v1.HTTPIngressPath": {"pathType": ("Exact", "ImplementationSpecific", "Prefix")},
-    "io.k8s.api.networking.v1.IngressClassParametersReference": {"scope": ("Cluster", "Namespace")},
     "io.k8s.api.networking.v1.NetworkPolicyPort": {"protocol": ("SCTP", "TCP", "UDP")},
     "io.k8s.api.policy.v1.PodDisruptionBudgetSpec": {
         "unhealthyPodEvictionPolicy": ("AlwaysAllow", "IfHealthyBudget"),
     },
     "io.k8s.api.scheduling.v1.PriorityClass": {"preemptionPolicy": ("Never", "PreemptLowerPriority")},
-    "io.k8s.api.storage.v1.CSIDriverSpec": {"fsGroupPolicy": ("File", "None", "ReadWriteOnceWithFSType")},
     "io.k8s.api.storage.v1.StorageClass": {
         "reclaimPolicy": ("Delete", "Retain"),
         "volumeBindingMode": ("Immediate", "WaitForFirstConsumer"),

@@ -28,7 +28,7 @@ def _columns(api_version: str, kind: str) -> Columns | None:
     resources = import_module(f"kubernetes_api.{GROUP_VERSIONS[api_version]}.resources").RESOURCES
     for resource in resources:
         if resource.kind == kind:
-            return columns_of(SimpleNamespace(typed=True, resource=resource, kind=kind))  # type: ignore[arg-type]
+            return columns_of(SimpleNamespace(builtin=True, resource=resource, kind=kind))  # type: ignore[arg-type]
     return None
 
 

@@ -26,7 +26,9 @@ RESOURCES: tuple[Resource, ...] = (
         ),
         printer_columns=(
             PrinterColumn(name="Name", type="string", format="name"),
-            PrinterColumn(name="Created At", type="date"),
+            PrinterColumn(name="CommonEncodingVersion", type="string"),
+            PrinterColumn(name="StorageVersions", type="string"),
+            PrinterColumn(name="Age", type="string"),
         ),
         served=False,
         introduced="1.20",

@@ -10,6 +10,11 @@ from apimachinery.rules.fields import Json, lookup, numbered, struct
 from apimachinery.rules.predicates import is_set
 
 
+def check_ip_address(ip_address: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with an IPAddress."""
+    yield from ()
+
+
 def check_ingress(ingress: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an Ingress."""
     yield from networks.ingress_backends(ingress.get("spec"), f"{prefix}spec")
@@ -24,33 +29,19 @@ def check_ingress(ingress: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_ingress_class(ingress_class: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an IngressClass."""
-    if (spec := struct(ingress_class, "spec")) is not None:
-        yield from checks.required(spec.get("controller"), f"{prefix}spec.controller")
-        yield from networks.controller_name(spec.get("controller"), f"{prefix}spec.controller")
-    if (parameters := struct(ingress_class, "spec", "parameters")) is not None:
-        if is_set(lookup(ingress_class, "spec", "parameters")):
-            yield from checks.required(parameters.get("kind"), f"{prefix}spec.parameters.kind")
-            yield from checks.required(parameters.get("name"), f"{prefix}spec.parameters.name")
-        yield from checks.one_of(
-            parameters.get("scope"), f"{prefix}spec.parameters.scope", values=("Cluster", "Namespace")
-        )
-        if parameters.get("scope") == "Namespace" and not is_set(parameters.get("namespace")):
-            yield from checks.demand(
-                parameters.get("namespace"),
-                f"{prefix}spec.parameters.namespace",
-                detail="`parameters.scope` is set to 'Namespace'",
-            )
+    yield from networks.ingress_class(ingress_class.get("spec"), f"{prefix}spec")
 
 
 def check_network_policy(network_policy: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicy."""
     if (spec := struct(network_policy, "spec")) is not None:
         yield from checks.label_selector(spec.get("podSelector"), f"{prefix}spec.podSelector")
-        yield from checks.no_more_than(spec.get("policyTypes"), f"{prefix}spec.policyTypes", limit=2)
-        yield from checks.items_one_of(
-            spec.get("policyTypes"), f"{prefix}spec.policyTypes", values=("Egress", "Ingress")
-        )
         yield from check_network_policy_spec(spec, f"{prefix}spec.")
+
+
+def check_service_cidr(service_cidr: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a ServiceCIDR."""
+    yield from ()
 
 
 def check_http_ingress_path(http_ingress_path: Json, prefix: str) -> Iterator[FieldError]:
@@ -110,18 +101,13 @@ def check_network_policy_peer(network_policy_peer: Json, prefix: str) -> Iterato
     yield from checks.label_selector(
         network_policy_peer.get("namespaceSelector"), f"{prefix}namespaceSelector"
     )
-    if (ip_block := struct(network_policy_peer, "ipBlock")) is not None:
-        if is_set(network_policy_peer.get("ipBlock")):
-            yield from checks.required(ip_block.get("cidr"), f"{prefix}ipBlock.cidr")
-        yield from checks.string_format(ip_block.get("cidr"), f"{prefix}ipBlock.cidr", format="cidr")
-        yield from checks.items_format(ip_block.get("except"), f"{prefix}ipBlock.except", format="cidr")
     yield from networks.one_peer(network_policy_peer, prefix.removesuffix("."))
 
 
 def check_network_policy_port(network_policy_port: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicyPort."""
     yield from checks.one_of(
-        network_policy_port.get("protocol"), f"{prefix}protocol", values=("SCTP", "TCP", "UDP")
+        network_policy_port.get("protocol"), f"{prefix}protocol", values=("TCP", "UDP", "SCTP")
     )
     yield from checks.port_or_name(network_policy_port.get("port"), f"{prefix}port")
     yield from networks.end_port(network_policy_port, prefix.removesuffix("."))
@@ -135,9 +121,55 @@ def check_network_policy_spec(network_policy_spec: Json, prefix: str) -> Iterato
         yield from check_network_policy_ingress_rule(ingress_item, f"{prefix}ingress[{ingress_item_index}].")
 
 
+def validate_ip_address(new: Json, old: Json | None = None) -> list[FieldError]:
+    """The faults of a new IPAddress, or of one that is to replace the stored one."""
+    errors = list(check_ip_address(new, ""))
+    if old is None:
+        errors.extend(check_ip_address_create(new))
+    if old is not None:
+        errors.extend(check_ip_address_update(new, old))
+    return errors
+
+
+def check_ip_address_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new IPAddress and may be so in one that is stored."""
+    yield from networks.address(new.get("spec"), f"{prefix}spec")
+
+
+def check_ip_address_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in an IPAddress."""
+    if (spec := struct(new, "spec")) is not None:
+        yield from checks.immutable(
+            spec.get("parentRef"), f"{prefix}spec.parentRef", lookup(old, "spec", "parentRef")
+        )
+
+
 def validate_ingress(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new Ingress, or of one that is to replace the stored one."""
-    return list(check_ingress(new, ""))
+    errors = list(check_ingress(new, ""))
+    if old is None:
+        errors.extend(check_ingress_create(new))
+    if old is not None:
+        errors.extend(check_ingress_update(new, old))
+    return errors
+
+
+def check_ingress_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new Ingress and may be so in one that is stored."""
+    if (spec := struct(new, "spec")) is not None:
+        yield from networks.secret_names(spec.get("tls"), f"{prefix}spec.tls")
+    yield from networks.wrong_ingress_class(new, prefix.removesuffix("."))
+
+
+def check_ingress_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in an Ingress."""
+    if (spec := struct(new, "spec")) is not None:
+        yield from networks.secret_names(spec.get("tls"), f"{prefix}spec.tls", lookup(old, "spec", "tls"))
+
+
+def check_ingress_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of an Ingress."""
+    yield from networks.ingress_status(new, prefix.removesuffix("."), old)
 
 
 def validate_ingress_class(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -158,11 +190,51 @@ def check_ingress_class_update(new: Json, old: Json, prefix: str = "") -> Iterat
 
 def validate_network_policy(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new NetworkPolicy, or of one that is to replace the stored one."""
-    return list(check_network_policy(new, ""))
+    errors = list(check_network_policy(new, ""))
+    if old is None:
+        errors.extend(check_network_policy_create(new))
+    if old is not None:
+        errors.extend(check_network_policy_update(new, old))
+    return errors
+
+
+def check_network_policy_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new NetworkPolicy and may be so in one that is stored."""
+    yield from networks.network_policy(new.get("spec"), f"{prefix}spec")
+
+
+def check_network_policy_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in a NetworkPolicy."""
+    yield from networks.network_policy(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
+
+
+def validate_service_cidr(new: Json, old: Json | None = None) -> list[FieldError]:
+    """The faults of a new ServiceCIDR, or of one that is to replace the stored one."""
+    errors = list(check_service_cidr(new, ""))
+    if old is None:
+        errors.extend(check_service_cidr_create(new))
+    if old is not None:
+        errors.extend(check_service_cidr_update(new, old))
+    return errors
+
+
+def check_service_cidr_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new ServiceCIDR and may be so in one that is stored."""
+    yield from networks.blocks(new.get("spec"), f"{prefix}spec")
+
+
+def check_service_cidr_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in a ServiceCIDR."""
+    yield from networks.kept_blocks(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
 
 
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
+    "IPAddress": validate_ip_address,
     "Ingress": validate_ingress,
     "IngressClass": validate_ingress_class,
     "NetworkPolicy": validate_network_policy,
+    "ServiceCIDR": validate_service_cidr,
+}
+SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("Ingress", "status"): check_ingress_status,
 }

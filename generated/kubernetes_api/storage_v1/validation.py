@@ -5,49 +5,30 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, lookup, numbered, struct
+from apimachinery.rules import checks, storage
+from apimachinery.rules.fields import Json, lookup, struct
 
 
 def check_csi_driver(csi_driver: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a CSIDriver."""
-    if (spec := struct(csi_driver, "spec")) is not None:
-        yield from checks.items_one_of(
-            spec.get("volumeLifecycleModes"),
-            f"{prefix}spec.volumeLifecycleModes",
-            values=("Ephemeral", "Persistent"),
-        )
-        yield from checks.one_of(
-            spec.get("fsGroupPolicy"),
-            f"{prefix}spec.fsGroupPolicy",
-            values=("File", "None", "ReadWriteOnceWithFSType"),
-        )
+    yield from storage.driver_spec(csi_driver.get("spec"), f"{prefix}spec")
 
 
 def check_csi_node(csi_node: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a CSINode."""
     if (spec := struct(csi_node, "spec")) is not None:
-        for driver_index, driver in numbered(spec, "drivers"):
-            yield from checks.required(driver.get("name"), f"{prefix}spec.drivers[{driver_index}].name")
-            yield from checks.required(driver.get("nodeID"), f"{prefix}spec.drivers[{driver_index}].nodeID")
-        yield from checks.unique(spec.get("drivers"), f"{prefix}spec.drivers", key="name")
+        yield from storage.node_drivers(spec.get("drivers"), f"{prefix}spec.drivers")
 
 
 def check_csi_storage_capacity(csi_storage_capacity: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a CSIStorageCapacity."""
-    yield from checks.name(
-        csi_storage_capacity.get("storageClassName"), f"{prefix}storageClassName", format="dns-subdomain"
-    )
-    yield from checks.label_selector(csi_storage_capacity.get("nodeTopology"), f"{prefix}nodeTopology")
-    yield from checks.quantity(csi_storage_capacity.get("capacity"), f"{prefix}capacity")
+    yield from ()
 
 
 def check_storage_class(storage_class: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a StorageClass."""
-    yield from checks.required(storage_class.get("provisioner"), f"{prefix}provisioner")
-    yield from checks.string_format(
-        storage_class.get("provisioner"), f"{prefix}provisioner", format="qualified-name"
-    )
+    yield from storage.provisioner(storage_class.get("provisioner"), f"{prefix}provisioner")
+    yield from storage.parameters(storage_class.get("parameters"), f"{prefix}parameters", needed=False)
     yield from checks.one_of(
         storage_class.get("reclaimPolicy"), f"{prefix}reclaimPolicy", values=("Delete", "Retain")
     )
@@ -57,18 +38,20 @@ def check_storage_class(storage_class: Json, prefix: str) -> Iterator[FieldError
         f"{prefix}volumeBindingMode",
         values=("Immediate", "WaitForFirstConsumer"),
     )
+    yield from storage.topologies(storage_class.get("allowedTopologies"), f"{prefix}allowedTopologies")
 
 
 def check_volume_attachment(volume_attachment: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a VolumeAttachment."""
-    if (spec := struct(volume_attachment, "spec")) is not None:
-        yield from checks.required(spec.get("attacher"), f"{prefix}spec.attacher")
-        yield from checks.required(spec.get("nodeName"), f"{prefix}spec.nodeName")
+    yield from storage.attachment(volume_attachment, prefix.removesuffix("."))
 
 
 def check_volume_attributes_class(volume_attributes_class: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a VolumeAttributesClass."""
-    yield from checks.required(volume_attributes_class.get("driverName"), f"{prefix}driverName")
+    yield from storage.provisioner(volume_attributes_class.get("driverName"), f"{prefix}driverName")
+    yield from storage.parameters(
+        volume_attributes_class.get("parameters"), f"{prefix}parameters", needed=True
+    )
 
 
 def validate_csi_driver(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -81,28 +64,40 @@ def validate_csi_driver(new: Json, old: Json | None = None) -> list[FieldError]:
 
 def check_csi_driver_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a CSIDriver."""
-    if (spec := struct(new, "spec")) is not None:
-        yield from checks.immutable(
-            spec.get("attachRequired"), f"{prefix}spec.attachRequired", lookup(old, "spec", "attachRequired")
-        )
-        yield from checks.immutable(
-            spec.get("volumeLifecycleModes"),
-            f"{prefix}spec.volumeLifecycleModes",
-            lookup(old, "spec", "volumeLifecycleModes"),
-        )
+    yield from storage.kept_spec(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
 
 
 def validate_csi_node(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new CSINode, or of one that is to replace the stored one."""
-    return list(check_csi_node(new, ""))
+    errors = list(check_csi_node(new, ""))
+    if old is not None:
+        errors.extend(check_csi_node_update(new, old))
+    return errors
+
+
+def check_csi_node_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in a CSINode."""
+    if (spec := struct(new, "spec")) is not None:
+        yield from storage.kept_drivers(
+            spec.get("drivers"), f"{prefix}spec.drivers", lookup(old, "spec", "drivers")
+        )
 
 
 def validate_csi_storage_capacity(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new CSIStorageCapacity, or of one that is to replace the stored one."""
     errors = list(check_csi_storage_capacity(new, ""))
+    if old is None:
+        errors.extend(check_csi_storage_capacity_create(new))
     if old is not None:
         errors.extend(check_csi_storage_capacity_update(new, old))
     return errors
+
+
+def check_csi_storage_capacity_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new CSIStorageCapacity and may be so in one that is stored."""
+    yield from checks.name(new.get("storageClassName"), f"{prefix}storageClassName", format="dns-subdomain")
+    yield from checks.label_selector(new.get("nodeTopology"), f"{prefix}nodeTopology")
+    yield from checks.quantity(new.get("capacity"), f"{prefix}capacity")
 
 
 def check_csi_storage_capacity_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

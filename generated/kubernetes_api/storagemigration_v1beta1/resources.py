@@ -25,8 +25,9 @@ RESOURCES: tuple[Resource, ...] = (
             ),
         ),
         printer_columns=(
-            PrinterColumn(name="Name", type="string", format="name"),
-            PrinterColumn(name="Created At", type="date"),
+            PrinterColumn(name="Name", type="string"),
+            PrinterColumn(name="Resource", type="string"),
+            PrinterColumn(name="Status", type="string"),
         ),
         served=False,
         introduced="1.35",

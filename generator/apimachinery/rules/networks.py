@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.meta import addresses, names
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
+from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported, too_long
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, struct
+from apimachinery.rules.fields import Json, items, lookup, numbered, struct
+from apimachinery.rules.services import host_name
 
 Errors = Iterator[FieldError]
 
@@ -35,13 +36,19 @@ def ingress_backend(value: Any, path: str) -> Errors:
     if resource is not None and service is not None:
         yield invalid_value(path, "", "cannot set both resource and service backends")
     elif resource is not None:
-        for key in ("kind", "name"):
-            if not resource.get(key):
-                yield required_error(f"{path}.resource.{key}")
+        yield from _reference(resource, f"{path}.resource")
     elif service is not None:
         yield from _service_backend(service, f"{path}.service")
     else:
-        yield required_error(path, "either `service` or `resource` must be specified")
+        yield invalid_value(path, "", "resource or service backend is required")
+
+
+def _reference(value: Json, path: str) -> Errors:
+    """A group, a kind and a name."""
+    if value.get("apiGroup") is not None:
+        yield from checks.each_fault(value["apiGroup"], f"{path}.apiGroup", "dns-subdomain")
+    yield from checks.name(value.get("kind"), f"{path}.kind", "path-segment")
+    yield from checks.name(value.get("name"), f"{path}.name", "path-segment")
 
 
 def _service_backend(service: Json, path: str) -> Errors:
@@ -49,7 +56,7 @@ def _service_backend(service: Json, path: str) -> Errors:
     if not name:
         yield required_error(f"{path}.name")
     else:
-        yield from checks.string_format(name, f"{path}.name", "dns-1035-label")
+        yield from checks.string_format(name, f"{path}.name", "dns-label")
     port = struct(service, "port") or {}
     if port.get("name") and port.get("number"):
         yield invalid_value(path, "", "cannot set both port name & port number")
@@ -110,18 +117,176 @@ def ingress_path(value: Json, path: str) -> Errors:
         yield invalid_value(f"{path}.path", text, "must be an absolute path")
 
 
-def controller_name(value: Any, path: str) -> Errors:
-    """The controller of an ingress class: a domain and a path."""
-    if not isinstance(value, str) or not value:
+def wrong_ingress_class(value: Json, path: str) -> Errors:
+    """The class in the spec and that in the annotation, which came before it, are one."""
+    del path
+    old_name, name = "kubernetes.io/ingress.class", lookup(value, "spec", "ingressClassName")
+    annotation = (lookup(value, "metadata", "annotations") or {}).get(old_name)
+    if annotation is not None and name is not None and annotation != name:
+        detail = "must match `ingressClassName` when both are specified"
+        yield invalid_value(f"annotations.{old_name}", annotation, detail)
+
+
+def secret_names(value: Any, path: str, old: Any = None) -> Errors:
+    """The secrets of an ingress's certificates. A stored ingress with a wrong one may have others."""
+    before = [each.get("secretName") or "" for each in items({"tls": old}, "tls")]
+    if any(name and names.dns1123_subdomain_faults(name) for name in before):
         return
-    domain, slash, rest = value.partition("/")
-    if not slash or not rest:
-        yield invalid_value(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    for index, each in numbered({"tls": value}, "tls"):
+        yield from checks.string_format(
+            each.get("secretName"), f"{path}[{index}].secretName", "dns-subdomain"
+        )
+
+
+def ingress_status(value: Json, path: str, old: Json) -> Errors:
+    """Where an ingress is reached."""
+    del path
+    place = "status.loadBalancer.ingress"
+    kept = {each.get("ip") for each in items(lookup(old, "status", "loadBalancer") or {}, "ingress")}
+    for index, each in numbered(lookup(value, "status", "loadBalancer") or {}, "ingress"):
+        text = each.get("ip")
+        if text and text not in kept:
+            yield from checks.each_fault(text, f"{place}[{index}].ip", "ip")
+        yield from host_name(each.get("hostname"), f"{place}[{index}].hostname")
+
+
+_HTTP_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
+
+
+def ingress_class(value: Any, path: str) -> Errors:
+    """Who serves the ingresses of a class, and with which parameters."""
+    spec = value if isinstance(value, dict) else {}
+    controller, place = spec.get("controller") or "", f"{path}.controller"
+    if len(controller.encode()) > 250:
+        yield too_long(place, 250)
+    domain, _, rest = controller.partition("/")
+    if not controller:
+        yield required_error(place)
+    elif not domain or not rest:
+        yield invalid_value(place, controller, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        yield from checks.each_fault(domain, place, "dns-subdomain")
+        if not _HTTP_PATH.fullmatch(rest):
+            yield invalid_value(
+                place, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')"
+            )
+    parameters = struct(spec, "parameters")
+    if parameters is not None:
+        yield from _parameters(parameters, f"{path}.parameters")
+
+
+def _parameters(value: Json, path: str) -> Errors:
+    yield from _reference(value, path)
+    scope, namespace = value.get("scope"), value.get("namespace")
+    if scope is None:
+        yield required_error(f"{path}.scope")
+    elif scope not in ("Cluster", "Namespace"):
+        yield not_supported(f"{path}.scope", scope, ("Cluster", "Namespace"))
+    elif scope == "Cluster" and namespace is not None:
+        yield forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
+    elif scope == "Namespace" and namespace is None:
+        yield required_error(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
+    elif scope == "Namespace":
+        yield from checks.each_fault(namespace, f"{path}.namespace", "dns-label")
+
+
+def address(value: Any, path: str) -> Errors:
+    """Whom an address belongs to."""
+    parent = lookup(value, "parentRef")
+    if parent is None:
+        yield required_error(f"{path}.parentRef")
         return
-    for detail in names.dns1123_subdomain_faults(domain):
-        yield invalid_value(path, domain, detail)
-    if len(value) > 250:
-        yield invalid_value(path, value, "must be no more than 250 characters")
+    place = f"{path}.parentRef"
+    yield from checks.string_format(parent.get("group"), f"{place}.group", "dns-subdomain")
+    yield from checks.name(parent.get("resource"), f"{place}.resource", "path-segment")
+    yield from checks.name(parent.get("name"), f"{place}.name", "path-segment")
+    yield from checks.string_format(parent.get("namespace"), f"{place}.namespace", "path-segment")
+
+
+def blocks(value: Any, path: str) -> Errors:
+    """The blocks that services get addresses from: one, or one of each family."""
+    given = lookup(value, "cidrs") or []
+    place = f"{path}.cidrs"
+    if not given:
+        yield required_error(place, "at least one CIDR required")
+    elif len(given) > 2:
+        yield invalid_value(place, value, "may only hold up to 2 values")
+    else:
+        for index, text in enumerate(given):
+            for detail in addresses.cidr_faults(text):
+                yield invalid_value(f"{place}[{index}]", text, detail)
+        parsed = [addresses.parse_cidr(text) for text in given]
+        families = [each.network.version for each in parsed if each is not None]
+        if len(families) == 2 and families[0] == families[1]:
+            detail = (
+                "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+            )
+            yield invalid_value(place, given, detail)
+
+
+def kept_blocks(value: Any, path: str, old: Any) -> Errors:
+    """Blocks stay; a second one may come."""
+    given, before = lookup(value, "cidrs") or [], lookup(old, "cidrs") or []
+    place, detail = f"{path}.cidrs", "field is immutable"
+    if len(given) != len(before) and (len(before), len(given)) != (1, 2):
+        yield invalid_value(place, lookup(value, "cidrs"), detail)
+        return
+    for index, (now, was) in enumerate(zip(given, before, strict=False)):
+        if now != was:
+            yield invalid_value(f"{place}[{index}]", now, detail)
+    if len(given) > len(before):
+        yield from blocks(value, path)
+
+
+def network_policy(value: Any, path: str, old: Any = None) -> Errors:
+    """The blocks of addresses of a policy, of which stored ones stay good, and the types of the policy."""
+    kept = {text for _, block in _peers(old or {}, "") for text in (block.get("cidr"), *_excepted(block))}
+    for place, block in _peers(value or {}, path):
+        yield from _block(block, place, kept)
+    types = lookup(value, "policyTypes") or []
+    if len(types) > 2:
+        yield invalid_value(f"{path}.policyTypes", types, "may not specify more than two policyTypes")
+        return
+    for index, kind in enumerate(types):
+        if kind not in ("Ingress", "Egress"):
+            yield not_supported(f"{path}.policyTypes[{index}]", kind, ("Ingress", "Egress"))
+
+
+def _peers(spec: Json, path: str) -> Iterator[tuple[str, Json]]:
+    for direction, side in (("ingress", "from"), ("egress", "to")):
+        for number, rule in numbered(spec, direction):
+            for index, peer in numbered(rule, side):
+                block = struct(peer, "ipBlock")
+                if block is not None:
+                    yield f"{path}.{direction}[{number}].{side}[{index}].ipBlock", block
+
+
+def _excepted(block: Json) -> list[str]:
+    return block.get("except") or []
+
+
+def _block(block: Json, path: str, kept: set[Any]) -> Errors:
+    whole = block.get("cidr")
+    if not whole:
+        yield required_error(f"{path}.cidr")
+        return
+    if whole not in kept:
+        yield from checks.each_fault(whole, f"{path}.cidr", "cidr")
+    outer = addresses.parse_cidr(whole)
+    for index, text in enumerate(_excepted(block) if outer is not None else ()):
+        place = f"{path}.except[{index}]"
+        if text not in kept:
+            yield from checks.each_fault(text, place, "cidr")
+        inner = addresses.parse_cidr(text)
+        if outer is None or inner is None:
+            continue
+        wide, narrow = outer.network, inner.network
+        if (
+            wide.version != narrow.version
+            or wide.prefixlen >= narrow.prefixlen
+            or (narrow.network_address not in wide)
+        ):
+            yield invalid_value(place, text, "must be a strict subset of `cidr`")
 
 
 def end_port(value: Json, path: str) -> Errors:
@@ -130,13 +295,14 @@ def end_port(value: Json, path: str) -> Errors:
     if end is None:
         return
     if begin is None:
-        yield required_error(f"{path}.endPort", "must specify `port`")
+        yield invalid_value(f"{path}.endPort", end, "may not be specified when `port` is not specified")
     elif isinstance(begin, str):
         yield invalid_value(f"{path}.endPort", end, "may not be specified when `port` is non-numeric")
     elif isinstance(end, int) and end < begin:
-        yield invalid_value(f"{path}.endPort", end, "must be greater than or equal to `port`")
+        yield invalid_value(f"{path}.endPort", begin, "must be greater than or equal to `port`")
+        yield from checks.between(end, f"{path}.endPort", 1, 65535)
     else:
-        yield from checks.port(end, f"{path}.endPort")
+        yield from checks.between(end, f"{path}.endPort", 1, 65535)
 
 
 def one_peer(value: Json, path: str) -> Errors:

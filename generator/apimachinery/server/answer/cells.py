@@ -6,53 +6,25 @@ a column that is not here is empty, but for Name and the ages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.json import Json
+from apimachinery.server.answer.autoscaler_cells import AUTOSCALER
+from apimachinery.server.answer.cell import (
+    NONE,
+    UNKNOWN,
+    UNSET,
+    Cell,
+    at,
+    count_at,
+    get,
+    joined,
+    text_at,
+)
 from apimachinery.server.answer.durations import between, since
-from apimachinery.server.answer.json_path import print_value
-
-Cell = Callable[[Json], Any]
-NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
-
-
-def get(obj: Any, path: str) -> Any:
-    """The value at a dotted path, None where there is none."""
-    for key in path.split("."):
-        obj = obj.get(key) if isinstance(obj, dict) else None
-    return obj
-
-
-def at(path: str, nothing: Any = "") -> Cell:
-    """The cell that shows what stands at a path."""
-
-    def cell(obj: Json) -> Any:
-        value = get(obj, path)
-        return nothing if value is None or value == "" else value
-
-    return cell
-
-
-def text_at(path: str, nothing: str = "") -> Cell:
-    """The same as text."""
-
-    def cell(obj: Json) -> str:
-        value = get(obj, path)
-        return nothing if value is None or value == "" else print_value(value)
-
-    return cell
-
-
-def count_at(*paths: str) -> Cell:
-    """How many entries stand at the paths together."""
-    return lambda obj: sum(len(get(obj, path) or ()) for path in paths)
-
-
-def joined(values: Iterable[Any], separator: str = ",") -> str:
-    """Texts in a row."""
-    return separator.join(print_value(value) for value in values)
+from apimachinery.server.answer.pod_cells import POD
 
 
 def _containers(path: str, key: str) -> Cell:
@@ -95,33 +67,10 @@ def _ready(ready: str, wanted: str) -> Cell:
     return lambda obj: f"{get(obj, ready) or 0}/{get(obj, wanted) or 0}"
 
 
-def _pod_ready(pod: Json) -> str:
-    statuses = get(pod, "status.containerStatuses") or []
-    ready = sum(1 for status in statuses if status.get("ready"))
-    return f"{ready}/{len(get(pod, 'spec.containers') or ())}"
-
-
-def _pod_status(pod: Json) -> str:
-    reason = get(pod, "status.reason") or get(pod, "status.phase") or ""
-    for status in get(pod, "status.containerStatuses") or ():
-        state = status.get("state") or {}
-        reason = get(state, "waiting.reason") or get(state, "terminated.reason") or reason
-    if "deletionTimestamp" in pod["metadata"]:
-        return "Unknown" if get(pod, "status.reason") == "NodeLost" else "Terminating"
-    return str(reason)
-
-
-def _pod_restarts(pod: Json) -> str:
-    return str(sum(s.get("restartCount", 0) for s in get(pod, "status.containerStatuses") or ()))
-
-
-def _gates(pod: Json) -> str:
-    gates = get(pod, "spec.readinessGates") or []
-    if not gates:
-        return NONE
-    conditions = {c.get("type"): c.get("status") for c in get(pod, "status.conditions") or ()}
-    met = sum(1 for gate in gates if conditions.get(gate.get("conditionType")) == "True")
-    return f"{met}/{len(gates)}"
+def _cluster_ip(service: Json) -> str:
+    spec = service.get("spec") or {}
+    given = spec.get("clusterIPs") or [spec.get("clusterIP")]
+    return str(given[0] or NONE)
 
 
 def _external_ip(service: Json) -> str:
@@ -134,6 +83,8 @@ def _external_ip(service: Json) -> str:
             i.get("ip") or i.get("hostname", "") for i in get(service, "status.loadBalancer.ingress") or ()
         ]
         return ",".join([*found, *ips]) or "<pending>"
+    if kind not in ("ClusterIP", "NodePort"):
+        return UNKNOWN
     return ",".join(ips) or NONE
 
 
@@ -177,31 +128,6 @@ def _job_duration(job: Json) -> str:
 def _last_schedule(cron_job: Json) -> str:
     last = get(cron_job, "status.lastScheduleTime")
     return since(last) if last else NONE
-
-
-def _hpa_reference(hpa: Json) -> str:
-    target = get(hpa, "spec.scaleTargetRef") or {}
-    return f"{target.get('kind', '')}/{target.get('name', '')}"
-
-
-def _hpa_targets(hpa: Json) -> str:
-    metrics = get(hpa, "spec.metrics") or []
-    if not metrics and get(hpa, "spec.targetCPUUtilizationPercentage") is not None:
-        return f"cpu: {UNKNOWN}/{get(hpa, 'spec.targetCPUUtilizationPercentage')}%"
-    shown = []
-    for metric in metrics[:2]:
-        source = metric.get(str(metric.get("type", "")).lower()) or metric.get("resource") or {}
-        target = source.get("target") or {}
-        wanted = target.get("averageUtilization")
-        text = (
-            f"{wanted}%"
-            if wanted is not None
-            else target.get("averageValue") or target.get("value") or "<auto>"
-        )
-        prefix = f"{source['name']}: " if metric.get("type") == "Resource" and "name" in source else ""
-        shown.append(f"{prefix}{UNKNOWN}/{text}")
-    more = f" + {len(metrics) - 2} more..." if len(metrics) > 2 else ""
-    return ", ".join(shown) + more if shown else NONE
 
 
 def _role(binding: Json) -> str:
@@ -341,7 +267,8 @@ def _first_seen(event: Json) -> str:
 
 def _event_object(event: Json) -> str:
     involved = event.get("involvedObject") or event.get("regarding") or {}
-    return f"{str(involved.get('kind', '')).lower()}/{involved.get('name', '')}"
+    kind, name = str(involved.get("kind", "")).lower(), str(involved.get("name", ""))
+    return f"{kind}/{name}" if kind else name
 
 
 def _event_source(event: Json) -> str:
@@ -369,8 +296,15 @@ _ROLE = "node-role.kubernetes.io/"
 
 def _roles(node: Json) -> str:
     labels = node["metadata"].get("labels") or {}
-    found = sorted(key.removeprefix(_ROLE) for key in labels if key.startswith(_ROLE))
-    return ",".join(name for name in found if name) or NONE
+    found = {key.removeprefix(_ROLE) for key in labels if key.startswith(_ROLE)}
+    found.add(labels.get("kubernetes.io/role") or "")
+    return ",".join(sorted(name for name in found if name)) or NONE
+
+
+def _kernel(node: Json) -> str:
+    info = get(node, "status.nodeInfo") or {}
+    kernel = str(info.get("kernelVersion") or UNKNOWN)
+    return f"{kernel} ({info['architecture']})" if info.get("architecture") else kernel
 
 
 def _node_address(kind: str) -> Cell:
@@ -429,10 +363,42 @@ def _param_ref(binding: Json) -> str:
 
 
 def _parent(address: Json) -> str:
-    parent = get(address, "spec.parentRef") or {}
+    parent = get(address, "spec.parentRef")
+    if parent is None:
+        return NONE
+    group = f".{parent['group']}" if parent.get("group") else ""
     place = f"{parent['namespace']}/" if parent.get("namespace") else ""
-    kind = parent.get("resource", "") + (f".{parent['group']}" if parent.get("group") else "")
-    return f"{kind}/{place}{parent.get('name', '')}"
+    return f"{parent.get('resource', '')}{group}".lower() + f"/{place}{parent.get('name', '')}"
+
+
+def _health(key: str, nothing: str) -> Cell:
+    def cell(status: Json) -> str:
+        for condition in status.get("conditions") or ():
+            if condition.get("type") == "Healthy":
+                healthy = "Healthy" if condition.get("status") == "True" else "Unhealthy"
+                return healthy if key == "status" else str(condition.get(key) or "")
+        return nothing
+
+    return cell
+
+
+def _encodings(version: Json) -> str:
+    stored = get(version, "status.storageVersions") or []
+    return _few([f"{each.get('apiServerID', '')}={each.get('encodingVersion', '')}" for each in stored])
+
+
+def _migrated(migration: Json) -> str:
+    resource = get(migration, "spec.resource") or {}
+    group = f".{resource['group']}" if resource.get("group") else ""
+    return f"{resource.get('resource', '')}{group}"
+
+
+def _migration_state(migration: Json) -> str:
+    state = "Unknown"
+    for condition in get(migration, "status.conditions") or ():
+        if condition.get("status") == "True" and condition.get("type") in ("Running", "Failed", "Succeeded"):
+            state = condition["type"]
+    return state
 
 
 def _claim_state(claim: Json) -> str:
@@ -440,7 +406,7 @@ def _claim_state(claim: Json) -> str:
     if "deletionTimestamp" in claim["metadata"]:
         states.append("deleted")
     if get(claim, "status.allocation") is None:
-        return ",".join([*states, "pending"])
+        return ",".join(states or ["pending"])
     states.append("allocated")
     if get(claim, "status.reservedFor"):
         states.append("reserved")
@@ -459,17 +425,22 @@ _KINDS: dict[str, dict[str, Cell]] = {
     },
     "CSINode": {"Drivers": count_at("spec.drivers")},
     "CertificateSigningRequest": {
-        "SignerName": at("spec.signerName"),
+        "SignerName": at("spec.signerName", NONE),
         "Requestor": at("spec.username"),
         "RequestedDuration": _of("spec.expirationSeconds", lambda s: NONE if s is None else between(0, s)),
         "Condition": _request_state,
+    },
+    "ComponentStatus": {
+        "Status": _health("status", "Unknown"),
+        "Message": _health("message", ""),
+        "Error": _health("error", ""),
     },
     "ConfigMap": {"Data": count_at("data", "binaryData")},
     "ControllerRevision": {"Controller": _controller, "Revision": at("revision", 0)},
     "CronJob": {
         "Schedule": at("spec.schedule"),
         "Timezone": at("spec.timeZone", NONE),
-        "Suspend": _of("spec.suspend", lambda value: "True" if value else "False"),
+        "Suspend": _of("spec.suspend", lambda value: UNSET if value is None else str(bool(value))),
         "Active": count_at("status.active"),
         "Last Schedule": _last_schedule,
         **_workload("spec.jobTemplate.spec.template.spec.containers", selector=False),
@@ -513,13 +484,7 @@ _KINDS: dict[str, dict[str, Cell]] = {
         "DistinguisherMethod": at("spec.distinguisherMethod.type", NONE),
         "MissingPL": lambda obj: "?",
     },
-    "HorizontalPodAutoscaler": {
-        "Reference": _hpa_reference,
-        "Targets": _hpa_targets,
-        "MinPods": text_at("spec.minReplicas", UNSET),
-        "MaxPods": at("spec.maxReplicas", 0),
-        "Replicas": at("status.currentReplicas", 0),
-    },
+    "HorizontalPodAutoscaler": AUTOSCALER,
     "IPAddress": {"ParentRef": _parent},
     "Ingress": {
         "Class": at("spec.ingressClassName", NONE),
@@ -547,11 +512,11 @@ _KINDS: dict[str, dict[str, Cell]] = {
         "Internal-IP": _node_address("InternalIP"),
         "External-IP": _node_address("ExternalIP"),
         "OS-Image": at("status.nodeInfo.osImage", UNKNOWN),
-        "Kernel-Version": at("status.nodeInfo.kernelVersion", UNKNOWN),
+        "Kernel-Version": _kernel,
         "Container-Runtime": at("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
     },
     "PersistentVolume": {
-        "Capacity": at("spec.capacity.storage"),
+        "Capacity": at("spec.capacity.storage", "0"),
         "Access Modes": _access("spec.accessModes"),
         "Reclaim Policy": at("spec.persistentVolumeReclaimPolicy"),
         "Status": _phase,
@@ -570,15 +535,7 @@ _KINDS: dict[str, dict[str, Cell]] = {
         "VolumeAttributesClass": at("spec.volumeAttributesClassName", UNSET),
         "VolumeMode": at("spec.volumeMode", UNSET),
     },
-    "Pod": {
-        "Ready": _pod_ready,
-        "Status": _pod_status,
-        "Restarts": _pod_restarts,
-        "IP": at("status.podIP", NONE),
-        "Node": at("spec.nodeName", NONE),
-        "Nominated Node": at("status.nominatedNodeName", NONE),
-        "Readiness Gates": _gates,
-    },
+    "Pod": POD,
     "PodDisruptionBudget": {
         "Min Available": text_at("spec.minAvailable", "N/A"),
         "Max Unavailable": text_at("spec.maxUnavailable", "N/A"),
@@ -595,10 +552,10 @@ _KINDS: dict[str, dict[str, Cell]] = {
     },
     "PriorityLevelConfiguration": {
         "Type": at("spec.type"),
-        "NominalConcurrencyShares": text_at("spec.limited.nominalConcurrencyShares", NONE),
-        "Queues": text_at("spec.limited.limitResponse.queuing.queues", NONE),
-        "HandSize": text_at("spec.limited.limitResponse.queuing.handSize", NONE),
-        "QueueLengthLimit": text_at("spec.limited.limitResponse.queuing.queueLengthLimit", NONE),
+        "NominalConcurrencyShares": at("spec.limited.nominalConcurrencyShares", NONE),
+        "Queues": at("spec.limited.limitResponse.queuing.queues", NONE),
+        "HandSize": at("spec.limited.limitResponse.queuing.handSize", NONE),
+        "QueueLengthLimit": at("spec.limited.limitResponse.queuing.queueLengthLimit", NONE),
     },
     "ReplicaSet": {
         "Desired": at("spec.replicas", 0),
@@ -630,17 +587,22 @@ _KINDS: dict[str, dict[str, Cell]] = {
     "Secret": {"Type": at("type"), "Data": count_at("data")},
     "Service": {
         "Type": at("spec.type"),
-        "Cluster-IP": at("spec.clusterIP", NONE),
+        "Cluster-IP": _cluster_ip,
         "External-IP": _external_ip,
         "Port(s)": _service_ports,
         "Selector": _of("spec.selector", labels_text),
     },
     "ServiceCIDR": {"CIDRs": _of("spec.cidrs", lambda cidrs: ",".join(cidrs or ()))},
+    "StorageVersion": {
+        "CommonEncodingVersion": at("status.commonEncodingVersion", UNSET),
+        "StorageVersions": _encodings,
+    },
+    "StorageVersionMigration": {"Resource": _migrated, "Status": _migration_state},
     "StatefulSet": {"Ready": _ready("status.readyReplicas", "spec.replicas"), **_workload(selector=False)},
     "StorageClass": {
         "Provisioner": at("provisioner"),
         "ReclaimPolicy": at("reclaimPolicy", "Delete"),
-        "VolumeBindingMode": at("volumeBindingMode", UNSET),
+        "VolumeBindingMode": at("volumeBindingMode", "Immediate"),
         "AllowVolumeExpansion": _flag_at("allowVolumeExpansion"),
     },
     "ValidatingAdmissionPolicy": {"Validations": count_at("spec.validations"), "ParamKind": _param_kind},

@@ -60,6 +60,8 @@ def columns_of(served: Served) -> Columns:
     if served.builtin:
         columns: Sequence[PrinterColumn] = served.resource.printer_columns
         made = [_computed(served, column) for column in columns]
+        if served.kind == "IPAddress":
+            made.append(age)  # kube-apiserver has a cell too many here: it names no column for the age
     else:
         columns = (_NAME, *(served.resource.printer_columns or (_AGE,)))
         made = [_name, *(_found(column) for column in columns[1:])]
