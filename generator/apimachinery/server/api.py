@@ -68,14 +68,12 @@ class Api:
         access = backend.access
         plugins: list[Admission] = [
             NamespaceLifecycle(backend.cache),
-            MutatingPolicies(Policies("mutating", self.catalog, backend.cache, access.authorizer)),
+            MutatingPolicies(Policies("mutating", self.catalog, backend.cache, access)),
         ]
         if access.rbac is not None:
             plugins.append(RoleEscalation(Escalation(access.rbac, access.authorizer)))
         plugins += (CreateRights(access.authorizer), CertificateRights(access.authorizer))
-        plugins.append(
-            ValidatingPolicies(Policies("validating", self.catalog, backend.cache, access.authorizer))
-        )
+        plugins.append(ValidatingPolicies(Policies("validating", self.catalog, backend.cache, access)))
         admission = InOrder(plugins)
         self.writer = Writer(backend.storage, backend.cache, admission)
         self.deleter = Deleter(self.writer, admission)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.cel.libraries.authorizer import Authorizer, Decision, Question, ResourceCheck
+from apimachinery.cel.libraries.authorizer import Question, ResourceCheck
 from apimachinery.cel.values.values import Timestamp
 from apimachinery.meta.errors import ApiError, Cause, forbidden
 from apimachinery.meta.selectors import selector_of
@@ -25,12 +25,8 @@ from apimachinery.rules.policy_expressions import (
     Expression,
     ExpressionFault,
 )
-from apimachinery.server.access.authorization import (
-    SERVICE_ACCOUNT_PREFIX,
-    SERVICE_ACCOUNTS,
-    Attributes,
-    Chain,
-)
+from apimachinery.server.access.cel_authorizer import Questions
+from apimachinery.server.access.control import Access
 from apimachinery.server.admission.interface import Operation
 from apimachinery.server.admission.matching import Constraints, NamespaceLabels, is_exempt
 from apimachinery.server.catalog.catalog import Catalog
@@ -41,7 +37,6 @@ from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
 
 GROUP = "admissionregistration.k8s.io"
-AUTHENTICATED = "system:authenticated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +88,13 @@ class PolicyFailure(Exception):
 class Policies:
     """The policies of one kind that are in force. ``kind`` is ``validating`` or ``mutating``."""
 
-    def __init__(self, kind: str, catalog: Catalog, cache: WatchCache, authorizer: Chain) -> None:
+    def __init__(self, kind: str, catalog: Catalog, cache: WatchCache, access: Access) -> None:
         self._mutates = kind == "mutating"
         self._plural = f"{kind}admissionpolicies"
         self._prefixes = (f"/{GROUP}/{self._plural}/", f"/{GROUP}/{kind}admissionpolicybindings/")
         self._catalog = catalog
         self._cache = cache
-        self._authorizer = authorizer
+        self._access = access
         self.namespaces = NamespaceLabels(cache)
         self._compiled: dict[str, tuple[int, Policy]] = {}
         self._bound: list[tuple[Policy, list[Binding]]] = []
@@ -217,7 +212,8 @@ class Policies:
         """What the expressions of a policy see of an operation whose object is now ``obj``."""
         user = operation.target.user
         assert user is not None, "policies are for requests"
-        authorizer = Authorizer(lambda question: self._decide(user, question))
+        # An authorizer that must ask somebody else has no answer here, which counts as a refusal.
+        authorizer = Questions(self._access, user).authorizer
         values: dict[str, Any] = {
             "object": at_version(operation, match.served, obj),
             "oldObject": at_version(operation, match.served, operation.old),
@@ -233,28 +229,6 @@ class Policies:
         elif target.served.plural == "namespaces" and not target.served.group:
             values["namespaceObject"] = _namespace(obj if obj is not None else operation.old)
         return values
-
-    def _decide(self, user: User, question: Question) -> Decision:
-        if question.service_account is not None:
-            namespace, name = question.service_account
-            groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)
-            user = User(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}", groups=groups)
-        attributes = Attributes(
-            user,
-            question.verb,
-            question.namespace,
-            question.group,
-            "*",
-            question.resource,
-            question.subresource,
-            question.name,
-            question.path,
-            is_resource=not question.path,
-        )
-        verdict = self._authorizer.decide(attributes)
-        if verdict is None:
-            return Decision(False, error="the authorizer did not answer at once")
-        return Decision(verdict.allowed, verdict.reason, verdict.error)
 
 
 def conditions_hold(match: Match, values: Mapping[str, Any]) -> bool:
