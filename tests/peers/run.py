@@ -153,9 +153,8 @@ def run(source: Path, suite: dict[str, Any], kubeconfig: Path) -> dict[str, str]
         *suite["options"],
         *suite["tests"],
     ]
-    done = subprocess.run(
-        command, cwd=source, env=environment, capture_output=True, text=True, check=False, timeout=1800
-    )
+    command += ["--timeout", "60"]
+    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
     found = {test: outcome for outcome, test in OUTCOME.findall(done.stdout)}
     if not found:
         print(done.stdout[-3000:], done.stderr[-3000:], sep="\n")

@@ -15,7 +15,13 @@ class KindCluster:
         self.kubeconfig_path = Path(os.environ["PEERS_KUBECONFIG"])
 
     def create(self) -> None:
-        """Nothing: it runs."""
+        """It runs already; what kr8s waits for is made, since no controller of service accounts runs here."""
+        subprocess.run(
+            ["kubectl", "--kubeconfig", str(self.kubeconfig_path), "create", "serviceaccount", "default"],
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
 
     def delete(self) -> None:
         """Nothing: who started it ends it."""
