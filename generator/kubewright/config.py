@@ -1,6 +1,6 @@
 """What a run of ``generate`` is to make: read from ``kubewright.yaml``, or from paths on the command line.
 
-The file stands beside the specs (``kubewright.yaml`` in the current folder, else ``specs/kubewright.yaml``);
+The file is next to the specs (``kubewright.yaml`` in the current folder, else ``specs/kubewright.yaml``);
 paths in it are relative to it. It was chosen over pyproject.toml because specs travel without the Python
 project around them. A configuration that cannot be understood is a list of diagnostics, never an exception::
 
@@ -108,7 +108,7 @@ class Config:
 
 
 def specs_folder() -> Path:
-    """The project's own specs: inside an installed wheel, or beside ``generator/`` in a checkout."""
+    """The project's own specs: inside an installed wheel, or next to ``generator/`` in a checkout."""
     here = Path(__file__).resolve()
     installed = here.parent / "specs"
     return installed if installed.is_dir() else here.parents[2] / "specs"

@@ -13,7 +13,7 @@ from kubewright.config import Config, KubernetesSource, Package, specs_folder
 
 
 def fingerprint(package: Package) -> str:
-    """A hash of all that a package is made from: its sources, its configuration, the compiler itself."""
+    """A hash of everything that a package is made from: its sources, its configuration, the compiler itself."""
     from kubewright.source.kubernetes_validate import NEWEST, definitions_file
     from kubewright.source.rules import rule_files
 

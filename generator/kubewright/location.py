@@ -1,4 +1,4 @@
-"""Where something stands in an input: the place every IR node and every diagnostic carries."""
+"""Where something is in an input: the place every IR node and every diagnostic carries."""
 
 from __future__ import annotations
 

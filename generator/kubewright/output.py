@@ -3,7 +3,7 @@
 - Each package folder holds ``MANIFEST.sha256``, the hash of every file that was generated into it, in the form
   ``sha256sum -c`` reads. A file named there and no longer produced is removed. A file not named there was
   written by hand: it is kept, and never overwritten.
-- A changed package is built whole in a staging folder beside it, then exchanged with it in one step
+- A changed package is built whole in a staging folder next to it, then exchanged with it in one step
   (``renameat2(RENAME_EXCHANGE)`` on Linux, two renames elsewhere). A run that dies leaves the old tree, and
   at most a staging folder that the next run clears away.
 """
@@ -29,7 +29,7 @@ _CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What differs between a folder and what should stand in it: paths relative to it, sorted."""
+    """What differs between a folder and what should be in it: paths relative to it, sorted."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Tree:
                 self.files[file.path] = file.content.encode("utf-8")
 
     def keep_others(self) -> None:
-        """Wants every file of the manifest as it stands, unless it is wanted otherwise: for partial runs."""
+        """Wants every file of the manifest as it is, unless it is wanted otherwise: for partial runs."""
         for path in read_manifest(self.folder).keys() - self.files.keys():
             content = _read(self.folder / path)
             if content is not None:
@@ -149,7 +149,7 @@ class Tree:
 
 
 def read_manifest(folder: Path) -> dict[str, str]:
-    """Path → hash of what was generated into ``folder``; empty where nothing was. Lines that are no entries
+    """Path → hash of what was generated into ``folder``; empty where nothing was. Lines that are not entries
     of ours (a merge conflict, an absolute path) are passed over."""
     content = _read(folder / MANIFEST)
     entries = {}
@@ -162,7 +162,7 @@ def read_manifest(folder: Path) -> dict[str, str]:
 
 
 def is_intact(folder: Path) -> bool:
-    """Whether every file of the manifest stands there with its hash."""
+    """Whether every file of the manifest is there with its hash."""
     entries = read_manifest(folder)
     return bool(entries) and all(
         (content := _read(folder / path)) is not None and _hash(content) == digest
@@ -171,7 +171,7 @@ def is_intact(folder: Path) -> bool:
 
 
 def recover(folder: Path) -> None:
-    """Clears away what interrupted runs left beside ``folder``, and puts the old tree back if it was moved."""
+    """Clears away what interrupted runs left next to ``folder``, and puts the old tree back if it was moved."""
     for left in sorted(folder.parent.glob(f".{folder.name}.*.old")):
         if not folder.exists():
             left.rename(folder)

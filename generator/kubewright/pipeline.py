@@ -30,8 +30,8 @@ BUILT_IN = "kubernetes_api"
 
 @dataclass(slots=True)
 class Built:
-    """One package in memory, and what is to be said about it: ``definitions`` were read, ``types`` stand in the models
-    that were made (classes and names for what is no object)."""
+    """One package in memory, and what is to be said about it: ``definitions`` were read, ``types`` are in the models
+    that were made (classes and names for what is not an object)."""
 
     package: Package
     tree: output.Tree
@@ -168,7 +168,7 @@ def _count_types(built: Built, api: Api) -> None:
     modules, classes = module_names(pairs), definition_class_names(api)
     for definition in api.definitions:
         if built.package.models != "msgspec" and not is_class(definition.value.type):
-            continue  # the other flavours write out what is no object
+            continue  # the other flavours write out what is not an object
         if (modules[definition.group, definition.version], classes[definition.name]) not in made:
             built.diagnostics.error(
                 "K605",

@@ -1,4 +1,4 @@
-"""Known faults of upstream specs: mended where they can be, waived where not, reported when they are gone."""
+"""Known faults of upstream specs: fixed where they can be, waived where not, reported when they are gone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _report_expired(name: str, document: Document, diagnostics: Diagnostics) -> 
 
 
 def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> None:
-    """Reports what openapi-spec-validator has against ``documents``, but for what a fixup waives and for what
+    """Reports what openapi-spec-validator has against ``documents``, except for what a fixup waives and for what
     has been reported already, in better words and at the same place."""
     from kubewright.fixups import WAIVERS
     from kubewright.source.gate import find_faults

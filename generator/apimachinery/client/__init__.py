@@ -1,4 +1,4 @@
-"""The client SDK's runtime. Importing this package costs nothing; take names from where they stand:
+"""The client SDK's runtime. Importing this package costs nothing; import names from their own modules:
 
 - ``config``      ``Config`` (kubeconfig, exec plugins, in-cluster), ``Impersonation``
 - ``connection``  ``Client``; ``async_connection`` ``AsyncClient``; generated packages derive from both

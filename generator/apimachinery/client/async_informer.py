@@ -1,4 +1,4 @@
-"""The informer of asyncio programs: handlers are tasks; what it promises stands in ``informer``."""
+"""The informer of asyncio programs: handlers are tasks; what it promises is in ``informer``."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class AsyncInformer(Generic[T]):
         return self._failure() or self._reflector.last_error
 
     async def stop(self) -> None:
-        """Ends everything; changes that handlers have not heard yet are given up."""
+        """Ends everything; changes that handlers have not received yet are given up."""
         tasks = [*self._tasks, *([self._main] if self._main is not None else [])]
         for task in tasks:
             task.cancel()

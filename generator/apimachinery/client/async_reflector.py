@@ -1,4 +1,4 @@
-"""The reflector of asyncio programs; its theory stands in ``reflector``."""
+"""The reflector of asyncio programs; the theory is in ``reflector``."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Call(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list. ``next_token`` is empty on the last; ``remaining`` is None where unsaid; ``unreadable``
+    """One page of a list. ``next_token`` is empty on the last; ``remaining`` is None where not given; ``unreadable``
     are the objects that do not fit the model: they are not among the items."""
 
     items: list[T]
@@ -236,7 +236,7 @@ class Target:
     namespace: str = ""
 
     def collection(self) -> str:
-        """The URL path of the collection. Raises ``BadRequest`` for a namespace that cannot stand in a path."""
+        """The URL path of the collection. Raises ``BadRequest`` for a namespace that cannot be in a path."""
         resource = self.resource
         root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
         if resource.namespaced and self.namespace:
@@ -245,7 +245,7 @@ class Target:
 
     def path(self, name: str, subresource: str = "") -> str:
         """The URL path of an object or its subresource. Raises ``BadRequest`` without a name (that path would be
-        the whole collection's), without the namespace it needs, and for a name that cannot stand in a path."""
+        the whole collection's), without the namespace it needs, and for a name that cannot be in a path."""
         if not name:
             raise BadRequest(400, "BadRequest", "resource name may not be empty", has_details=False)
         self.require_namespace()
@@ -458,7 +458,7 @@ def delete(target: Target, codec: Codec[T], name: str, options: DeleteOptions) -
 
 
 def delete_collection(target: Target, selection: ListOptions, options: DeleteOptions) -> Call[None]:
-    """DELETE of all that a selection holds."""
+    """DELETE of everything that a selection holds."""
     target.require_namespace()
     path = target.collection() + selection.query()
     return Call(

@@ -51,7 +51,7 @@ class Connection:
         on_warning: Callable[[str], None] | None = None,
     ) -> None:
         """``config`` as kubectl would find it if None; ``timeout`` bounds each try, in seconds;
-        ``field_manager`` is the default of every write; ``on_unreadable`` hears of objects that lists and watches
+        ``field_manager`` is the default of every write; ``on_unreadable`` is called with objects that lists and watches
         leave out because they do not fit their model, ``on_warning`` of the server's ``Warning`` headers (without
         it they are logged, each once). Raises ``ConfigError``."""
         self.config = config if config is not None else Config.load()
@@ -82,7 +82,7 @@ class Connection:
                     _log.exception("on_unreadable failed")
 
     def accept(self, response: Response) -> Response:
-        """An answer that is no failure; raises the ``ApiError`` of one that is. Warnings are passed on."""
+        """An answer that is not a failure; raises the ``ApiError`` of one that is. Warnings are passed on."""
         if "warning" in response.headers:
             self._warn(response.headers["warning"])
         if response.code >= 400:

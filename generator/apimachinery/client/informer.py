@@ -161,7 +161,7 @@ class Informer(Generic[T]):
         return self._failure or self._reflector.last_error
 
     def stop(self) -> None:
-        """Ends everything; changes that handlers have not heard yet are given up."""
+        """Ends everything; changes that handlers have not received yet are given up."""
         self._reflector.stop()
         if self._thread.is_alive():
             self._thread.join()

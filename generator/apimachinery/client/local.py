@@ -207,7 +207,7 @@ def _without_entries(obj: JsonObject) -> JsonObject:
 
 
 def _topmost(fields: FieldSet) -> Iterator[tuple[str, ...]]:
-    """The members that have no member above them: what came or went as a whole is told once."""
+    """The members that have no member above them: what came or went as a whole is reported once."""
     for element, node in fields.items():
         if element == ".":
             continue
@@ -219,7 +219,7 @@ def _topmost(fields: FieldSet) -> Iterator[tuple[str, ...]]:
 
 
 def _at(value: Any, path: Sequence[str]) -> Any:
-    """The value at a path; None where an item cannot be found by its keys as they stand."""
+    """The value at a path; None where an item cannot be found by its keys as they are."""
     for element in path:
         kind, rest = element[0], element[2:]
         if kind == "f":

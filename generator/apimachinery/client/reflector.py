@@ -1,4 +1,4 @@
-"""Mirroring a selection of objects: list, then watch, for ever. No event lost, none doubled.
+"""Mirroring a selection of objects: list, then watch, forever. No event lost, none doubled.
 
 Theory (client-go's reflector, KEP-3157 for streaming lists). The server gives a consistent state at a version,
 and after it every change in order. A mirror holds the last version it has seen. So:
@@ -11,7 +11,7 @@ and after it every change in order. A mirror holds the last version it has seen.
   mirror keeps its JSON in ``unreadable``, and the rest goes on.
 * 410 (the version is too old) in either step: list again, from the newest state, and tell the difference to what
   the mirror holds: so handlers see each object's change once, though not every step in between.
-* An object of the same name and another uid was deleted and made anew: that is DELETED, then ADDED.
+* An object of the same name and another uid was deleted and recreated: that is DELETED, then ADDED.
 * Breaks are followed by a growing pause with jitter; a watch that brought something starts it afresh.
 * A watch may be silent because nothing happens, or because the other side is gone without a word. After ``silence``
   seconds it is opened again, with a time limit a little shorter than that: a server says a bookmark before it ends a
@@ -185,8 +185,8 @@ class InitialEvents(Generic[T]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflectorOptions:
     """How a reflector behaves; waits in seconds. ``streaming``: ask for streaming lists, falling back to pages
-    where a server has none. ``silence``: a watch that brings nothing for so long, not even a bookmark, is opened anew.
-    ``patient``: wait for the first state through every refusal. ``on_error`` hears of each failure."""
+    where a server has none. ``silence``: a watch that brings nothing for so long, not even a bookmark, is reopened.
+    ``patient``: wait for the first state through every refusal. ``on_error`` is called with each failure."""
 
     streaming: bool = False
     first_wait: float = 0.1
@@ -242,7 +242,7 @@ class Plan(Generic[T]):
         return replace(request, headers=self.codec.accept(as_list=False)) if self.codec.form else request
 
     def ended(self, events: int, seconds: float) -> float:
-        """Takes note of a watch that ended by itself after so many events: how long to wait before the next.
+        """Takes note of a watch that ended by itself after that many events: how long to wait before the next.
 
         One that ends at once and brings nothing is a failure, else a server in trouble would be asked without pause.
         """

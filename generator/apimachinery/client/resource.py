@@ -461,7 +461,7 @@ class NamespacedExecutable(ResourceApi[T]):
     ) -> ExecResult:
         """Runs a command to its end and gives its output and exit code; ``stdin`` is its input.
 
-        Raises ``ApiError`` where it cannot be run; an exit code other than 0 is no error.
+        Raises ``ApiError`` where it cannot be run; an exit code other than 0 is not an error.
         """
         from apimachinery.client.processes import execute
 

@@ -342,7 +342,7 @@ class SyncTransport:
         until: float | None,
     ) -> bytes:
         """The rest of an answer; its connection is free again. ``until`` bounds the whole of it, for a server that
-        goes on sending a little must not hold a call for ever."""
+        goes on sending a little must not hold a call forever."""
         try:
             if until is None or (answer.length is not None and answer.length <= CHUNK):
                 body = answer.read()

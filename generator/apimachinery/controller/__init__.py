@@ -1,4 +1,4 @@
-"""What controllers and operators are made of, for threads and for asyncio. Take names from where they stand:
+"""What controllers and operators are made of, for threads and for asyncio. Take names from where they are:
 
 - ``operator``    ``Operator``: runs controllers with their informers, election, probes and a graceful stop
 - ``controller``  ``Controller``, ``Watch``, ``Context``: reconcile functions typed by model

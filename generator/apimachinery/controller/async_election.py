@@ -3,7 +3,7 @@
 Theory (client-go's leaderelection). The lease names a holder and how long it holds. Everybody looks at it again and
 again; who has seen it unchanged for a whole lease takes it, by a write that only succeeds on the version it read. No
 clock is compared with another machine's: a candidate measures with its own since when the lease looks as it does. The
-holder writes it anew well before it ends, and stops working when it could not do so in ``renew_seconds``, which is
+holder rewrites it well before it ends, and stops working when it could not do so in ``renew_seconds``, which is
 shorter than the lease: so two never lead, as long as clocks run at about the same speed.
 
 ``election``, its plain twin, is made of this file: ``make golden``.

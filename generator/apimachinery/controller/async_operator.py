@@ -112,7 +112,7 @@ class AsyncOperator:
 
     async def wait_until_idle(self, seconds: float = 10.0, *, delayed: bool = True) -> bool:
         """For tests: waits until no controller has anything to do; whether that came in time. An operator that does
-        nothing may have something to do a moment later, when its caches have heard of it."""
+        nothing may have something to do a moment later, when its caches have seen it."""
         in_time = True
         for controller in self.controllers:
             in_time &= await controller.queue.wait_until_idle(seconds, delayed=delayed)

@@ -44,7 +44,7 @@ class AsyncBell:
             loop.call_soon_threadsafe(self._wake)
 
     async def wait(self, heard: int, seconds: float | None = None) -> None:
-        """Waits for a ring after number ``heard``, at most so many seconds."""
+        """Waits for a ring after number ``heard``, at most that many seconds."""
         self._loop = asyncio.get_running_loop()
         if self.rings != heard:
             return
@@ -79,7 +79,7 @@ class AsyncFlag:
         self._bell.ring()
 
     async def wait(self, seconds: float | None = None) -> bool:
-        """Waits until it is set, at most so many seconds; whether it is."""
+        """Waits until it is set, at most that many seconds; whether it is."""
         heard = self._bell.rings
         if not self._set:
             await self._bell.wait(heard, seconds)

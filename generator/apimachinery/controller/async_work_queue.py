@@ -1,4 +1,4 @@
-"""A rate-limited work queue, awaited; what it promises stands in ``backlog``.
+"""A rate-limited work queue, awaited; what it promises is in ``backlog``.
 
 ``work_queue``, its plain twin, is made of this file: ``make golden``.
 """

@@ -1,7 +1,7 @@
 """A controller: makes the world as the objects of one kind say, one object at a time, for threads.
 
 Theory. A reconcile function gets an object as it is now, not what happened to it: it compares and corrects, so events
-that were missed, doubled or heard late do no harm. The controller watches the kind itself (``for_``), the kinds that it
+that were missed, doubled or seen late do no harm. The controller watches the kind itself (``for_``), the kinds that it
 creates for it (``owns``: an event on an owned object is work on its owner) and others (``watches``, by a function that
 names the objects to work on). An object is worked on by one worker at a time; what raises is tried again, later each
 time. Objects come out of a cache, so they may be a moment old: writes that carry the version they are of meet

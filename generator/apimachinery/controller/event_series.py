@@ -1,4 +1,4 @@
-"""Which events are written anew, which only counted, and which not at all. No I/O.
+"""Which events are rewritten, which only counted, and which not at all. No I/O.
 
 Rules (client-go's EventCorrelator): events equal in source, object, type, reason and message are one Event with a
 ``count``. More than ten that differ in their message only, within ten minutes, become one whose message says that it

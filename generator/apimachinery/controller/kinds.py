@@ -1,6 +1,6 @@
 """Which resource a model class belongs to, and how objects name each other. No I/O.
 
-Generated packages keep the resources of a group version beside its models (``<group_version>.resources``); a class
+Generated packages keep the resources of a group version next to its models (``<group_version>.resources``); a class
 written by hand says its own: ``RESOURCE = Resource(…)``.
 """
 

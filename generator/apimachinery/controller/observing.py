@@ -29,7 +29,7 @@ class Observer:
         """How many objects are in line, whenever that changes."""
 
     def retried(self, controller: str, failures: int) -> None:
-        """An object is tried again, after so many failures in a row."""
+        """An object is tried again, after that many failures in a row."""
 
     def mirror_failed(self, resource: str, error: Exception) -> None:
         """A watch or list failed and is tried again."""

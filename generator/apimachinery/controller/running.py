@@ -31,7 +31,7 @@ class Bell:
             self._changed.notify_all()
 
     def wait(self, heard: int, seconds: float | None = None) -> None:
-        """Waits for a ring after number ``heard``, at most so many seconds."""
+        """Waits for a ring after number ``heard``, at most that many seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self.rings != heard, seconds)
 
@@ -52,7 +52,7 @@ class Flag:
         self._event.set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Waits until it is set, at most so many seconds; whether it is."""
+        """Waits until it is set, at most that many seconds; whether it is."""
         return self._event.wait(seconds)
 
 

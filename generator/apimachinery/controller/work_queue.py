@@ -1,4 +1,4 @@
-"""A rate-limited work queue, awaited; what it promises stands in ``backlog``.
+"""A rate-limited work queue, awaited; what it promises is in ``backlog``.
 
 Made of ``async_work_queue`` by ``make golden``: edit that one.
 """

@@ -155,7 +155,7 @@ def definition_versions_to_hub(obj: Json) -> None:
 
 
 def definition_versions_to_spoke(obj: Json) -> None:
-    """What all versions say alike is said once, as v1beta1 wants it; the first version is named beside."""
+    """What all versions say alike is said once, as v1beta1 wants it; the first version is named next to it."""
     spec = struct(obj, "spec")
     if spec is None:
         return

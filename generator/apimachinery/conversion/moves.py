@@ -2,7 +2,7 @@
 
 Paths are those of the rule files: ``spec.stores[*].name``. A step over a list (``[*]``) is taken for every item;
 both paths of it lead through the same lists. A step finds nothing to do where its value is missing, and leaves
-everything as it is where something else stands in the way.
+everything as it is where something else is in the way.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def join(obj: Json, sources: Sequence[str], target: str, separator: str) -> None
 
 
 def duration_to_seconds(obj: Json, source: str, target: str) -> None:
-    """A Go duration such as ``1m30s`` at ``source`` becomes its whole seconds at ``target``; what is no duration
+    """A Go duration such as ``1m30s`` at ``source`` becomes its whole seconds at ``target``; what is not a duration
     stays."""
     _translate(obj, source, target, _seconds)
 

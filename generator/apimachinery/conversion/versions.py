@@ -63,7 +63,7 @@ def chained(first: Convert, second: Convert) -> Convert:
 
 @dataclass(frozen=True, slots=True)
 class Spoke:
-    """A version of a kind that is converted by way of the hub: its apiVersion and the functions there and back.
+    """A version of a kind that is converted through the hub: its apiVersion and the functions there and back.
     ``hub_kind`` is what the hub calls the kind where that is another name; with ``keep`` both ways are ``lossless``."""
 
     kind: str
@@ -262,7 +262,7 @@ class Converter:
     def review(self, review: Any) -> Json:
         """The answer to a ConversionReview: every object converted, or ``Failure`` with the reason.
 
-        Raises ``ConversionError`` where ``review`` is no request of a ConversionReview at all; what is wrong with
+        Raises ``ConversionError`` where ``review`` is not a request of a ConversionReview at all; what is wrong with
         an object is said in the answer.
         """
         request = review.get("request") if isinstance(review, dict) else None

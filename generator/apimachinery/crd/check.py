@@ -1,7 +1,7 @@
 """Every rule that kube-apiserver holds a CustomResourceDefinition to, offline and with the same causes.
 
 The main path of the checks: metadata, then the spec part by part, then the stored versions, the approval of
-protected groups, and preserveUnknownFields. The rules themselves are in the files beside this one.
+protected groups, and preserveUnknownFields. The rules themselves are in the files next to this one.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def _version_faults(
 def _part_faults(
     form: Form, parts: Parts, field: str, holder: str, rules: Rules, structural: bool, old: Form | None
 ) -> Iterator[FieldError]:
-    """What stands at the top or at one version: schema, subresources, columns, selectable fields."""
+    """What is at the top or at one version: schema, subresources, columns, selectable fields."""
     if parts.schema is not None:
         status = _has_status(form, parts)
         yield from _validation_faults(

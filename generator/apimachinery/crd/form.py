@@ -1,8 +1,8 @@
 """The form in which CRDs are checked: one schema for all versions where they agree.
 
 Theory. kube-apiserver checks an internal type, older than v1: what all versions have alike (schema,
-subresources, columns, selectable fields) stands once at the top, and faults in it are named there
-(``spec.validation.…``); only where versions differ it stands at each. Values of that type are printed in
+subresources, columns, selectable fields) is once at the top, and faults in it are named there
+(``spec.validation.…``); only where versions differ it is at each. Values of that type are printed in
 faults with Go's field names. Schemas are normalized first, so that a key that is there is set: nulls,
 empties and unknown keywords are gone.
 """
@@ -120,7 +120,7 @@ class Form:
 
     @property
     def version(self) -> str:
-        """The first version's name, which stands at the top too."""
+        """The first version's name, which is at the top too."""
         return self.versions[0].name if self.versions else ""
 
     def schemas(self) -> list[Schema]:

@@ -78,9 +78,9 @@ def check_values(
     status_only: bool = False,
     own: Callable[[dict[str, Any], dict[str, Any] | None], list[FieldError]] | None = None,
 ) -> None:
-    """Add to ``found``, which has the faults of the metadata, all that is asked after them.
+    """Add to ``found``, which has the faults of the metadata, everything that is asked after them.
 
-    ``status_only`` for a write of the status; ``own`` is what the kind's author asks beside the schema.
+    ``status_only`` for a write of the status; ``own`` is what the kind's author asks besides the schema.
     """
     valid = schema.is_valid(obj)
     if not valid:

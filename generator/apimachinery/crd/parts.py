@@ -1,4 +1,4 @@
-"""What a CRD says beside its schemas: names, columns, subresources, selectable fields, conversion, approval.
+"""What a CRD says besides its schemas: names, columns, subresources, selectable fields, conversion, approval.
 
 Source: apiextensions' validation of CustomResourceDefinitions, in its order and words.
 """
@@ -277,7 +277,7 @@ def is_protected(group: str) -> bool:
 
 
 def approval(annotations: dict[str, str]) -> tuple[str, str]:
-    """The state of a CRD's approval (missing, bypassed, approved, invalid), and what is said of it."""
+    """The state of a CRD's approval (missing, bypassed, approved, invalid), and what is reported about it."""
     said = annotations.get(APPROVAL) or ""
     if not said:
         return "missing", f'protected groups must have approval annotation "{APPROVAL}", see {_APPROVAL_RULE}'
@@ -298,7 +298,7 @@ def approval(annotations: dict[str, str]) -> tuple[str, str]:
 def approval_faults(
     group: str, annotations: dict[str, str], old: dict[str, str] | None
 ) -> Iterator[FieldError]:
-    """The fault of a missing or malformed approval; an update need not mend it."""
+    """The fault of a missing or malformed approval; an update need not fix it."""
     if not is_protected(group):
         return
     state, said = approval(annotations)

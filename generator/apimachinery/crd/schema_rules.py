@@ -1,4 +1,4 @@
-"""What a schema of a CRD must keep beside being structural.
+"""What a schema of a CRD must keep besides being structural.
 
 Keywords, types, lists and maps, defaults' places.
 

@@ -3,7 +3,7 @@
 Rules of apiextensions' structural schemas (KEP-1216). The tree of properties, items and
 additionalProperties gives every value a type; ``allOf``, ``anyOf``, ``oneOf`` and ``not`` only restrict
 values of declared fields, and none of type, title, description, default, nullable, additionalProperties or
-an extension may stand in them. The one exception is the two usual ways to write an integer or string.
+an extension may be in them. The one exception is the two usual ways to write an integer or string.
 Faults are sorted by their texts.
 """
 

@@ -173,7 +173,7 @@ class _Compiling:
 
 
 class ItemsType(StructType):
-    """The content of an atomic list: only looked at for what may stand in it."""
+    """The content of an atomic list: only looked at for what may be in it."""
 
     __slots__ = ("items",)
 

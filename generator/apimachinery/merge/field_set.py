@@ -7,7 +7,7 @@ empty, or if it holds the element ``.``:
 
     {"f:spec": {"f:a": {}, "f:b": {".": {}, "f:c": {}}}}      .spec.a   .spec.b   .spec.b.c
 
-That is FieldsV1 as it stands in managedFields, so reading and writing cost next to nothing. The root is not a
+That is FieldsV1 as it is in managedFields, so reading and writing cost next to nothing. The root is not a
 member of itself: ``{}`` is the empty set. Keys are canonical JSON, hence equal elements are equal strings.
 
 Sets are values: no function changes one, and results share their unchanged parts with the arguments.

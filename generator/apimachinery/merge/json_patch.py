@@ -1,7 +1,7 @@
 """JSON Patch (RFC 6902) as kube-apiserver applies it.
 
 More lenient than the RFC: ``replace`` and ``copy`` of a missing key succeed (the copy gives null), ``test`` of a
-missing key against null holds, a pointer need not start with a slash (what stands before the first one is
+missing key against null holds, a pointer need not start with a slash (what is before the first one is
 ignored), an ``add`` without value adds null, negative indices count from the end. Unlike in the RFC the whole
 document can be replaced and tested, but not added. Whatever fails makes the whole patch fail, with one answer
 that does not say why; ``JsonPatchFailed.detail`` does.

@@ -178,7 +178,7 @@ class KeyedType(MergeType):
             for element, item in mine.items()
         }
         if shared == [element for element in mine if element in theirs] and len(shared) == len(mine):
-            # The applied items are all there, in this order: each is replaced where it stands.
+            # The applied items are all there, in this order: each is replaced where it is.
             if all(
                 merged[element] is item
                 for element, item in zip(elements, live, strict=True)

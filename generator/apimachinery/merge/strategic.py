@@ -45,7 +45,7 @@ class MergeOptions:
 def apply(original: JsonObject, patch: Any, type: PatchType) -> JsonObject:
     """``original`` with ``patch`` applied; neither is changed. A patch of null changes nothing.
 
-    Raises ``MergeError`` in kube-apiserver's words: 400 for a malformed directive or a patch that is no object, 422
+    Raises ``MergeError`` in kube-apiserver's words: 400 for a malformed directive or a patch that is not an object, 422
     for lists in lists, 500 for a missing merge key or an unknown directive.
     """
     if patch is None:

@@ -51,7 +51,7 @@ WORDS: Final[Mapping[str, Type]] = {
 
 
 def read_types(text: str) -> Mapping[str, Type]:
-    """The types of a table, by definition name. Raises ``ValueError`` or ``KeyError`` for what is no table."""
+    """The types of a table, by definition name. Raises ``ValueError`` or ``KeyError`` for what is not a table."""
     return {name: _type(given) for name, given in json.loads(text).items()}
 
 

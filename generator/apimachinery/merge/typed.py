@@ -114,7 +114,7 @@ class MergeType(ABC):
         return fields
 
     def parts(self) -> list[MergeType]:
-        """The types that stand below this one."""
+        """The types that are below this one."""
         return []
 
 

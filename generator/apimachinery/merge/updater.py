@@ -186,7 +186,7 @@ class Updater:
     def _prune(self, merged: JsonObject, managed: Managed, owner: Owner, last: Entry) -> JsonObject:
         """``merged`` without what ``owner`` gave up: fields that it owned last time and nobody owns now.
 
-        ``managed`` holds the owner's new entry. What stands above an owned field stays; what nobody owns
+        ``managed`` holds the owner's new entry. What is above an owned field stays; what nobody owns
         stays too, unless it is inside an item or a map's key that goes as a whole."""
         current = managed[owner].api_version
         try:
@@ -213,7 +213,7 @@ class Updater:
         return type_.remove(value, fields, keeps_empty=self._keeps_empty) or {}
 
     def gives_up_nothing(self, last: FieldSet, now: FieldSet) -> bool:
-        """Whether all that was owned is owned still, so that there is nothing to prune."""
+        """Whether everything that was owned is owned still, so that there is nothing to prune."""
         return not difference(last, now)
 
     def _with_owned(

@@ -1,6 +1,6 @@
 """JSON values: exact equality, order, and how Go prints them.
 
-Equality is Python's but for one thing: ``true`` is not 1, as no JSON reader takes it to be; 1 and 1.0 are equal.
+Equality is Python's except for one thing: ``true`` is not 1, as no JSON reader takes it to be; 1 and 1.0 are equal.
 The order among forms is that of structured-merge-diff: numbers, strings, booleans, lists, objects, null; lists
 compare item by item, objects by their sorted keys and values.
 """

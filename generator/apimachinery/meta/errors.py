@@ -90,7 +90,7 @@ def no_such_resource() -> ApiError:
 
 
 def already_exists(resource: str, group: str, name: str, *, deleting: bool = False) -> ApiError:
-    """409: the name is taken; ``deleting`` by an object that is on its way out."""
+    """409: the name is taken; ``deleting`` by an object that is being deleted."""
     prefix = "object is being deleted: " if deleting else ""
     message = f"{prefix}{qualified(resource, group)} {go_quote(name)} already exists"
     return ApiError(409, "AlreadyExists", message, name=name, group=group, kind=resource)

@@ -95,7 +95,7 @@ def forbidden(field: str, detail: str) -> FieldError:
 
 
 def duplicate(field: str, value: Any) -> FieldError:
-    """A value stands twice where it may stand once."""
+    """A value stands twice where it may be once."""
     return FieldError(Reason.DUPLICATE, field, "", value)
 
 
@@ -120,7 +120,7 @@ def too_many(field: str, count: int, limit: int) -> FieldError:
 
 
 def aggregate(texts: Iterable[str]) -> str:
-    """Join texts as Kubernetes does errors: one stands alone, several in brackets, equal ones once."""
+    """Join texts as Kubernetes does errors: one is alone, several in brackets, equal ones once."""
     distinct = list(dict.fromkeys(texts))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
@@ -130,7 +130,7 @@ def invalid(kind: str, group: str, name: str, errors: Iterable[FieldError]) -> A
 
     ``Kind.group "name" is invalid: spec.x: Required value``, with a cause for each.
 
-    A fault that stands twice in ``errors`` gives two causes but is said once, as kube-apiserver has it.
+    A fault that occurs twice in ``errors`` gives two causes but is said once, as kube-apiserver has it.
     """
     faults = list(errors)
     message = f"{kind}.{group}" if group else kind

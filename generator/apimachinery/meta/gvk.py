@@ -16,7 +16,7 @@ class GroupVersion(NamedTuple):
 
     @classmethod
     def parse(cls, api_version: str) -> GroupVersion:
-        """From an apiVersion; what stands before the last slash is the group."""
+        """From an apiVersion; what is before the last slash is the group."""
         group, _, version = api_version.rpartition("/")
         return cls(group, version)
 

@@ -1,7 +1,7 @@
 """Nothing lost on the way: writing back an object keeps what its model does not know.
 
 Theory. A model knows a part of an object; the server may know more (a newer release, a field that a CRD
-preserves). So beside every decoded object lie the bytes it came from. To write the object back, three JSON
+preserves). So next to every decoded object lie the bytes it came from. To write the object back, three JSON
 values are held against each other: ``raw`` (what came), ``old`` (raw as the model sees it, encoded again)
 and ``new`` (the model now). What changed from old to new is done to raw; what the model never saw stays,
 nulls and order of keys included:
@@ -56,7 +56,7 @@ class _Shelf:
 
 
 class _Memory(weakref.ref[Object]):
-    """What is remembered of one object: as small as can be, for there is one beside each object of a list."""
+    """What is remembered of one object: as small as can be, for there is one next to each object of a list."""
 
     __slots__ = ("at", "identity", "raw")
 

@@ -1,7 +1,7 @@
 """What every generated model class derives from.
 
 ``Part`` is any struct of an API; ``Object`` is a Kind: a struct with apiVersion, kind and metadata. Objects
-can be weakly referenced, so that the client can keep, beside an object it decoded, the bytes it came from,
+can be weakly referenced, so that the client can keep, next to an object it decoded, the bytes it came from,
 and write back what the model does not know (apimachinery.meta.lossless).
 """
 
@@ -42,4 +42,4 @@ class Object(Part, kw_only=True, weakref=True):
 
 
 ON_COPY: list[Callable[[Object, Object], None]] = []
-"""Called with an object and its new copy by ``copy.copy`` and ``copy.deepcopy``: for what is kept beside objects."""
+"""Called with an object and its new copy by ``copy.copy`` and ``copy.deepcopy``: for what is kept besides objects."""

@@ -1,4 +1,4 @@
-"""How Go prints values: the quotes, numbers and JSON that stand in kube-apiserver's texts.
+"""How Go prints values: the quotes, numbers and JSON that are in kube-apiserver's texts.
 
 Sources: strconv.Quote (printable runes stay, the others are escaped), fmt's ``%v`` of a float64 (shortest
 form, exponent below 1e-4 and from 1e21), encoding/json (sorted keys, ``<``, ``>`` and ``&`` escaped).

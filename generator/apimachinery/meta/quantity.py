@@ -4,7 +4,7 @@ Grammar and canonical form as resource.Quantity documents them: a signed decimal
 decimal ``n``-``E``, or an exponent). Canonical means no fraction digits, the largest suffix that loses nothing, and
 the kind of suffix as it was written, save that binary ones below 1024 and with fractions turn decimal. Digits below
 a nano are rounded up, away from zero; binary ones that are too big become the largest number of 64 bits. What is
-written canonically but for a sign or zeros at its start stays as it is written.
+written canonically except for a sign or zeros at its start stays as it is written.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _MOST_DIGITS = 18
 _MOST_POWER = 1000
 """Powers of ten beyond are taken for this one, as nobody means them and they would fill the memory."""
 LONGEST_KEPT = 64
-"""Longer texts are read anew each time, so that what is remembered stays small."""
+"""Longer texts are reread each time, so that what is remembered stays small."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A parsed quantity: its exact ``value`` and the kind of suffix (``binary``, ``decimal`` or ``exponent``).
 
-    ``written`` is the text that it keeps, empty where it is spelled anew.
+    ``written`` is the text that it keeps, empty where it is spelled again.
     """
 
     value: Fraction

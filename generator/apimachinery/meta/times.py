@@ -38,7 +38,7 @@ _PARTS = {
 
 
 def parse_fault(text: str, layout: str) -> str | None:
-    """Why ``text`` is no time of the layout, None where it is one."""
+    """Why ``text`` is not a time of the layout, None where it is one."""
     if FORMS[layout].fullmatch(text) is not None:
         return None
     place, wanted = _where_it_fails(text, _PARTS[layout])

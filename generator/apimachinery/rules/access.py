@@ -144,7 +144,7 @@ def _field_requirement(requirement: Json, path: str) -> Errors:
 
 
 def nameless(value: Any, path: str, namespaced: bool = False) -> Errors:
-    """A review is no object: its metadata says nothing, or which namespace it is about."""
+    """A review is not an object: its metadata says nothing, or which namespace it is about."""
     allowed = {"managedFields", "namespace"} if namespaced else {"managedFields"}
     metadata = value if isinstance(value, dict) else {}
     if any(item for key, item in metadata.items() if key not in allowed):

@@ -61,7 +61,7 @@ def _version(ref: Json, path: str, *, plain: bool) -> Errors:
 
 
 def autoscaler(value: Json, path: str, old: Json | None = None) -> Errors:
-    """An autoscaler, beside the stored one where there is one."""
+    """An autoscaler, next to the stored one where there is one."""
     yield from replicas(value, path, old)
     spec, before = struct(value, "spec") or {}, struct(old or {}, "spec") or {}
     described = [lookup(each, "object", "describedObject") or {} for each in items(before, "metrics")]

@@ -1,6 +1,6 @@
 """Checks that rule files name: each takes a value and its path and yields what is wrong, in kube-apiserver's words.
 
-A missing value (``None``) is no fault but for ``required`` and its kin, so that one line of a rule file says one
+A missing value (``None``) is not a fault except for ``required`` and its kin, so that one line of a rule file says one
 thing. Values of a wrong type are the decoder's business and pass here.
 """
 
@@ -63,7 +63,7 @@ def forbid(value: Any, path: str, detail: str = "") -> Errors:
 
 
 def refuse(value: Any, path: str, detail: str) -> Errors:
-    """The value is wrong as it stands; conditions say when."""
+    """The value is wrong as it is; conditions say when."""
     yield invalid_value(path, value, detail)
 
 
@@ -407,14 +407,14 @@ def selects(selector: Any, given: Any) -> bool:
 
 
 def template_labels_match(value: Any, path: str, selector: Any) -> Errors:
-    """The labels of a pod template must be selected by the selector beside it."""
+    """The labels of a pod template must be selected by the selector next to it."""
     narrow = isinstance(selector, dict) and (selector.get("matchLabels") or selector.get("matchExpressions"))
     if narrow and not selects(selector, value):
         yield invalid_value(path, value, "`selector` does not match template `labels`")
 
 
 def plain_selector_matches(value: Any, path: str, selector: Any) -> Errors:
-    """The labels of a pod template must have every label of the plain selector beside it."""
+    """The labels of a pod template must have every label of the plain selector next to it."""
     if isinstance(selector, dict) and selector and not selects({"matchLabels": selector}, value):
         yield invalid_value(path, value, "`selector` does not match template `labels`")
 

@@ -59,7 +59,7 @@ _SEMANTIC_VERSION = re.compile(
 
 
 def device_slice(value: Json, path: str, old: Json | None = None) -> Errors:
-    """A slice, beside the stored one where there is one."""
+    """A slice, next to the stored one where there is one."""
     del path
     spec, before = struct(value, "spec") or {}, struct(old or {}, "spec")
     yield from csi_driver_name(spec.get("driver"), "spec.driver")

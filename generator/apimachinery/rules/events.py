@@ -54,7 +54,7 @@ def new_event(value: Json, path: str) -> Errors:
 
 
 def new_event_create(value: Json, path: str) -> Errors:
-    """What events.k8s.io wants of an event beside: the time, the type, and nothing that is deprecated."""
+    """What events.k8s.io wants of an event besides: the time, the type, and nothing that is deprecated."""
     del path
     if not value.get("eventTime"):
         yield required_error("eventTime")

@@ -455,7 +455,7 @@ def _uncounted(pods: Json) -> Errors:
 
 
 class _JobStatus:
-    """One write of a job's status, beside the stored one."""
+    """One write of a job's status, next to the stored one."""
 
     def __init__(self, job: Json, old: Json, status: Json, before: Json) -> None:
         self.job, self.old, self.status, self.before = job, old, status, before

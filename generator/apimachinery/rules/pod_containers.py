@@ -1,4 +1,4 @@
-"""Containers of a pod beside each other and beside its volumes: what each kind of container may have."""
+"""Containers of a pod next to each other and next to its volumes: what each kind of container may have."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ def resource_claims(spec: Json, path: str) -> Errors:
 
 
 def images(pod: Json, path: str) -> Errors:
-    """Images of a pod, not of a template of one, stand alone between their blanks."""
+    """Images of a pod, not of a template of one, are alone between their blanks."""
     for kind, index, container in containers(struct(pod, "spec") or {}):
         image = container.get("image")
         if isinstance(image, str) and image.strip() != image:

@@ -1,4 +1,4 @@
-"""What containers and pods ask for: names of resources, amounts, requests beside limits."""
+"""What containers and pods ask for: names of resources, amounts, requests next to limits."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def pod_resources(spec: Json, path: str) -> Errors:
 
 
 def _sum(spec: Json, key: str) -> dict[str, Quantity]:
-    """What all containers ask for at once: init containers run one by one, beside the sidecars before them."""
+    """What all containers ask for at once: init containers run one by one, next to the sidecars before them."""
     total: dict[str, Fraction] = {}
     forms: dict[str, str] = {}
 

@@ -109,7 +109,7 @@ def _tolerations(value: Json, path: str, old: Json) -> Errors:
 
 
 def _masked(value: Json, old: Json) -> Json:
-    """A spec with the stored values in all that an update may change."""
+    """A spec with the stored values in everything that an update may change."""
     masked = {
         key: item
         for key, item in value.items()

@@ -190,7 +190,7 @@ def host_aliases(value: Any, path: str) -> Errors:
 
 
 def overhead(value: Any, path: str) -> Errors:
-    """What running a pod takes beside its containers."""
+    """What running a pod takes besides its containers."""
     yield from container_resources({"limits": value} if value else None, path)
 
 

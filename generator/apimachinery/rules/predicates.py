@@ -21,7 +21,7 @@ _IMAGE = re2.compile(
 def has_latest_tag(image: Any) -> bool:
     """Whether an image is named by the tag ``latest``, or by neither tag nor digest, which means the same.
 
-    What is no image reference (distribution/reference's grammar) has no tag.
+    What is not an image reference (distribution/reference's grammar) has no tag.
     """
     if not isinstance(image, str):
         return False

@@ -191,7 +191,7 @@ _ORDER = (
     ("min", "default", "default", "min", "min value {} is greater than default value {}"),
     ("default", "max", "default", "max", "default value {} is greater than max value {}"),
 )
-"""What must not be more than what; at which place a fault is told, and which of the values it shows."""
+"""What must not be more than what; at which place a fault is reported, and which of the values it shows."""
 
 
 def _in_order(name: str, amounts: dict[str, Quantity], path: str) -> Errors:

@@ -30,7 +30,7 @@ _ONE_A_FAMILY = "may specify no more than one IP for each IP family"
 
 
 def service(value: Json, path: str, old: Json | None = None) -> Errors:
-    """A service, beside the stored one where there is one."""
+    """A service, next to the stored one where there is one."""
     del path
     spec, before = struct(value, "spec") or {}, struct(old or {}, "spec") or {}
     annotations = lookup(value, "metadata", "annotations") or {}

@@ -125,7 +125,7 @@ def node_drivers(value: Any, path: str) -> Errors:
 
 
 def kept_drivers(value: Any, path: str, old: Any) -> Errors:
-    """A driver of a node stays what it is but for how much it can attach."""
+    """A driver of a node stays what it is except for how much it can attach."""
     for before in items({"drivers": old}, "drivers"):
         for driver in items({"drivers": value}, "drivers"):
             if driver.get("name") == before.get("name"):
@@ -192,7 +192,7 @@ def _tokens(spec: Json, path: str) -> Errors:
 
 
 def migration(value: Json, path: str) -> Errors:
-    """Which resource is stored anew."""
+    """Which resource is stored again."""
     del path
     resource = lookup(value, "spec", "resource") or {}
     name, group, place = resource.get("resource") or "", resource.get("group") or "", "spec.resource"

@@ -26,7 +26,7 @@ def compile_builtin(name: str, definitions: Mapping[str, Schema]) -> BuiltinSche
 
 
 class BuiltinSchema:
-    """The behaviour of a built-in kind. Its values' own rules are no schema's: they are generated code."""
+    """The behaviour of a built-in kind. Its values' own rules are not a schema's: they are generated code."""
 
     def __init__(self, node: Node, schema_node: Node | None):
         self.node = node

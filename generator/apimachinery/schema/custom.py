@@ -31,7 +31,7 @@ def compile_custom(schema: Schema) -> CustomSchema:
 
 
 class CustomSchema:
-    """The behaviour of a custom resource: structural schema at the root, object metadata beside it."""
+    """The behaviour of a custom resource: structural schema at the root, object metadata next to it."""
 
     def __init__(self, node: Node):
         self.node = node

@@ -23,7 +23,7 @@ def as_go(number: int | float) -> int | float:
 
 
 def is_json_integer(number: float) -> bool:
-    """Is a float an integer, but for rounding, and small enough to be exact."""
+    """Is a float an integer, except for rounding, and small enough to be exact."""
     if not -_SAFE <= number <= _SAFE:
         return False
     if number == int(number):

@@ -24,7 +24,7 @@ import re2
 from apimachinery.meta.quantity import canonical
 
 Apply = Callable[[Any], Any]
-"""Takes a value, changes it in place where it can, and returns what stands there now."""
+"""Takes a value, changes it in place where it can, and returns what is there now."""
 
 ZeroTable = Mapping[str, tuple[Mapping[str, Any], Collection[str]]]
 """Definition → (fields always written, with their zero values; scalars kept although zero)."""
@@ -119,7 +119,7 @@ class _Compiler:
         return apply
 
     def value(self, schema: Any) -> Apply:
-        """The form of what stands at one place."""
+        """The form of what is at one place."""
         if not isinstance(schema, dict):
             return _unchanged
         reference = schema.get("$ref")

@@ -1,8 +1,8 @@
 """A definition as one schema without references: what a CustomResourceDefinition of the kind would say.
 
 Defaults, bounds and CEL rules of a kind that no Go type describes are its schemas' own, and hang on the place where
-a type is used as much as on the type (``default`` beside a ``$ref``). So references are replaced by what they stand
-for, with what stands beside them on top. What cannot be unfolded is free below that place: a type within itself,
+a type is used as much as on the type (``default`` next to a ``$ref``). So references are replaced by what they stand
+for, with what is next to them on top. What cannot be unfolded is free below that place: a type within itself,
 and whatever would make the schema larger than ``MAX_SCHEMAS``.
 """
 

@@ -1,4 +1,4 @@
-"""The API of a server: generated packages, CustomResourceDefinitions, and the loops that run beside them.
+"""The API of a server: generated packages, CustomResourceDefinitions, and the loops that run next to them.
 
 ``build_api`` puts the parts together; the way of a request begins in ``handlers``.
 """
@@ -57,7 +57,7 @@ class Loop(Protocol):
 
 
 class Api:
-    """Handlers, and the controllers beside them."""
+    """Handlers, and the controllers next to them."""
 
     def __init__(self, backend: Backend, options: ApiOptions) -> None:
         self.catalog = Catalog(options.emulated_version)

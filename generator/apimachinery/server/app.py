@@ -27,7 +27,7 @@ _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
 class App:
-    """An API behind access control and limits, and beside it the health of the process."""
+    """An API behind access control and limits, and next to it the health of the process."""
 
     def __init__(
         self,

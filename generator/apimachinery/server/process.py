@@ -45,13 +45,13 @@ class Backend:
 
 
 class Api(Protocol):
-    """The API: handlers, and the controllers that run beside them."""
+    """The API: handlers, and the controllers that run next to them."""
 
     async def handle(self, request: Request) -> Response | StreamResponse | UpgradeResponse:
         """Answers an authenticated request. Raises ApiError."""
 
     async def start(self) -> None:
-        """Prepares what must stand before the first request (the default namespaces), starts controllers."""
+        """Prepares what must exist before the first request (the default namespaces), starts controllers."""
 
     async def stop(self) -> None:
         """Stops controllers."""

@@ -1,6 +1,6 @@
 """One process at a time: advisory locks that the kernel lets go when their holder dies, and the high-water mark.
 
-The lock is on a file beside the database, which also says for people who holds it and holds the mark; on Linux it is
+The lock is on a file next to the database, which also says for people who holds it and holds the mark; on Linux it is
 on the database itself too, so that neither a symbolic or hard link nor a lock file that somebody removed lets
 a second server in. (Elsewhere ``flock`` and SQLite's own locks are of one kind and would shut each other out.)
 

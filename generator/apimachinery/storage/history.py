@@ -1,6 +1,6 @@
 """The log in memory: every kept record by key, and the events in order. What the memory driver is made of.
 
-Rules. A key's records stand in the order of revisions; the state at R is, per key, the last record at or
+Rules. A key's records are in the order of revisions; the state at R is, per key, the last record at or
 before R, unless it is a deletion. After ``compact(R)`` a key keeps its last record at or before R (nothing
 where that is a deletion) and all later ones; the events at or before R go.
 """

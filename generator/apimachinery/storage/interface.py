@@ -6,7 +6,7 @@ the rest:
 
 - **Optimistic concurrency.** A writer names the revision of the record it read (``expected``); the write
   happens only if that record is still the key's newest. No locks, no transactions over several keys.
-- **One snapshot over pages.** ``list(at=R)`` answers the same for ever, until R is compacted.
+- **One snapshot over pages.** ``list(at=R)`` answers the same forever, until R is compacted.
 - **Watch.** ``watch(after=R)`` gives every record past R whose key has the prefix, each once, in the order of
   revisions, with no gap between what is replayed and what comes live.
 - **Compaction.** ``compact(R)`` forgets the records that no state at or past R needs. Reading before R is

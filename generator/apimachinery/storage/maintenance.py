@@ -1,10 +1,10 @@
 """A database looked over, copied and put back: what ``kubewright storage`` does.
 
-- A check reads, beside a running server too. Repairing gives up what is damaged, or what the log lost, and needs the
+- A check reads, next to a running server too. Repairing gives up what is damaged, or what the log lost, and needs the
   database for itself.
 - A backup is SQLite's online copy: one consistent state, while the server goes on.
 - A restored state is an old one under revisions that clients have already seen with other content. So it begins
-  above them (as etcd's ``--bump-revision --mark-compacted``): whoever goes on from a revision of before is told
+  above them (as etcd's ``--bump-revision --mark-compacted``): whoever goes on from a revision of before is reported
   410 Expired and lists again, instead of missing what is different.
 """
 
@@ -99,7 +99,7 @@ def back_up(path: Path, target: Path) -> int:
 
 
 def restore(backup: Path, path: Path, *, replace: bool = False) -> int:
-    """Puts a backup in the place of a database; the revision from which it goes on. The former file is kept beside
+    """Puts a backup in the place of a database; the revision from which it goes on. The former file is kept next to
     it as ``NAME.replaced``. Raises StorageFileError for a target that is in use, or is there and ``replace`` is not
     given; OSError."""
     backup, path = _existing(backup), path.resolve()

@@ -1,7 +1,7 @@
 """Disk space kept for the day the disk is full: what a deletion, and a compaction after it, need to be written.
 
 Without it a full disk wedges a log: even a deletion is one more record, and forgetting old ones needs room in the
-write-ahead log. The space lies in a file beside the database and is given back in two steps: a quarter for
+write-ahead log. The space lies in a file next to the database and is given back in two steps: a quarter for
 deletions, the rest for a compaction. SQLite starts a checkpoint at 4 MiB of write-ahead log, which may all be new to
 the database; with the deletions' quarter that is half of the reserve, and the compaction itself has the other half.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 RESERVE_BYTES = 16 << 20
 SPARE_BYTES = 2 << 20
-"""What must be free beside the reserve before a storage takes writes again, so that it does not change its mind at
+"""What must be free next to the reserve before a storage takes writes again, so that it does not change its mind at
 every write."""
 
 

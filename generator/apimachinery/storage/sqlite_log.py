@@ -41,7 +41,7 @@ INSERT INTO facts VALUES ('compacted', 1);
 """
 
 _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
-# A bare column beside max() comes from the row of the maximum (documented by SQLite).
+# A bare column next to max() comes from the row of the maximum (documented by SQLite).
 _STATE = """
 SELECT key, max(revision), created, deleted, value, checksum FROM log
 WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key ORDER BY key

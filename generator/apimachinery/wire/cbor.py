@@ -159,7 +159,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: bytes) -> str:
-    """A byte string as a text: each byte that is no UTF-8 becomes U+FFFD, as it does when Go writes JSON."""
+    """A byte string as a text: each byte that is not UTF-8 becomes U+FFFD, as it does when Go writes JSON."""
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:

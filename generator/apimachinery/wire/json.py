@@ -26,7 +26,7 @@ LONGEST_INTEGER = 4000
 
 
 class NumberFault(DecodeFault):
-    """A number that is no double; everything around it can be read."""
+    """A number that is not a double; everything around it can be read."""
 
 
 def decode(data: bytes) -> Any:
@@ -59,7 +59,7 @@ def _double(text: str) -> float:
 
 
 def whole_number(text: str) -> int | float:
-    """An integer; Python reads none of more than 4,300 digits, and what is that large is no double either. Raises
+    """An integer; Python reads none of more than 4,300 digits, and what is that large is not a double either. Raises
     NumberFault."""
     return int(text) if len(text) <= LONGEST_INTEGER else _double(text)
 
@@ -95,7 +95,7 @@ class _Fault(Exception):
 
 
 def syntax_fault(data: bytes) -> str:
-    """Why ``data`` is no JSON document, as Go says it; empty where its syntax is good."""
+    """Why ``data`` is not a JSON document, as Go says it; empty where its syntax is good."""
     try:
         _Scan(data).document()
     except _Fault as fault:

@@ -78,7 +78,7 @@ _META_NUMBERS: Final[dict[str, FieldNumbers]] = {
 
 
 class ProtobufFault(DecodeFault):
-    """Bytes that are no object, or an object that has no protobuf form."""
+    """Bytes that are not an object, or an object that has no protobuf form."""
 
 
 class _Field:
@@ -520,7 +520,7 @@ def _same(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """A string field; the library gives bytes for what is no UTF-8."""
+    """A string field; the library gives bytes for what is not UTF-8."""
     if not isinstance(value, str):
         raise ProtobufFault("string field contains invalid UTF-8")
     return value

@@ -37,7 +37,7 @@ def has_duplicate_fields(data: bytes, value: Any) -> bool:
 
 
 def duplicate_fields(data: bytes, value: Any) -> list[str]:
-    """The paths of keys that stand twice in the JSON document ``data``; ``value`` is it decoded.
+    """The paths of keys that occur twice in the JSON document ``data``; ``value`` is it decoded.
 
     A path reads ``spec.l[0].x``. Inner duplicates come before those of the object around them, in the order
     of the document; each path once.
@@ -56,7 +56,7 @@ def _number(text: str) -> int:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """The members of an object as they stand."""
+    """The members of an object as they are."""
 
 
 def _find(value: Any, path: str, found: dict[str, None]) -> None:
@@ -90,7 +90,7 @@ def strict_error(texts: Iterable[str]) -> str:
 
 
 def yaml_errors(of_lines: Collection[str]) -> list[str]:
-    """The texts about lines of YAML (keys that stand twice) as the one error that its decoder makes of them."""
+    """The texts about lines of YAML (keys that occur twice) as the one error that its decoder makes of them."""
     if not of_lines:
         return []
     return ["yaml: unmarshal errors:\n" + "\n".join(f"  {text}" for text in of_lines)]

@@ -3,7 +3,7 @@
 A document is built from parser events, with a stack and no recursion, so depth costs no call stack and an
 alias is expanded under a budget: neither deep nesting nor a bomb of aliases takes memory. Scalars follow
 go-yaml: ``y``, ``n``, ``on``, ``off`` are booleans, ``010`` is eight, a date stays text, ``1:30`` too. Keys that
-are no strings become strings. Only the first document of a stream counts.
+are not strings become strings. Only the first document of a stream counts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MAPPING_END, _SEQUENCE_END = yaml.MappingEndEvent, yaml.SequenceEndEvent
 def decode(data: bytes, duplicates: list[str] | None = None) -> Any:
     """The first document as JSON values; ``None`` where there is none.
 
-    ``duplicates`` takes a text for each key that stands twice in a mapping (the later one counts). Raises
+    ``duplicates`` takes a text for each key that occurs twice in a mapping (the later one counts). Raises
     DecodeFault.
     """
     try:

@@ -190,7 +190,7 @@ _CONSTRAINTS = {
 
 
 def _with_required(schema: dict[str, Json], given: Constraints) -> Constraints:
-    """``given`` without what ``source.schema`` keeps of required names that are no fields: ``schema`` says it again."""
+    """``given`` without what ``source.schema`` keeps of required names that are not fields: ``schema`` has them."""
     rest = []
     for item in given.all_of:
         names = item.get("required") if isinstance(item, dict) and len(item) == 1 else None

@@ -126,7 +126,7 @@ class ForeignModels:
                 use_union_operator=True,
                 treat_dot_as_module=True,
             )
-        if not isinstance(made, Mapping):  # one string where all stands in one module
+        if not isinstance(made, Mapping):  # one string where all is in one module
             return {plan.name: str(made) for plan in layout.modules if plan.classes}
         # It writes apps_v1.py where we want apps_v1/models.py: one folder further from the package.
         return {
@@ -297,7 +297,7 @@ def _is_attribute(wire_name: str) -> bool:
 
 def _inspect(source: str, plan: ModulePlan) -> None:
     """Raises ``ValueError`` unless ``source`` holds imports and models alone: one class a planned class, with a
-    docstring and fields; a ``TypedDict`` call for one whose keys are no names; and what rebuilds references."""
+    docstring and fields; a ``TypedDict`` call for one whose keys are not names; and what rebuilds references."""
     planned = {c.name for c in plan.classes}
     for node in ast.parse(source).body:
         if not _is_part_of_models(node, planned):

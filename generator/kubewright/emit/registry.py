@@ -59,7 +59,7 @@ def form_of(name: str) -> Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What an emitter may depend on beside the API. ``package`` is the import name of the package made;
+    """What an emitter may depend on besides the API. ``package`` is the import name of the package made;
     ``origins`` are its sources as headers name them; ``models`` is the flavour of the typed models."""
 
     package: str

@@ -25,7 +25,7 @@ class SchemeTable:
     name: str = "scheme"
 
     def emit(self, api: Api) -> Iterable[File]:
-        """``scheme.py``; none beside another flavour, whose classes msgspec cannot decode."""
+        """``scheme.py``; none next to another flavour, whose classes msgspec cannot decode."""
         if self.options.models != "msgspec":
             return
         table: dict[str, dict[str, str]] = {}

@@ -194,7 +194,7 @@ class _Module:
     def _subresource_function(
         self, definition: Definition, subresource: str, rules: tuple[CheckRule, ...]
     ) -> str:
-        """The function of one subresource's writes; ``into: ''`` asks all that is asked of the object too."""
+        """The function of one subresource's writes; ``into: ''`` asks everything that is asked of the object too."""
         kind = definition.kinds[0][2]
         scope, body = Scope("new"), Body(pure=True)
         for rule in rules:
@@ -308,7 +308,7 @@ def _reach(
 
 
 def _below(place: str, keys: Sequence[str]) -> str:
-    """The path of what stands under ``keys`` of the object at ``place``."""
+    """The path of what is under ``keys`` of the object at ``place``."""
     for key in keys:
         dot = "" if place == "{prefix}" else "."
         place += dot + _escape_braces(key)

@@ -1,6 +1,6 @@
 """Faults of upstream specs that we live with: one named fixup each, with its reason.
 
-A fixup says which inputs it is for and what it waives or mends there. Where it is for an input and finds nothing
+A fixup says which inputs it is for and what it waives or fixes there. Where it is for an input and finds nothing
 to do any more, that is an error (K604): workarounds expire.
 """
 

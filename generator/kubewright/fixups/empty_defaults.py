@@ -1,7 +1,7 @@
-"""Kubernetes' OpenAPI v3 documents give ``default: {}`` beside ``allOf`` of a type with required fields.
+"""Kubernetes' OpenAPI v3 documents give ``default: {}`` next to ``allOf`` of a type with required fields.
 
-The generator behind /openapi/v3 writes the zero value of every Go struct field that is no pointer as its default
-(kube-openapi issue of long standing). ``{}`` does not satisfy the type it stands beside, which the validator reports.
+The generator behind /openapi/v3 writes the zero value of every Go struct field that is not a pointer as its default
+(kube-openapi issue of long standing). ``{}`` does not satisfy the type it is next to, which the validator reports.
 A server never applies such a default to an object that lacks the field and then refuses it: the required
 fields are checked on what the user sent. The defaults are harmless, and we keep them as they are.
 """

@@ -1,4 +1,4 @@
-"""What a fixup is: of two kinds, for faults that readers can live with and for faults that must be mended."""
+"""What a fixup is: of two kinds, for faults that readers can live with and for faults that must be fixed."""
 
 from __future__ import annotations
 

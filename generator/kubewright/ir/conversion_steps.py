@@ -9,7 +9,7 @@ under conversion is neither: some of its values have moved already. So, one way 
   ``spec.a[*].y``, then the list moves;
 - a value that goes into something that is moved comes after that move;
 - what has no place in the other version is dropped before a move that would take it along, else at the end, when
-  everything beside it has found its place.
+  everything next to it has found its place.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Kubernetes names a definition ``<package>.<Type>`` (``io.k8s.api.apps.v1.Deploym
 kinds say the group and version of all its parts; a package without kinds takes them from its own path. That can
 only be known over all fragments: of the documents /openapi/v3 serves, only one knows which group PodSpec is of.
 apimachinery's types without a group-version of their own (Quantity, IntOrString, RawExtension, version Info)
-are emitted beside meta/v1, where users look for them.
+are emitted next to meta/v1, where users look for them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``spec.template.spec`` follows fields; ``[*]`` takes every item of a list, ``[name=web]`` those items whose field
 ``name`` is the string ``web`` (``true``/``false`` are booleans), ``{*}`` every value of a map, and
 ``["a.b/c"]`` one key that is not a plain name. The empty path is the object itself. ``$.`` in front means: from
-the type the rule stands under, not from the list item or map value it is about.
+the type the rule is under, not from the list item or map value it is about.
 """
 
 from __future__ import annotations

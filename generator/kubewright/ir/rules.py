@@ -100,7 +100,7 @@ class ZeroValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldNumber:
-    """The number of a field in the protobuf form. ``inline`` holds the fields that stand beside the others in
+    """The number of a field in the protobuf form. ``inline`` holds the fields that are next to the others in
     JSON and in a message of their own in protobuf; ``name`` is then that message's, and no field has it."""
 
     name: str
@@ -119,8 +119,8 @@ class FieldNumbers:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRule:
     """One line of a validation file: ``check`` names a function of ``apimachinery.rules.checks`` (or
-    ``module.function`` of another module beside it), which gets the value at ``target``, its path and
-    ``arguments``; the check ``into`` goes on to the rules of the type that stands there. ``beside`` hands the
+    ``module.function`` of another module next to it), which gets the value at ``target``, its path and
+    ``arguments``; the check ``into`` goes on to the rules of the type that is there. ``beside`` hands the
     value at another path to the check as well."""
 
     check: str
@@ -134,7 +134,7 @@ class CheckRule:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeChecks:
     """The checks of one type. Those ``on_create`` are of new objects alone, those ``on_update`` compare with the
-    stored object, those ``on_subresource`` are all that is asked of a write of that subresource, and only kinds have
+    stored object, those ``on_subresource`` are everything asked of a write of that subresource, and only kinds have
     either; ``skipped`` fields are not gone into."""
 
     group: str
@@ -159,7 +159,7 @@ class ConversionRule:
     duration such as ``1m30s`` on ``side``, its whole seconds on the other), ``group`` (an apiVersion in the spoke, its
     group in the hub; the way back gives it ``version``), ``keyed`` (a map on ``side``, on the other a list whose items
     have the map's keys under ``key`` and, if named, its values under ``field``) or ``call`` (a function of
-    ``apimachinery.conversion.converters``, or ``module.function`` of another module beside it, or
+    ``apimachinery.conversion.converters``, or ``module.function`` of another module next to it, or
     ``package.module.function`` of the user's own, decides, and answers for the paths given).
     """
 
@@ -182,7 +182,7 @@ class ConversionRule:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
     """How one kind of a spoke version becomes that of the hub and back. ``annotate`` false: as Kubernetes itself
-    converts its built-in kinds, nothing is kept beside what the rules keep. ``notes`` tell what a person who
+    converts its built-in kinds, nothing is kept besides what the rules keep. ``notes`` tell what a person who
     moves manifests must know. Where some rule could not be read it is not ``complete``."""
 
     hub_kind: str

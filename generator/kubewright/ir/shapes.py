@@ -3,7 +3,7 @@
 A CRD writes everything out: a type used in forty places is there forty times. ``fold`` finds inline objects that say
 the same (fields, types, defaults, merge rules, bounds; prose, places and rules across fields aside), gives each shape
 that is used more than once a definition of its own, named for what it is, and puts references in its place. What
-stands at one place alone (its merge rule, default, prose) stays there.
+is at one place alone (its merge rule, default, prose) stays there.
 
 Shapes that are copies of types an installed package has (``known``) become references to those; such definitions are
 in ``Api.external`` and not in ``Api.definitions``.
@@ -46,7 +46,7 @@ class Known(Protocol):
     """The types of an installed package."""
 
     def find(self, struct: Struct, word: str, value: Value) -> External | None:
-        """The type that ``struct``, which is ``value``'s and stands under the field ``word``, is a copy of."""
+        """The type that ``struct``, which is ``value``'s and is under the field ``word``, is a copy of."""
 
     def external(self, name: str) -> External | None:
         """The type called ``name``."""
@@ -274,7 +274,7 @@ def _falling(priority: tuple[int, ...] | tuple[object, ...]) -> tuple[object, ..
 
 
 def _inlines(value: Value, word: str) -> Iterator[tuple[str, int]]:
-    """The shapes directly inside ``value``, with the word each stands under."""
+    """The shapes directly inside ``value``, with the word each is under."""
     node: object = value.type
     if isinstance(node, _Inline):
         yield word, node.number

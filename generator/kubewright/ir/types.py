@@ -1,8 +1,8 @@
-"""The types of the IR: what stands at a place of an API object, and under which rules.
+"""The types of the IR: what is at a place of an API object, and under which rules.
 
 Data only: frozen, slotted, language-neutral. No node holds a Python identifier, a template name or an
-import: ``emit/names.py`` and ``emit/layout.py`` compute those. A ``Value`` is what stands at one place
-(a field, a list's items, a map's values, a definition): its type, and beside the type everything the
+import: ``emit/names.py`` and ``emit/layout.py`` compute those. A ``Value`` is what is at one place
+(a field, a list's items, a map's values, a definition): its type, and next to the type everything the
 spec says about that place. ``required``, ``nullable`` and ``default`` are three separate facts.
 JSON inside nodes (defaults, enum members, extensions) is plain Python JSON and is never mutated.
 """
@@ -101,7 +101,7 @@ class MapOf:
 @dataclass(frozen=True, slots=True)
 class Struct:
     """An object with declared fields. ``extra`` is the schema of undeclared ones where the spec has
-    ``additionalProperties`` beside ``properties``; ``preserve_unknown`` is the marker of that name."""
+    ``additionalProperties`` next to ``properties``; ``preserve_unknown`` is the marker of that name."""
 
     fields: tuple[Field, ...]
     extra: Value | None = None
@@ -111,7 +111,7 @@ class Struct:
 @dataclass(frozen=True, slots=True)
 class EmbeddedObject:
     """A whole Kubernetes object inside another (``x-kubernetes-embedded-resource``): it has apiVersion,
-    kind and metadata, and ``body`` for what the spec declares beside them."""
+    kind and metadata, and ``body`` for what the spec declares next to them."""
 
     body: Struct
 
@@ -146,7 +146,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """Value validations beside the type. ``None`` or empty means: not said. ``all_of``, ``any_of``,
+    """Value validations next to the type. ``None`` or empty means: not said. ``all_of``, ``any_of``,
     ``one_of`` and ``negated`` hold JSON schemas as the spec wrote them (in structural schemas they carry
     validations only, never types), with references left as links by definition name."""
 
@@ -176,7 +176,7 @@ NO_CONSTRAINTS: Final = Constraints()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """What stands at one place. ``extensions`` keeps every ``x-*`` key this IR has no node for, sorted
+    """What is at one place. ``extensions`` keeps every ``x-*`` key this IR has no node for, sorted
     by key: nothing a spec says is dropped.
     Two values are equal where they say the same, in whatever words and place."""
 

@@ -35,7 +35,7 @@ _SINGULAR = {
 
 @cache
 def singular(name: str) -> str:
-    """``tags`` as ``tag``, ``ipAddresses`` as ``ipAddress``, ``podIPs`` as ``podIP``; what is no plural stays."""
+    """``tags`` as ``tag``, ``ipAddresses`` as ``ipAddress``, ``podIPs`` as ``podIP``; what is not a plural stays."""
     match = _LAST_WORD.match(name)
     if match is None:
         return name

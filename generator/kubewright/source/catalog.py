@@ -98,7 +98,7 @@ def _groups(order: list[str], resources: list[Resource]) -> Iterator[Group]:
 
 
 def _well_formed(entry: Json, place: Location, diagnostics: Diagnostics) -> bool:
-    """Whether ``entry`` has all that is needed and nothing unknown; reports what is wrong."""
+    """Whether ``entry`` has everything that is needed and nothing unknown; reports what is wrong."""
     before = len(diagnostics)
     missing = _NEEDED_KEYS - entry.keys()
     parts = [(entry, _RESOURCE_KEYS, "")]

@@ -277,7 +277,7 @@ def _with_type_meta(value: Value, metadata: str) -> Value:
 
 
 def _metadata_rules(said: Value) -> Constraints:
-    """What a CRD may say about metadata: validations of the name, kept as a schema beside the reference."""
+    """What a CRD may say about metadata: validations of the name, kept as a schema next to the reference."""
     if not isinstance(said.type, Struct):
         return said.constraints
     rules: dict[str, Json] = {}

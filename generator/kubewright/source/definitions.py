@@ -36,7 +36,7 @@ WELL_KNOWN: Mapping[str, Type] = {
 def read_definitions(
     schemas: Json, pointer: str, document: Document, dialect: Dialect, diagnostics: Diagnostics
 ) -> tuple[Definition, ...]:
-    """The definitions under ``pointer``, in document order. What is no schema is a diagnostic."""
+    """The definitions under ``pointer``, in document order. What is not a schema is a diagnostic."""
     if not isinstance(schemas, dict):
         diagnostics.error("K101", "definitions must be an object of named schemas", document.at(pointer))
         return ()

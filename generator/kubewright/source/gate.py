@@ -112,7 +112,7 @@ def _read_verdict(path: Path) -> list[Fault] | None:
 
 
 def _write_verdict(path: Path, faults: list[Fault]) -> None:
-    """A cache that cannot be written is no fault of the input: the next run judges again."""
+    """A cache that cannot be written is not a fault of the input: the next run judges again."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}")

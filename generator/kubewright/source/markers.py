@@ -138,7 +138,7 @@ def _read_patch_strategy(
 
 
 def read_rules(schema: Json, pointer: str, document: Document, diagnostics: Diagnostics) -> tuple[Rule, ...]:
-    """The CEL rules of ``schema``. An entry that is no rule is a diagnostic and left out."""
+    """The CEL rules of ``schema``. An entry that is not a rule is a diagnostic and left out."""
     entries = schema.get(VALIDATIONS)
     if entries is None:
         return ()

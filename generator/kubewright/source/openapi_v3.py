@@ -1,7 +1,7 @@
 """OpenAPI v3 (``openapi: 3.x``): one document, or one of the many that /openapi/v3 serves.
 
 Documents of one server repeat shared types; ``link`` takes equal ones once. References with siblings are
-written as ``allOf`` around the reference, often beside ``default: {}``.
+written as ``allOf`` around the reference, often next to ``default: {}``.
 """
 
 from __future__ import annotations

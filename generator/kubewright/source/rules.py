@@ -64,7 +64,7 @@ def read_rules(
 
 
 def rule_files(folder: FilePath, name: str = "*") -> list[FilePath]:
-    """The rule files below ``folder`` that have this name, or stand in a folder of this name."""
+    """The rule files below ``folder`` that have this name, or are in a folder of this name."""
     single = folder / f"{name}.yaml"
     return [
         *sorted(folder.glob(f"{name}/*.yaml")),

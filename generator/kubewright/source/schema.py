@@ -45,8 +45,8 @@ from kubewright.source import markers
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What differs among the documents a schema may stand in. ``ref_prefix`` begins every ``$ref``, empty
-    where there are none; ``null_means_nothing``: a ``null`` beside another type says nothing (the
+    """What differs among the documents a schema may be in. ``ref_prefix`` begins every ``$ref``, empty
+    where there are none; ``null_means_nothing``: a ``null`` next to another type says nothing (the
     kubernetes-validate package adds one to every optional field); ``structural``: a CRD's schema."""
 
     ref_prefix: str
@@ -222,7 +222,7 @@ class SchemaReader:
         return RawJson(), ""
 
     def _composed(self, schema: Json, inside: tuple[str, ...]) -> Json | None:
-        """An object schema that is put together by ``allOf``, as one; ``None`` where some part is no object of this
+        """An object schema that is put together by ``allOf``, as one; ``None`` where some part is not an object of this
         document."""
         whole: dict[str, Json] = {"type": "object", "properties": {}, "required": []}
         for part in (*schema["allOf"], {key: item for key, item in schema.items() if key != "allOf"}):
@@ -385,7 +385,7 @@ def _sole_type(schema: Json) -> str:
 
 
 def _refers(parts: list[Json]) -> bool:
-    """Whether some part is a type of its own: otherwise ``allOf`` only bounds what stands beside it."""
+    """Whether some part is a type of its own: otherwise ``allOf`` only bounds what is next to it."""
     return any(isinstance(part, dict) and "$ref" in part for part in parts)
 
 

@@ -119,7 +119,7 @@ def parse_documents(
 def positions_of(content: bytes) -> Positions:
     """Pointer → line and column of the values of the one document in ``content``; what is broken ends the table.
 
-    Of a key that stands twice, the later place counts.
+    Of a key that occurs twice, the later place counts.
     """
     text = content.decode("utf-8-sig", "replace")
     if text.lstrip()[:1] in ("{", "[") and _is_json(text):

@@ -1,6 +1,6 @@
 """Faults on the way to a server, by plan or by seed: what makes a controller's bugs visible.
 
-A ``FaultProxy`` stands between clients and an ``ApiServer`` (over plain HTTP) and does to requests what networks, load
+A ``FaultProxy`` is between clients and an ``ApiServer`` (over plain HTTP) and does to requests what networks, load
 balancers and busy servers do. A plan says what happens to which requests:
 
     proxy.inject("forbidden", seconds=3)              # every request, for three seconds
@@ -160,7 +160,7 @@ class FaultProxy:
         seconds: float = float("inf"),
         when: Callable[[HttpRequest], bool] = lambda request: True,
     ) -> None:
-        """From now on, the next ``times`` requests that ``when`` picks meet a fault, for so many seconds."""
+        """From now on, the next ``times`` requests that ``when`` picks meet a fault, for that many seconds."""
         with self._lock:
             self._rules.append(_Rule(fault, when, time.monotonic() + seconds, times))
 

@@ -278,7 +278,7 @@ class ApiServer:
 
     @contextmanager
     def namespace(self, prefix: str = "test-") -> Iterator[str]:
-        """A new namespace, deleted with all that is in it at the end."""
+        """A new namespace, deleted with everything that is in it at the end."""
         made = self.request("POST", "/api/v1/namespaces", {"metadata": {"generateName": prefix}})
         name = made["metadata"]["name"]
         try:

@@ -200,7 +200,7 @@ class Checker:
         return self.set(node, found[1])
 
     def qualified(self, node: Node) -> str | None:
-        """The qualified name of ``node`` if its head is no local variable."""
+        """The qualified name of ``node`` if its head is not a local variable."""
         name = qualified_name(node)
         if name is None or self.local(name.partition(".")[0]) is not None:
             return None

@@ -1,7 +1,7 @@
 """Checks of a typed tree that only Kubernetes asks for: its constants must be what they will be read as.
 
 Durations, timestamps and regular expressions given as constants must parse, lists and maps must have items of one
-type (but for the arguments of ``format``), and the arguments of ``format`` must fit its verbs.
+type (except for the arguments of ``format``), and the arguments of ``format`` must fit its verbs.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def literal_faults(root: Node) -> list[Fault]:
 
 
 def _walk(node: Node, exempt: bool) -> Iterator[tuple[Node, bool]]:
-    """All nodes, each with whether it stands in an argument of ``format``."""
+    """All nodes, each with whether it is in an argument of ``format``."""
     stack = [(node, exempt)]
     seen: set[int] = set()
     while stack:

@@ -51,7 +51,7 @@ LONG = 1000
 
 
 def _concatenation(a: Any, b: Any) -> int:
-    """1, as Kubernetes counts; but copying what is long is not free here, so that it cannot go on for ever."""
+    """1, as Kubernetes counts; but copying what is long is not free here, so that it cannot go on forever."""
     size = size_of(a) + size_of(b)
     return 1 + size // LONG
 
@@ -203,7 +203,7 @@ _BY_RESULT = {"join"}
 
 
 def cost_needs_result(function: str) -> bool:
-    """Whether the cost of ``function`` is told from its result: a tenth of it, twice."""
+    """Whether the cost of ``function`` follows from its result: a tenth of it, twice."""
     return function in _BY_RESULT
 
 

@@ -73,7 +73,7 @@ def _quoted(text: str) -> str:
 
 
 class AddressError(ValueError):
-    """A text that is no address; the message is netip's."""
+    """A text that is not an address; the message is netip's."""
 
 
 def parse_address(text: str) -> Address:
@@ -129,7 +129,7 @@ def _ipv6(text: str) -> ipaddress.IPv6Address:
     if percent and not zone:
         raise _fault(text, "zone must be a non-empty string")
     groups: list[int] = []
-    gap = -1  # how many groups stand before the ``::``
+    gap = -1  # how many groups are before the ``::``
     if left.startswith("::"):
         gap, left = 0, left[2:]
     while left and len(groups) < 8:

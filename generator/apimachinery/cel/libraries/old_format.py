@@ -2,7 +2,7 @@
 
 The verbs are those of ``string_format``. Numbers are printed for English readers: ``%f`` groups its digits, ``%e``
 has six of them whatever its precision, and a raised exponent; infinity is ∞. Inside lists and maps values are
-printed as expressions would have them. What is wrong is told in the words of that version.
+printed as expressions would have them. What is wrong is reported in the words of that version.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def _substring_to(text: str, start: int, end: int) -> str:
 
 
 def quote(text: str) -> str:
-    """``text`` in double quotes with escapes; what is no Unicode becomes U+FFFD."""
+    """``text`` in double quotes with escapes; what is not Unicode becomes U+FFFD."""
     inner = "".join(_QUOTED.get(c, "�" if 0xD800 <= ord(c) < 0xE000 else c) for c in text)
     return f'"{inner}"'
 

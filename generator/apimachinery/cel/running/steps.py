@@ -1,7 +1,7 @@
 """Compiled nodes and what they are made of: closures that read variables and fields, and calls that charge.
 
 Theory. A node becomes a ``Step``: a function of the frame and a *fixed cost* that the function does not charge
-itself. Whoever runs a step without condition adds its fixed cost to the own one; whoever runs it on a condition
+itself. Whoever runs a step without condition adds its fixed cost to its own; whoever runs it on a condition
 (the right side of ``&&``, a branch, the body of a loop) charges it when it happens. So an expression without
 branches charges once, at its root. The frame is a list: [0] cost so far, [1] the limit, then the variables.
 """

@@ -89,7 +89,7 @@ def compile_rules(
 ) -> CompiledRules:
     """Compile the rules of ``schema``; a rule that does not compile becomes a violation when it is run.
 
-    Rules within ``allOf`` are run beside others only: as in kube-apiserver, a schema with no other rule has none.
+    Rules within ``allOf`` are run next to others only: as in kube-apiserver, a schema with no other rule has none.
     """
     if not has_rules(schema):
         return CompiledRules(None)

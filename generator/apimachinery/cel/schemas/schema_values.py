@@ -93,7 +93,7 @@ def _object_converter(schema: Mapping[str, Any]) -> Convert | None:
 
 
 def _whole(value: Any) -> Any:
-    """An integer: nothing to do but for a whole number written with a fraction at the top of a value."""
+    """An integer: nothing to do except for a whole number written with a fraction at the top of a value."""
     return int(value) if type(value) is float and value.is_integer() else value
 
 

@@ -51,7 +51,7 @@ _SIMPLE = dict(zip("abfnrtv\"'\\?`", "\a\b\f\n\r\t\v\"'\\?`", strict=True))
 
 
 def _body(text: str) -> tuple[str, bool]:
-    """What stands between the quotes, line ends made one, and whether it is raw."""
+    """What is between the quotes, line ends made one, and whether it is raw."""
     raw = text[0] in "rR"
     if raw:
         text = text[1:]

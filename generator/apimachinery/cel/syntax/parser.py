@@ -86,7 +86,7 @@ class Positions:
 
 
 def parse(source: str, macros: Mapping[MacroKey, Expander], optional_syntax: bool = True) -> Node:
-    """Parse ``source``; raise CompileError with all that is wrong in it."""
+    """Parse ``source``; raise CompileError with everything that is wrong in it."""
     if len(source) > MAX_SIZE:
         message = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_SIZE}"
         raise CompileError([Issue(NO_LOCATION, NO_LOCATION, message)], source)

@@ -145,7 +145,7 @@ class Timestamp:
 
     @classmethod
     def of_instant(cls, instant: int, zone: int = 0) -> Timestamp:
-        """The timestamp of so many nanoseconds since 1970."""
+        """The timestamp of that many nanoseconds since 1970."""
         seconds, nanos = divmod(instant, 1_000_000_000)
         return cls(seconds, nanos, zone)
 

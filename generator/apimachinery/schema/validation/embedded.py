@@ -1,7 +1,7 @@
 """Embedded resources: a value that is itself an object of the API, with apiVersion, kind and metadata.
 
 Rules of apiextensions' objectmeta: apiVersion and kind are required and well formed, metadata (where there is
-any) keeps the rules of object metadata but for the form of the name.
+any) keeps the rules of object metadata except for the form of the name.
 """
 
 from __future__ import annotations

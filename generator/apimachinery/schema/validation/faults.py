@@ -3,7 +3,7 @@
 Theory. kube-openapi words a fault with the path in it (``spec.x in body should be at least 2 chars long``)
 and tells equal texts apart no further: a text that was reported is not reported again. The API server then
 sorts by the rule that was broken: some keep that text as their detail, some get the words of field errors,
-and what is no fault of one value (a number that overflows, a broken ``anyOf``) stands at the object as a
+and what is not a fault of one value (a number that overflows, a broken ``anyOf``) is at the object as a
 whole.
 """
 

@@ -1,4 +1,4 @@
-"""Sets and keyed lists: no item, or no item's keys, may stand twice.
+"""Sets and keyed lists: no item, or no item's keys, may occur twice.
 
 Rules of apiextensions' listtype validation: of equal items the second is named, later ones not; an item of
 a keyed list shows its keys alone; a null item has none.

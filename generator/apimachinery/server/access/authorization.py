@@ -34,7 +34,7 @@ Requirement = tuple[str, str, tuple[str, ...]]
 class Attributes:
     """What a user wants to do: ``verb`` on a resource, or on the URL ``path`` where ``resource`` is empty.
 
-    ``is_resource`` is told apart from ``resource`` because a review may ask about the resource "". Selectors are None
+    ``is_resource`` is kept apart from ``resource`` because a review may ask about the resource "". Selectors are None
     where the request has none or they cannot be read.
     """
 

@@ -1,4 +1,4 @@
-"""Makes the roles and bindings that a cluster starts with, and mends them at each start.
+"""Makes the roles and bindings that a cluster starts with, and fixes them at each start.
 
 What a user changed stays: a role gets only the rules that are missing, a binding only the subjects; a role or binding
 with the annotation ``rbac.authorization.kubernetes.io/autoupdate: "false"`` is left as it is. A bootstrap binding that

@@ -1,4 +1,4 @@
-"""The gate of a server: who asks, as whom, and whether he may. ``Access.admit`` stands before every handler.
+"""The gate of a server: who asks, as whom, and whether he may. ``Access.admit`` is before every handler.
 
     authenticate → impersonate → authorize
 
@@ -6,7 +6,7 @@ Order of authentication, as kube-apiserver has it: the front proxy's headers, th
 (each kind of token in turn). The first that knows the credential names the user. A credential that is refused is 401
 and never falls through to anonymous; a request without any credential is ``system:anonymous``, where that is enabled.
 
-A refusal of authorization is told from method, path and query alone: nothing of the body has been looked at.
+A refusal of authorization follows from method, path and query alone: nothing of the body has been looked at.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ OPEN_TO_LOOPBACK = AccessOptions(modes=("AlwaysAllow",), open_to_loopback=True)
 
 
 class Access:
-    """Authentication and authorization of one server. ``record``, where it is set, is told of all that is allowed."""
+    """Authentication and authorization of one server. ``record``, where it is set, sees everything that is allowed."""
 
     def __init__(self, options: AccessOptions, cache: WatchCache) -> None:
         self.service_accounts: ServiceAccountTokens | None = None

@@ -8,7 +8,7 @@ namespace. A decision needs the rules of the bindings that name the user or one 
   that could change it is written. A Role or RoleBinding touches the tables of its namespace, a ClusterRoleBinding those
   of the cluster, a ClusterRole all.
 
-The index hears of every write by the watch cache before the writer is answered, so a decision is never older than the
+The index is called with every write by the watch cache before the writer is answered, so no decision is older than the
 newest answered write. The same class answers offline questions: ``put`` it what there is.
 """
 

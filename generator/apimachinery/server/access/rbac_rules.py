@@ -83,7 +83,7 @@ def path_matches(pattern: str, path: str) -> bool:
 
 
 def read_rules(value: Any) -> tuple[Rule, ...]:
-    """The rules of a role as JSON; what is no rule is left out."""
+    """The rules of a role as JSON; what is not a rule is left out."""
     rules = value if isinstance(value, list) else ()
     return tuple(_read(rule) for rule in rules if isinstance(rule, dict))
 

@@ -181,7 +181,7 @@ class ServiceAccountTokens:
             held = private.get(kind)
             if held is None:
                 continue
-            # A node beside a pod is told for the record; only a token bound to the node itself depends on it.
+            # A node next to a pod is reported for the record; only a token bound to the node itself depends on it.
             if kind != "node" or "pod" not in private:
                 self._exists(kind, key.format(namespace=namespace, name=held["name"]), held["uid"])
             if kind != "secret":

@@ -115,7 +115,7 @@ _REQUEST = cel.map_of(cel.STRING, cel.DYN)
 class AuthorizationWebhook:
     """An authorizer that asks another server (``authorization.k8s.io`` SubjectAccessReview).
 
-    Raises BadCondition for a condition that is no boolean expression.
+    Raises BadCondition for a condition that is not a boolean expression.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Writes that are rights in themselves: roles and bindings, and the approval and signing of certificates.
 
-These checks come last of all that may change an object, so they see what would be stored.
+These checks come last of everything that may change an object, so they see what would be stored.
 """
 
 from __future__ import annotations

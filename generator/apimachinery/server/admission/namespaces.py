@@ -41,7 +41,7 @@ class NamespaceLifecycle:
             raise forbidden(served.plural, served.group, operation.name, why, (cause,))
 
     def validate(self, operation: Operation) -> None:
-        """Refuses nothing more, but for resources that are themselves going."""
+        """Refuses nothing more, except for resources that are themselves going."""
         served = operation.target.served
         if operation.verb == "CREATE" and served.terminating:
             why = "create not allowed while custom resource definition is terminating"

@@ -1,6 +1,6 @@
 """ValidatingAdmissionPolicy (KEP-3488): CEL expressions that an object must satisfy, enforced, warned about or audited.
 
-For each binding and parameter the policy is evaluated anew. A validation fails if it is false, or if it cannot be
+For each binding and parameter the policy is evaluated again. A validation fails if it is false, or if it cannot be
 computed and the failure policy is Fail. The first failure under a binding that denies is the answer; its reason gives
 the code. Failures under Warn become warnings.
 """

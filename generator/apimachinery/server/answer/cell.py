@@ -20,7 +20,7 @@ def get(obj: Any, path: str) -> Any:
 
 
 def at(path: str, nothing: Any = "") -> Cell:
-    """The cell that shows what stands at a path."""
+    """The cell that shows what is at a path."""
 
     def cell(obj: Json) -> Any:
         value = get(obj, path)
@@ -40,7 +40,7 @@ def text_at(path: str, nothing: str = "") -> Cell:
 
 
 def count_at(*paths: str) -> Cell:
-    """How many entries stand at the paths together."""
+    """How many entries are at the paths together."""
     return lambda obj: sum(len(get(obj, path) or ()) for path in paths)
 
 

@@ -1,7 +1,7 @@
 """The computed cells of built-in kinds' tables, as kubectl's users know them.
 
 A cell is a dotted path with the text for nothing (``at``), or a function of the object. Tables are by kind and column;
-a column that is not here is empty, but for Name and the ages.
+a column that is not here is empty, except for Name and the ages.
 """
 
 from __future__ import annotations

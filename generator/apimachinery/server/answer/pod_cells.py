@@ -1,4 +1,4 @@
-"""The cells of pods: how far a pod has come, how many of its containers run, and how often they were started anew.
+"""The cells of pods: how far a pod has come, how many of its containers run, and how often they were started again.
 
 The status is the most telling of many reasons: what its containers wait for or ended with goes before what the pod says
 itself, and a container that prepares the pod before those that do its work.
@@ -75,7 +75,7 @@ def _summary(pod: Json) -> _Summary:
 
 
 def _is_done(container: Json, sidecars: set[Any]) -> bool:
-    """Whether the next container may start: this one is through, or runs beside the others."""
+    """Whether the next container may start: this one is through, or runs next to the others."""
     terminated = get(container, "state.terminated")
     if terminated is not None and not terminated.get("exitCode"):
         return True

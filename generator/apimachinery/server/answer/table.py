@@ -1,7 +1,7 @@
 """Table columns and cells.
 
 Columns come from the resource table. Of built-in kinds each cell is computed (``cells``); of custom resources it
-is found by its column's JSONPath. ``Name`` comes first for every kind; a kind without columns has ``Age`` beside it.
+is found by its column's JSONPath. ``Name`` comes first for every kind; a kind without columns has ``Age`` next to it.
 """
 
 from __future__ import annotations

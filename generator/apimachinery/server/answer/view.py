@@ -76,7 +76,7 @@ class JsonView:
 
     ``typed`` is for built-in kinds: their list items leave out kind and apiVersion, and their lists an empty
     ``continue``; custom resources keep both. ``blank`` is what an empty object of a typed kind shows
-    beside its metadata (``{"spec": {}}``); a bookmark is such an object.
+    next to its metadata (``{"spec": {}}``); a bookmark is such an object.
     """
 
     content_type = "application/json"

@@ -160,7 +160,7 @@ class TableView:
         return (*parts, b"]}\n")
 
     def event(self, kind: str, record: Record, first: bool) -> bytes:
-        """A Table of one row; the columns stand in the first alone."""
+        """A Table of one row; the columns are in the first alone."""
         row = self._row(record)
         metadata = {"resourceVersion": decode(record.value)["metadata"]["resourceVersion"]}
         return encode({"type": kind, "object": self._table([row], metadata, first)}) + b"\n"

@@ -13,7 +13,7 @@ _SURPRISE = "which can result in surprising behavior; a DNS label is recommended
 
 
 def pod_name(obj: Json, old: Json | None) -> list[str]:
-    """A new Pod's name that is no DNS label."""
+    """A new Pod's name that is not a DNS label."""
     return _name(obj, old, "the Pod's hostname")
 
 

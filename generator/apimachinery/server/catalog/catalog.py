@@ -1,7 +1,7 @@
 """What is served: resources by group, version and plural; groups in the order of discovery.
 
 Built-in resources come once, at the start; those of CustomResourceDefinitions come and go while the server runs.
-Whatever is made from the whole (discovery, OpenAPI) is made anew when ``generation`` has changed.
+Whatever is made from the whole (discovery, OpenAPI) is recreated when ``generation`` has changed.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Catalog:
 
 
 def version_order(version: str) -> tuple[int, int, int, str]:
-    """Sorts versions as discovery does: stable, beta, alpha, each from the newest; what is no version last, by name."""
+    """Sorts versions as discovery does: stable, beta, alpha, each from the newest; other names last."""
     import re
 
     match = re.fullmatch(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?", version)

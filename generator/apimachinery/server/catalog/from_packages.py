@@ -112,7 +112,7 @@ class Package:
 
     def conversion(self, kind: str, source: str, target: str) -> Callable[[Json], Json] | None:
         """The function from one version of a kind to another; None where there is none. Those written by hand win.
-        A generated table holds all ordered pairs and stands at the hub, which may be a third version."""
+        A generated table holds all ordered pairs and is at the hub, which may be a third version."""
         pair = (kind, source, target)
         if pair not in self._conversions:
             self._conversions[pair] = next(
@@ -345,7 +345,7 @@ def _compile(package: Package, resource: Resource) -> Compiled:
     if to_form is not None:
         schema = compile_builtin(definition, package.definitions)
     else:
-        # No Go type stands behind the kind: what its schema says is the rule, as it is for a CRD.
+        # No Go type is behind the kind: what its schema says is the rule, as it is for a CRD.
         whole = unfold(definition, package.definitions)
         schema = stated = compile_custom(whole)
         rules = compile_rules(whole)

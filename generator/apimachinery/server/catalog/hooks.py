@@ -1,6 +1,6 @@
-"""Per-kind behaviour written by hand, beside the facts that generated ``strategies.py`` files hold.
+"""Per-kind behaviour written by hand, next to the facts that generated ``strategies.py`` files hold.
 
-A resource works without hooks. Who serves a generated API and needs more writes a module ``hooks.py`` beside the
+A resource works without hooks. Who serves a generated API and needs more writes a module ``hooks.py`` next to the
 generated modules of a group-version (the generator leaves it alone) with ``HOOKS = {"Kind": Hooks(...)}``. Hooks get
 plain JSON at the version of the request; ``prepare_*`` run after the generated ones and change the object in place,
 the others only look. ``CONVERSIONS`` in it, a table as in ``conversion.py``, replaces generated conversions one ordered
@@ -21,11 +21,11 @@ FieldValue = Callable[[Json], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """What a kind does beside its generated strategy.
+    """What a kind does next to its generated strategy.
 
-    ``selectable``: field labels beside the two of metadata, each a dotted path or a function. ``unknown_label`` words
+    ``selectable``: field labels besides the two of metadata, each a dotted path or a function. ``unknown_label`` words
     the refusal of others. ``orphans``: a deletion without a policy leaves dependents.
-    ``orphan_warning`` is what whoever deletes without a policy is told then.
+    ``orphan_warning`` is what whoever deletes without a policy is reported then.
     ``grace``: how many seconds a deleted object stays for its own sake; None where it may go at once.
     ``unowned``: top-level fields that no writer of the object owns, as updates leave them alone.
     ``status_keeps``: what a status update takes from the stored object although it is metadata. ``default`` stands

@@ -1,4 +1,4 @@
-"""A served resource: one resource at one version, with all that a request needs compiled once.
+"""A served resource: one resource at one version, with everything that a request needs compiled once.
 
 Theory. What the tables say (``Resource``) and what is compiled of it (schema, merge type, typed form, views) are
 kept together, so a request looks one thing up and decides nothing twice. Compiling is lazy: a server starts
@@ -194,7 +194,7 @@ class Served:
         return {key: value for key, value in empty.items() if key not in ("apiVersion", "kind", "metadata")}
 
     def blank(self) -> Json:
-        """What an empty object of a typed kind shows beside its metadata."""
+        """What an empty object of a typed kind shows besides its metadata."""
         return self._empty() if self.builtin else {}
 
     def is_plain(self, record: Record) -> bool:

@@ -154,7 +154,7 @@ class Definitions:
         self._offer(name, crd)
 
     async def _accept(self, record: Record, crd: Json) -> bool:
-        """Writes names and conditions where they are not yet what they shall be; says whether it wrote."""
+        """Writes names and conditions where they are not yet what they should be; says whether it wrote."""
         status = crd.get("status") or {}
         group = crd["spec"]["group"]
         known = _state(status.get("conditions") or [])

@@ -1,7 +1,7 @@
 """Answers of /openapi/v2, /openapi/v3, /version and /.
 
 Documents are made when first asked for, and again after the catalog has changed. Each has a hash of its content: in
-the index of v3, as ETag, and as ``?hash=`` that makes an answer good for ever (KEP-2896).
+the index of v3, as ETag, and as ``?hash=`` that makes an answer good forever (KEP-2896).
 """
 
 from __future__ import annotations

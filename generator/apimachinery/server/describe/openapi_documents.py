@@ -180,7 +180,7 @@ def reachable(names: Iterable[str], definitions: Mapping[str, Any]) -> dict[str,
 
 
 def operations(served: Served) -> Iterator[tuple[str, str, Json]]:
-    """Path, method and operation of all that a resource answers to, in a form between the two versions."""
+    """Path, method and operation of everything that a resource answers to, in a form between the two versions."""
     root = f"/apis/{served.group}/{served.version}" if served.group else f"/api/{served.version}"
     scoped = f"{root}/namespaces/{{namespace}}" if served.namespaced else root
     item = f"{scoped}/{served.plural}/{{name}}"

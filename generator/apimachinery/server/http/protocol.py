@@ -515,7 +515,7 @@ class Connection(asyncio.Protocol):
             await self._drained
 
     async def _write_pieces(self, parts: tuple[bytes, ...]) -> None:
-        """Over TLS all that is written is encrypted at once, into memory: so a large body goes piece by piece."""
+        """Over TLS everything written is encrypted at once, into memory, so a large body goes piece by piece."""
         for part in parts:
             view = memoryview(part)
             for low in range(0, len(part), PIECE_BYTES):
@@ -594,7 +594,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _refuse(self, status: int, text: str) -> None:
-        """Answers what is no request, and closes."""
+        """Answers what is not a request, and closes."""
         if self._crowded:
             status, text = 429, "429 Too Many Requests: the bodies of all requests together are too large"
         self._release()

@@ -1,7 +1,7 @@
-"""The server's certificate: given files, or one it makes itself and keeps beside its data.
+"""The server's certificate: given files, or one it makes itself and keeps next to its data.
 
 A made certificate is its own authority (the kubeconfig carries it), names localhost, the loopback addresses and
-the bound host, lasts a year, and is made anew when less than a week of it is left or the host changed.
+the bound host, lasts a year, and is recreated when less than a week of it is left or the host changed.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ get its turn. What is handed over must not change what others see: it computes w
 
 What does stop the loop is the collector of cyclic garbage, which walks over all objects there are, again and again
 while a large body becomes millions of them. None of that is garbage, and it holds no cycles; so the collector waits
-while such work runs, but for the young objects once in a while.
+while such work runs, except for the young objects once in a while.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class PodRule:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command to be run in a container (empty: an attach); ``stdin`` is all that was sent."""
+    """A command to be run in a container (empty: an attach); ``stdin`` is everything that was sent."""
 
     pod: Pod
     container: str

@@ -35,7 +35,7 @@ _PHASES = {
 
 
 def stage_at(plan: Plan, seconds: float) -> tuple[Stage, float]:
-    """The stage so many seconds after a pod was bound, and in how many seconds the next one comes."""
+    """The stage that many seconds after a pod was bound, and in how many seconds the next one comes."""
     if plan.image_error:
         return (
             (Stage.PULL_FAILED, FOREVER)

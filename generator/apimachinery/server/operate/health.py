@@ -1,8 +1,8 @@
 """/livez, /readyz and /healthz, as kube-apiserver answers them.
 
 Rules. Any method; no credentials. ``?verbose`` lists the checks, ``?exclude=NAME`` leaves one out, ``/livez/NAME`` asks
-one alone. Failing is 500 and lists the checks, without reasons but for
-those that its operator can mend (a full disk). /livez is forgiving while the server starts;
+one alone. Failing is 500 and lists the checks, without reasons except for
+those that its operator can fix (a full disk). /livez is forgiving while the server starts;
 /readyz fails from the moment a shutdown is asked for, so that load goes elsewhere before the server ends.
 """
 

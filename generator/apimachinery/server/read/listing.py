@@ -39,13 +39,13 @@ from apimachinery.storage.watch_cache import ResourceCache, Snapshot
 
 BODIES_BYTES = 48 << 20
 ENTRY_BYTES = 1 << 10
-"""What an entry takes beside its body: its key, of a scope and a form, and its place in the order."""
+"""What an entry takes besides its body: its key, of a scope and a form, and its place in the order."""
 
 
 def read_record(cache: ResourceCache, key: str, resource_version: str = "") -> Record | None:
     """The record that a GET shows; None where the object is not there.
 
-    Raises ApiError: 500 for a version that is no number, 504 for one in the future.
+    Raises ApiError: 500 for a version that is not a number, 504 for one in the future.
     """
     if resource_version:
         try:

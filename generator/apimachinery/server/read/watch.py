@@ -152,7 +152,7 @@ class Watcher:
 
 @dataclass(slots=True)
 class Group:
-    """Watchers that are shown the same; ``after`` is 0 but for watches from a future revision."""
+    """Watchers that are shown the same; ``after`` is 0 except for watches from a future revision."""
 
     view: View
     selection: Selection | None
@@ -275,7 +275,7 @@ class Watches:
         view: View,
         selection: Selection | None = None,
     ) -> StreamResponse:
-        """The answer to a WATCH of ``scope``. Raises ApiError 500 for a version that is no number."""
+        """The answer to a WATCH of ``scope``. Raises ApiError 500 for a version that is not a number."""
         try:
             revision = parse_revision(options.resource_version)
         except BadRevision as fault:

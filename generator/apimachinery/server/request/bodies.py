@@ -26,7 +26,7 @@ _TYPE_META = (
 
 
 def codec_of(request: Request, codecs: Codecs) -> Codec:
-    """The codec of a request's body; JSON where nothing is said. Raises ApiError 415."""
+    """The codec of a request's body; JSON if nothing is given. Raises ApiError 415."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     codec = codecs.reading(media_type or "application/json")
     if codec is None:
@@ -38,7 +38,7 @@ def codec_of(request: Request, codecs: Codecs) -> Codec:
 
 
 def read_body(request: Request, codecs: Codecs, served: Served, is_kind: IsKind) -> tuple[Json, list[str]]:
-    """The object of a body, and the keys that stand in it twice. Raises ApiError 400, 415, 422."""
+    """The object of a body, and the keys that are in it twice. Raises ApiError 400, 415, 422."""
     codec = codec_of(request, codecs)
     data = request.body
     duplicates: list[str] = []
@@ -110,7 +110,7 @@ def finish_form(obj: Json, served: Served) -> None:
         resets = isinstance(metadata, dict) and metadata.get("managedFields") == []
         compiled.to_form(obj)
         if resets and isinstance(metadata, dict):
-            # An empty list is no field of the object, yet it says that nobody shall own anything.
+            # An empty list is not a field of the object, yet it says that nobody should own anything.
             metadata["managedFields"] = []
     if compiled.defaulter is not None:
         compiled.defaulter(obj)

@@ -34,16 +34,16 @@ class Codec(Protocol):
 
     @property
     def checks_duplicates(self) -> bool:
-        """Whether keys that stand twice are looked for in the bytes."""
+        """Whether keys that occur twice are looked for in the bytes."""
 
     def decode(self, data: bytes, duplicates: list[str]) -> Any:
-        """A body's value; ``duplicates`` takes texts about keys that stand twice. Raises DecodeFault."""
+        """A body's value; ``duplicates`` takes texts about keys that occur twice. Raises DecodeFault."""
 
     def encode(self, value: Any) -> bytes:
         """A value's bytes."""
 
     def frame(self, data: bytes) -> bytes:
-        """Bytes of one event as they stand in a stream."""
+        """Bytes of one event as they are in a stream."""
 
     def explain(self, fault: str) -> str:
         """A DecodeFault's text where the kind of a body could not be found."""

@@ -19,7 +19,7 @@ NOT_OLDER_THAN = "NotOlderThan"
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """ListOptions but for the selectors. ``None`` means that the query does not say."""
+    """ListOptions except for the selectors. ``None`` means that the query does not say."""
 
     watch: bool = False
     allow_bookmarks: bool = False
@@ -90,7 +90,7 @@ def parse_int64(text: str) -> int:
 
 
 class BadRevision(ValueError):
-    """A resourceVersion that is no number; its text is kube-apiserver's."""
+    """A resourceVersion that is not a number; its text is kube-apiserver's."""
 
 
 def parse_revision(text: str) -> int:

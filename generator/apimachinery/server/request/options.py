@@ -31,7 +31,7 @@ Query = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """CreateOptions, UpdateOptions and PatchOptions in one. ``force`` is None where nobody says."""
+    """CreateOptions, UpdateOptions and PatchOptions in one. ``force`` is None if nobody says."""
 
     dry_run: bool = False
     manager: str = ""
@@ -41,7 +41,7 @@ class WriteOptions:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """DeleteOptions; None where nobody says."""
+    """DeleteOptions; None if nobody says."""
 
     dry_run: bool = False
     grace_seconds: int | None = None

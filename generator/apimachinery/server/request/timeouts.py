@@ -29,7 +29,7 @@ _UNHURRIED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 
 
 def check_timeout(request: Request) -> None:
-    """Raises ApiError 400 for a timeout that is no duration."""
+    """Raises ApiError 400 for a timeout that is not a duration."""
     text = request.first("timeout")
     if not text or _lasts(request):
         return

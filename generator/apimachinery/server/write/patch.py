@@ -2,7 +2,7 @@
 
 A patch of a built-in kind works on its JSON and the result is read as the kind again, so what does not fit is a fault
 of the patch (422 with cause ``patch``). Server-side apply creates what is not there; the others do not. A patch
-is computed anew on the newest object when somebody was faster.
+is recomputed on the newest object when somebody was faster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether an object is on its way out, what holds it, and which update lets it go."""
+"""Whether an object is being deleted, what holds it, and which update lets it go."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ _read_deleting = msgspec.json.Decoder(_Deleting).decode
 
 
 def is_deleting(record: Record) -> bool:
-    """Whether a record's object is on its way out."""
+    """Whether a record's object is being deleted."""
     return _read_deleting(record.value).metadata.deletionTimestamp is not None

@@ -64,7 +64,7 @@ Transform = Callable[[Json], Json]
 
 
 def _is_version(text: object) -> bool:
-    """Whether a create names a version. kube-apiserver passes over what is no number (its storage asks the versioner,
+    """Whether a create names a version. kube-apiserver ignores what is not a number (its storage asks the versioner,
     and takes an error as none)."""
     return isinstance(text, str) and text.isascii() and text.isdigit() and int(text[:20]) != 0
 
@@ -82,7 +82,7 @@ class Writer:
         return self._cache.resource(target.served.prefix).get(target.key)
 
     async def create(self, target: WriteTarget, obj: Json, *, owned: bool = False) -> Written:
-        """Creates an object that is in form; ``owned`` where its managedFields are already what they shall be.
+        """Creates an object that is in form; ``owned`` where its managedFields are already what they should be.
 
         Raises ApiError 403, 404, 409, 422.
         """

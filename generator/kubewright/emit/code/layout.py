@@ -1,12 +1,12 @@
-"""Which class stands in which module, in which order, and how its fields are annotated.
+"""Which class is in which module, in which order, and how its fields are annotated.
 
 One module per group-version. Objects that a schema declares inline are hoisted to classes of their own whose
 name says where they belong: an item of ``spec.rules`` of HTTPRoute is an ``HTTPRouteSpecRule``; a name that would
 be longer than ``MAX_NAME`` says less of the way. Types of installed packages (``Api.external``) are imported. Defaults
-that a spec states are those of the fields, but for definitions of Kubernetes (``io.k8s.…``): what OpenAPI documents
+that a spec states are those of the fields, except for definitions of Kubernetes (``io.k8s.…``): what OpenAPI documents
 call defaults there are the zeros of Go types. Likewise their enums stay open, those of other specs are ``Literal``.
 Order is that of a newspaper: each kind, its spec, its status, their parts as they are met, what no kind reaches,
-lists, then names for types that are no objects. Other modules are imported whole under their own name
+lists, then names for types that are not objects. Other modules are imported whole under their own name
 (``core_v1.PodSpec``), so that no two classes of one name ever meet.
 """
 
@@ -99,7 +99,7 @@ class ClassPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasPlan:
-    """A name for a definition that is no object."""
+    """A name for a definition that is not an object."""
 
     name: str
     definition: Definition
@@ -475,7 +475,7 @@ def _aliases_in_order(aliases: dict[str, AliasPlan]) -> list[AliasPlan]:
 
 
 def _reached_through_aliases(definition: Definition, table: dict[str, Definition]) -> set[str]:
-    """What a definition that is no class reaches without passing a class."""
+    """What a definition that is not a class reaches without passing a class."""
     reached: set[str] = set()
     pending = [definition]
     while pending:

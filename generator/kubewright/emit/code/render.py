@@ -26,7 +26,7 @@ INDENT = "    "
 
 @cache
 def template_folder() -> Path:
-    """The folder of the templates: inside an installed wheel, or beside ``generator/`` in a checkout."""
+    """The folder of the templates: inside an installed wheel, or next to ``generator/`` in a checkout."""
     here = Path(__file__).resolve()
     installed = here.parents[2] / "templates"
     return installed if installed.is_dir() else here.parents[4] / "templates"
@@ -52,12 +52,12 @@ def render(template: str, /, **data: Any) -> str:
 
 
 def render_page(template: str, /, **data: Any) -> str:
-    """The HTML of ``templates/<template>.j2``: every text in ``data`` is escaped, but for ``Markup`` (which knows)."""
+    """The HTML of ``templates/<template>.j2``: every text in ``data`` is escaped, except for ``Markup``."""
     return _environment(escape=True).get_template(f"{template}.j2").render(**data)
 
 
 def template_text(template: str) -> str:
-    """A template that is no template: the text of ``templates/<template>.j2`` as it stands."""
+    """A template that is not a template: the text of ``templates/<template>.j2`` as it is."""
     return (template_folder() / f"{template}.j2").read_text(encoding="utf-8")
 
 
@@ -211,7 +211,7 @@ def _without_repeated_blanks(lines: list[str]) -> list[str]:
 
 
 def _escape(text: str, quote: str) -> str:
-    """``text`` with backslashes, ``quote`` and all that is not plainly visible escaped."""
+    """``text`` with backslashes, ``quote`` and everything that is not plainly visible escaped."""
     if text.isascii() and text.isprintable() and "\\" not in text and (not quote or quote not in text):
         return text
     out = []
@@ -240,7 +240,7 @@ def _escape(text: str, quote: str) -> str:
 
 def statement(text: str, indent: int = 0) -> str:
     """One statement at ``indent`` columns (its first line without them), broken over lines by black where it is
-    too long for one. Raises ``black.InvalidInput`` for what is no statement."""
+    too long for one. Raises ``black.InvalidInput`` for what is not a statement."""
     if indent + len(text) <= LINE_LENGTH:
         return text
     return _broken(text, indent)
@@ -248,7 +248,7 @@ def statement(text: str, indent: int = 0) -> str:
 
 @cache
 def _broken(text: str, indent: int) -> str:
-    """``text`` as black breaks it: at the left margin with so many columns less, then moved to its place."""
+    """``text`` as black breaks it: at the left margin with that many columns less, then moved to its place."""
     import black
 
     mode = black.Mode(line_length=LINE_LENGTH - indent)

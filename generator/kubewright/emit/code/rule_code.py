@@ -1,6 +1,6 @@
 """Code for declared rules: how a path becomes loops, conditions and a place to write to.
 
-A rule becomes headers (``for …:``, ``if …:``) and statements below them. Rules that stand one after another and
+A rule becomes headers (``for …:``, ``if …:``) and statements below them. Rules that follow one another and
 begin with the same headers share them, and an ``if`` that holds nothing but another ``if`` is joined with it, so
 that the result reads as a person would have typed it. No text of a rule reaches the code except through
 ``literal``; every identifier comes from ``names``.

@@ -34,7 +34,7 @@ MAX_VALUES = 100_000
 MAX_DEPTH = 140
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 INT_OR_STRING: tuple[Json, ...] = ({"type": "integer"}, {"type": "string"})
-"""What stands beside ``x-kubernetes-int-or-string`` for readers that do not know the marker."""
+"""What is next to ``x-kubernetes-int-or-string`` for readers that do not know the marker."""
 
 
 class UndefinableError(Exception):
@@ -117,7 +117,7 @@ def _with_null_timestamp(value: Value) -> Value:
 
 
 def overlay(own: Value, target: Value) -> Value:
-    """What is referred to, under all that the place of the reference says beside it."""
+    """What is referred to, under everything that the place of the reference says next to it."""
     constraints = _both(own.constraints, target.constraints)
     if isinstance(target.type, IntOrString) and not constraints.any_of:
         constraints = replace(constraints, any_of=INT_OR_STRING)

@@ -1,7 +1,7 @@
 """What a description says, as a structural schema says it (apiextensions.k8s.io/v1, "Specifying a structural schema").
 
 Structural schemas are less than JSON Schema: a type at each place, logic that only validates, no schema for
-undeclared fields beside declared ones, keys of list maps that are always there, sets of what is atomic. What can be
+undeclared fields besides declared ones, keys of list maps that are always there, sets of what is atomic. What can be
 said another way is; what cannot is left out and told, as a warning where fewer values are refused than before (K702)
 or where more are (K703).
 """
@@ -116,7 +116,7 @@ class Lowering:
 
     def _inner(self, value: Value, path: str) -> Value:
         lowered = self.lower(value, path)
-        # Documents of Kubernetes give items the zero of their Go type, which is no default of anything.
+        # Documents of Kubernetes give items the zero of their Go type, which is not a default of anything.
         return lowered if self.structural else replace(lowered, default=ABSENT)
 
     def _struct(self, node: Struct, value: Value, path: str) -> Struct:

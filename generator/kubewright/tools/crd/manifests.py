@@ -329,7 +329,7 @@ def _has(value: Value, outer: str, name: str, primitive: Primitive) -> bool:
 
 
 def _columns(resource: Resource) -> list[Json]:
-    """The columns beside the name; those of built-in kinds are computed and cannot be said."""
+    """The columns next to the name; those of built-in kinds are computed and cannot be said."""
     columns = [c for c in resource.printer_columns if c.json_path]
     if columns[:1] == [_NAME_COLUMN]:
         columns = columns[1:]

@@ -3,7 +3,7 @@
 A change has an impact: who may be broken by it. ``BREAKS_WRITERS``: a manifest that was accepted may be refused or
 mean something else. ``BREAKS_READERS``: a client may meet what it does not expect. ``BREAKS_STORED``: objects
 already stored may become unreadable or invalid. ``SAFE``: nobody. The deprecation policy then weighs it by the
-stability level of the version it stands in.
+stability level of the version it is in.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ChangeKind:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: ``path`` reads ``widgets.example.com/v1: spec.size``, ``version`` is that it stands in."""
+    """One change: ``path`` reads ``widgets.example.com/v1: spec.size``, ``version`` is that it is in."""
 
     kind: ChangeKind
     path: str

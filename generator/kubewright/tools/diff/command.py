@@ -1,7 +1,7 @@
 """``kubewright diff OLD NEW``: what changed in an API, and whom it breaks.
 
 A state is a file or folder of specs, ``git:REVISION:PATH``, or ``kubernetes:1.36``. Exit codes: 0 nothing at or above
-``--fail-on`` (error unless said otherwise), 1 such changes, 2 unusable input. Exceptions stand in a TOML file: rule
+``--fail-on`` (error unless said otherwise), 1 such changes, 2 unusable input. Exceptions are in a TOML file: rule
 code → list of shell patterns of paths, each decided on purpose; one that nothing needs any more is an error.
 """
 
@@ -104,7 +104,7 @@ def read_state(state: str, facts: Path | None, diagnostics: Diagnostics) -> Api:
     wanted = ("protobuf",) if is_older else ("conversions", "protobuf")
     api = with_facts(read_states([state], diagnostics), state, facts, wanted, diagnostics)
     if state.startswith("kubernetes:"):
-        # The catalog knows the storage versions of one release; those of the others are no facts to compare.
+        # The catalog knows the storage versions of one release; those of the others are not facts to compare.
         return replace(api, resources=tuple(replace(r, storage=False) for r in api.resources))
     return api
 

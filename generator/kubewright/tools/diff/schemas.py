@@ -1,6 +1,6 @@
 """Comparing two values place by place.
 
-References are followed on both sides, so that moving an inline struct into a definition of its own is no change. A
+References are followed on both sides, so that moving an inline struct into a definition of its own is not a change. A
 pair of definitions is entered once, so recursive types end.
 """
 
@@ -32,7 +32,7 @@ from kubewright.location import Location
 from kubewright.tools.diff.meaning import meaning
 
 Finding = tuple[str, str, str, Location]
-"""Code, path, message, where it stands now."""
+"""Code, path, message, where it is now."""
 
 _OLD: Final = re.compile(r"oldSelf(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 _TOLD_ELSEWHERE: Final = frozenset(
@@ -301,7 +301,7 @@ def _merge(path: str, old: Value, new: Value, where: Location) -> Iterator[Findi
     if was.map_type is not now.map_type:
         yield "D219", path, f"map type changed from {was.map_type.value} to {now.map_type.value}", where
     if isinstance(old.type, Scalar) and isinstance(new.type, Scalar):
-        return  # strategic merge replaces a scalar, whatever a marker beside it says
+        return  # strategic merge replaces a scalar, whatever a marker next to it says
     if was.patch_strategy != now.patch_strategy:
         said = [",".join(s.value for s in m.patch_strategy) or "none" for m in (was, now)]
         yield "D220", path, f"patch strategy changed from {said[0]} to {said[1]}", where

@@ -102,7 +102,7 @@ def _title(api: Api, options: argparse.Namespace) -> str:
 
 
 def _only(api: Api, groups: list[str]) -> Api:
-    """The definitions of ``groups`` with all that they refer to, and their resources."""
+    """The definitions of ``groups`` with everything that they refer to, and their resources."""
     from dataclasses import replace
 
     from kubewright.ir.walk import referenced

@@ -1,7 +1,7 @@
 """The reference as Markdown (CommonMark): a page for each group-version with an index, or all on one page.
 
 Text of a description becomes one paragraph in which every character that Markdown or HTML would read is escaped; names
-stand in code spans. It cannot make structure, HTML, or links other than those of the web that it shows as they are.
+are in code spans. It cannot make structure, HTML, or links other than those of the web that it shows as they are.
 """
 
 from __future__ import annotations

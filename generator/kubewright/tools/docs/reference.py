@@ -20,7 +20,7 @@ Link = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class Row:
     """One field. ``children`` are the fields of an object that has no name; ``unfolds`` is the anchor of the type
-    whose fields stand below, where it has one."""
+    whose fields are below, where it has one."""
 
     name: str
     type: tuple[Link, ...]

@@ -98,7 +98,7 @@ def plain(item: Json) -> str:
 
 
 def facts(value: Value) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What the schema says of a resolved value beside its type: a label, and literal words of the schema or ours."""
+    """What the schema says of a resolved value besides its type: a label, and literal words of the schema or ours."""
     given, node = value.constraints, value.type
     if value.default is not ABSENT:
         yield "default", (plain(value.default),)

@@ -1,7 +1,7 @@
 """Reading the APIs of a live cluster into a folder of specs, as the other sources read them.
 
 CustomResourceDefinitions are taken as they are stored, for they say most; other groups (aggregated servers, and
-built-in ones where asked for by name) are taken from /openapi/v3, one document a group-version. This stands in the
+built-in ones where asked for by name) are taken from /openapi/v3, one document a group-version. This is in the
 tools because it speaks to a server: the compiler itself reads files alone.
 """
 

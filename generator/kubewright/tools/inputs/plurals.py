@@ -1,4 +1,4 @@
-"""The plural of a kind where nobody says it."""
+"""The plural of a kind if nobody says it."""
 
 from __future__ import annotations
 

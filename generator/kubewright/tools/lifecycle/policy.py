@@ -2,7 +2,7 @@
 
 In our words, rule by rule:
 
-- #1: what stands in a version goes with the version, not before (P010); a version makes room for a later one (P005).
+- #1: what is in a version goes with the version, not before (P010); a version makes room for a later one (P005).
 - #2: objects travel between the versions of a release without loss (P012, from the specs: ``differing.roundtrip``).
 - #3: nobody is sent from a version to a less stable or an earlier one, or to one that is not there (P003).
 - #4a: a stable version lives as long as its major release (P004). A beta is deprecated 9 months or 3 releases after

@@ -1,8 +1,8 @@
-"""What a project has agreed to mend later: a file of known findings that only shrinks.
+"""What a project has agreed to fix later: a file of known findings that only shrinks.
 
-A baseline is a JSON object: rule code → path → how many findings of that rule stand there. Line numbers are not in
+A baseline is a JSON object: rule code → path → how many findings of that rule are there. Line numbers are not in
 it, so it survives edits elsewhere. Findings beyond it are reported; entries that nothing stands for any more must
-be taken out (``--update-baseline`` does it, and never adds), so that what is mended stays mended.
+be taken out (``--update-baseline`` does it, and never adds), so that what is fixed stays fixed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Baseline = dict[str, dict[str, int]]
 
 
 class BaselineError(Exception):
-    """The file is no baseline; the text says why."""
+    """The file is not a baseline; the text says why."""
 
 
 def read(path: Path) -> Baseline:

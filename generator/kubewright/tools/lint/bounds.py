@@ -1,4 +1,4 @@
-"""L2, second part: bounds, defaults and enums, what a value may be beside its type."""
+"""L2, second part: bounds, defaults and enums, what a value may be besides its type."""
 
 from __future__ import annotations
 

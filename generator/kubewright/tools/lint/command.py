@@ -1,7 +1,7 @@
 """``kubewright lint``: API conventions and deprecation policy, on any spec.
 
 Exit codes: 0 nothing at or above ``--fail-on`` (warning unless said otherwise), 1 findings, 2 unusable input or
-settings. Settings stand in ``[tool.kubewright.lint]`` of pyproject.toml or in a TOML file given by ``--config``;
+settings. Settings are in ``[tool.kubewright.lint]`` of pyproject.toml or in a TOML file given by ``--config``;
 the command line wins.
 """
 
@@ -182,7 +182,7 @@ def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding
     api = read_api(package, diagnostics)
     if diagnostics.has_errors:
         return [], diagnostics
-    # What stands in many places, or in many versions, is reported once; what its author did not write, not at all.
+    # What is in many places, or in many versions, is reported once; what its author did not write, not at all.
     api = fold(api, read_known(package, diagnostics))
     files = {each.location.file for each in api.resources} | {d.value.location.file for d in api.definitions}
     return suppress(lint(api, settings), sorted(files), {rule.code for rule in chosen(settings)}), diagnostics
@@ -266,7 +266,7 @@ def _resolve(options: argparse.Namespace, given: dict[str, Any]) -> tuple[Settin
 
 
 def _house(given: dict[str, Any]) -> House:
-    """What the project forbids beside the conventions."""
+    """What the project forbids next to the conventions."""
 
     def table(key: str) -> dict[str, Any]:
         value = given.get(key, {})

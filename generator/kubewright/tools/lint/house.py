@@ -1,4 +1,4 @@
-"""L6: what a project forbids beside the conventions. Without settings (``names``, ``forbidden``, ``needed``, ``apart``)
+"""L6: what a project forbids besides the conventions. Without settings (names, forbidden, needed, apart)
 these rules say nothing."""
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def house_needed(place: Place, kind: Kind) -> Iterator[str]:
     hint="decide for one, or change `apart` in the settings",
 )  # fmt: skip
 def house_apart(place: Place, kind: Kind) -> Iterator[str]:
-    """Of a group of `apart` at most one keyword stands at a place."""
+    """Of a group of `apart` at most one keyword is at a place."""
     there = keywords_of(place)
     for group in kind.house.apart:
         both = [each for each in group if each in there]
@@ -70,7 +70,7 @@ def house_apart(place: Place, kind: Kind) -> Iterator[str]:
 
 
 def keywords_of(place: Place) -> set[str]:
-    """The keywords that stand at a place, as a schema spells them; `required` and `optional` for a field."""
+    """The keywords that are at a place, as a schema spells them; `required` and `optional` for a field."""
     value, limits, merge = place.value, place.value.constraints, place.value.merge
     found = {
         camel(name)

@@ -34,7 +34,7 @@ class Place:
     owner: Struct | None
     parent: Place | None
     target: Value
-    """What stands here once references are followed: ``value`` itself, or the definition it refers to."""
+    """What is here once references are followed: ``value`` itself, or the definition it refers to."""
 
     @property
     def shown(self) -> str:
@@ -78,7 +78,7 @@ def places_of(definition: Definition, definitions: Mapping[str, Definition]) -> 
 
 
 def struct_of(value: Value) -> Struct | None:
-    """The struct that stands at a value, embedded objects included."""
+    """The struct that is at a value, embedded objects included."""
     kind = value.type
     return kind if isinstance(kind, Struct) else kind.body if isinstance(kind, EmbeddedObject) else None
 

@@ -7,7 +7,7 @@ house (settings say what they forbid). ``RULES`` fills as the rule modules are
 imported; ``run.load_rules`` imports them all.
 
 Profiles: ``crd`` for custom resources, ``native`` for API groups in the manner of Kubernetes' own. They differ where
-the ecosystems do: an API machinery of one's own has Go types and hand-written validation behind it, a CRD has only
+the ecosystems do: an API machinery of your own has Go types and hand-written validation behind it, a CRD has only
 what its schema says.
 """
 
@@ -32,8 +32,8 @@ NATIVE: Final[frozenset[Profile]] = frozenset({"native"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """What a project forbids beside the conventions. ``names``: pattern of field names → what to say. ``forbidden``:
-    keywords of schemas. ``needed``: keyword → those that must stand beside it. ``apart``: groups of which a place
+    """What a project forbids next to the conventions. ``names``: pattern of field names → what to say. ``forbidden``:
+    keywords of schemas. ``needed``: keyword → those that must be next to it. ``apart``: groups of which a place
     may have keywords of one only."""
 
     names: Mapping[re.Pattern[str], str] = field(default_factory=dict)
@@ -218,5 +218,5 @@ UNUSED: Final = Rule(
     hint="take the comment out",
     of_api=nothing,
 )
-"""What ``suppress`` finds itself. It stands in the registry, so that it is listed and can be explained."""
+"""What ``suppress`` finds itself. It is in the registry, so that it is listed and can be explained."""
 _add(UNUSED)

@@ -28,7 +28,7 @@ _COLUMN_TYPES: Final = {
     hint="move the field into spec or status",
 )  # fmt: skip
 def top_level(kind: Kind) -> Iterator[tuple[Place | None, str]]:
-    """Only apiVersion, kind, metadata, spec and status stand at the top."""
+    """Only apiVersion, kind, metadata, spec and status are at the top."""
     if kind.find("spec") is None and kind.find("status") is None:
         return  # data kinds, such as ConfigMap, have neither
     for place in kind.places:
@@ -79,7 +79,7 @@ def status_optional(place: Place, kind: Kind) -> Iterator[str]:
     hint="let the controller write it",
 )  # fmt: skip
 def status_default(place: Place, kind: Kind) -> Iterator[str]:
-    """Nothing in status has a default, but for fields of items, which somebody has observed."""
+    """Nothing in status has a default, except for fields of items, which somebody has observed."""
     if place.in_status and not isinstance(place.value.default, Absent):
         if "[]" not in place.path and "{}" not in place.path:
             yield f'"{place.path}" has a default'

@@ -1,10 +1,10 @@
-"""Findings passed over where they stand, by a comment in YAML::
+"""Findings passed over where they are, by a comment in YAML::
 
     phase: # kubewright: ignore[L308] clients of the first release read it
       type: string
 
-The comment stands at the end of the line that a finding names, or alone on the lines above it. A comment that
-nothing stands for any more is itself a finding (L001), so that what is mended stays mended.
+The comment is at the end of the line that a finding names, or alone on the lines above it. A comment that
+nothing stands for any more is itself a finding (L001), so that what is fixed stays fixed.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def _kinds(api: Api) -> Iterator[list[Resource]]:
 
 
 def _release(text: str) -> tuple[int, ...]:
-    """A release such as 1.36 as numbers; ``(-1,)`` where none is told, which is no release."""
+    """A release such as 1.36 as numbers; ``(-1,)`` where none is reported, which is not a release."""
     return tuple(int(part) for part in text.split(".")) if text else (-1,)
 
 
@@ -35,7 +35,7 @@ def _is_told(versions: Sequence[Resource]) -> bool:
     hint="store the most stable version that every supported release serves",
 )  # fmt: skip
 def storage_version_priority(api: Api) -> Iterator[tuple[Resource, str]]:
-    """A less stable version is not stored where a more stable one is served, but for the release that brings it."""
+    """A less stable version is not stored where a more stable one is served, except for the release that brings it."""
     # A CRD does not tell releases: it is sure of a stored version only that is not even served any more.
     for stored, best in _stored_behind(api):
         if stored.introduced or best.introduced or not stored.served:
@@ -95,7 +95,7 @@ def deprecation_order(api: Api) -> Iterator[tuple[Resource, str]]:
                     )
                 )
             ]
-            # What replaces it may stand in another group: the catalog, or the author's own warning, says so.
+            # What replaces it may be in another group: the catalog, or the author's own warning, says so.
             named = old.replacement or old.deprecation_warning not in ("", _default_warning(old))
             if old.deprecated and not better and not named:
                 yield old, f"{old.version} is deprecated, but no version as stable is served"

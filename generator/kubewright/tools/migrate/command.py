@@ -1,6 +1,6 @@
 """``kubewright migrate``: finds API versions that a release deprecates or does not have, and rewrites manifests.
 
-Exit codes: 0 nothing of it stands in the manifests (any more), 1 something does, 2 the command line or the input
+Exit codes: 0 nothing of it is in the manifests (any more), 1 something does, 2 the command line or the input
 cannot be used.
 """
 
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(paths: list[str], chunks: list[Chunk], judged: list[Migration]) -> None:
-    """Replaces the documents that change, in their files; what stands between documents stays."""
+    """Replaces the documents that change, in their files; what is between documents stays."""
     files: dict[str, list[tuple[Chunk, Migration]]] = {}
     for chunk, each in zip(chunks, judged, strict=True):
         files.setdefault(chunk.file, []).append((chunk, each))

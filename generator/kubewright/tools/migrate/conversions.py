@@ -1,4 +1,4 @@
-"""Conversions: the generated ones of an installed package, and those that rules beside CRDs declare."""
+"""Conversions: the generated ones of an installed package, and those that rules next to CRDs declare."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _VERSION_LINE = re.compile(r"^[ \t]*apiVersion:", re.MULTILINE)
 _KIND = re.compile(r"""^kind:[ \t]*["']?(\w+)["']?[ \t]*(?:#.*)?$""", re.MULTILINE)
 _DIRECTIVE = re.compile(r"\{\{-?\s*(if|with|range|define|block|else|end)\b([^}]*)")
 _CHOICE = re.compile(r"capabilities|apiversion|kubeversion|semver", re.IGNORECASE)
-"""In a template's condition: it asks what the cluster serves, and what stands below it may be meant for others."""
+"""In a template's condition: it asks what the cluster serves, and what is below it may be meant for others."""
 
 _POD_FIELDS = {
     "workloadRef": ("1.36", "spec.schedulingGroup says which PodGroup a pod belongs to"),
@@ -82,7 +82,7 @@ class Judge:
     """What the release has against a document that was converted."""
 
     def document(self, chunk: Chunk, before: str = "") -> Migration:
-        """Judges one document; raises nothing for any input. ``before`` is the text of its file that stands before
+        """Judges one document; raises nothing for any input. ``before`` is the text of its file that is before
         it: in a template, conditions reach over documents."""
         found = Migration()
         try:
@@ -117,7 +117,7 @@ class Judge:
         return found
 
     def _patch(self, obj: Json, places: Places, found: Migration) -> Json:
-        """A strategic merge patch is no object: defaults that a conversion makes explicit do not belong into it."""
+        """A strategic merge patch is not an object: defaults that a conversion makes explicit do not belong into it."""
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
         if isinstance(kind, str) and isinstance(api_version, str):
             self._told((api_version, kind), places.at("apiVersion"), found)
@@ -273,7 +273,7 @@ class Judge:
                 )
 
     def _template(self, chunk: Chunk, before: str, found: Migration) -> None:
-        """A document that is no YAML yet. Of a template only what stands literally and unconditionally is told."""
+        """A document that is not YAML yet. Of a template only what stands literally and unconditionally is reported."""
         text = chunk.content.decode("utf-8", "replace")
         place = Location(chunk.file, "", chunk.line + 1, 1)
         if not _TEMPLATE.search(chunk.content):

@@ -15,7 +15,7 @@ from apimachinery.wire.json import DecodeFault
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The new text. ``kept`` is False where it had to be written anew, without comments and order."""
+    """The new text. ``kept`` is False where it had to be rewritten, without comments and order."""
 
     text: str
     kept: bool
@@ -54,7 +54,7 @@ class _Edits:
     text: str
     edits: list[tuple[int, int, str]] = field(default_factory=list)
     moved: dict[str, tuple[Any, Any]] = field(default_factory=dict)
-    """Mappings and lists of the old text by their value, as JSON: (node, its key). What stands elsewhere in the new
+    """Mappings and lists of the old text by their value, as JSON: (node, its key). What is elsewhere in the new
     value is taken over with its comments and order."""
 
     def learn(self, node: Any, value: Any, key: Any = None) -> None:
@@ -159,7 +159,7 @@ class _Edits:
         self.edits.append((line, end, self._block(new, len(before)).rstrip("\n")))
 
     def _comments(self, start: int, end: int, node: Any) -> list[str]:
-        """The comments of a text that goes, but for those of a value that is taken over elsewhere."""
+        """The comments of a text that goes, except for those of a value that is taken over elsewhere."""
         held: list[tuple[int, int]] = []
         _scalars(node, held)
         found = []
@@ -193,7 +193,7 @@ class _Edits:
         return "".join(line + "\n" for line in lines)
 
     def _taken(self, value: Any, column: int) -> str | None:
-        """What stands behind the key of a value, from the old text, for a key at ``column``."""
+        """What is behind the key of a value, from the old text, for a key at ``column``."""
         if not isinstance(value, dict | list) or not value:
             return None
         node, key = self.moved.get(json.dumps(value, sort_keys=True), (None, None))

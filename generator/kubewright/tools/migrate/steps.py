@@ -1,7 +1,7 @@
 """A generated ``conversion.py`` read as data: its steps become calls of the runtime's functions, and nothing is run.
 
 What the emitter writes is narrow: imports from the runtime, functions that are one call a line with literals, a table.
-Whatever else stands there is refused.
+Whatever else is there is refused.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _named(name: str, functions: _Functions) -> Callable[..., Any]:
 
 
 def _function(node: ast.expr, functions: _Functions) -> Any:
-    """What stands in the table: a function, a spoke made of two, or a literal."""
+    """What is in the table: a function, a spoke made of two, or a literal."""
     if isinstance(node, ast.Name):
         return _named(node.id, functions)
     if isinstance(node, ast.Call):

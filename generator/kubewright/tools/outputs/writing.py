@@ -35,7 +35,7 @@ def put(
     files: Sequence[File], options: argparse.Namespace, diagnostics: Diagnostics, *, partial: bool
 ) -> int:
     """Writes ``files`` into ``options.output`` and says what changed; the exit code. ``partial`` keeps what former runs
-    made beside them. Files in the way are errors in ``diagnostics``; nothing is written then. Raises ``OSError``."""
+    made next to them. Files in the way are errors in ``diagnostics``; nothing is written then. Raises ``OSError``."""
     folder: Path = options.output.resolve()
     if folder == Path.cwd() or folder in Path.cwd().parents:
         print(

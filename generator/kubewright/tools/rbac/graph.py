@@ -1,6 +1,6 @@
 """Roles and bindings as a graph to ask: who can do something, what somebody can do, and by which chain.
 
-A chain is binding → role → rule. Members of system:masters can do everything without any; they are told apart.
+A chain is binding → role → rule. Members of system:masters can do everything without any; they are reported apart.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def deed_of(attributes: Attributes) -> Deed:
 def read_audit(lines: Iterable[str]) -> Iterator[Deed]:
     """The deeds of an audit log (JSON lines of audit.k8s.io/v1 Events): each request that was answered and not refused.
 
-    Raises ValueError with the number of a line that is no event.
+    Raises ValueError with the number of a line that is not an event.
     """
     for number, line in enumerate(lines, 1):
         if not line.strip():

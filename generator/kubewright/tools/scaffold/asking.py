@@ -1,7 +1,7 @@
 """Values of the command line: given by a flag, asked for on a terminal, or left at their default.
 
-Whoever gives all that is required is asked nothing. Whoever leaves something out, on a terminal, is asked for every
-value that was not given, with its default; an answer that cannot be used is told why and asked for again.
+With everything required given, nothing is asked. Otherwise, on a terminal, every missing value is asked for, with its
+default; an answer that cannot be used is refused with the reason and asked for again.
 """
 
 from __future__ import annotations

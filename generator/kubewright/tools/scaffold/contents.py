@@ -45,7 +45,7 @@ class Kind:
     short_name: str
     release: str
     columns: tuple[tuple[str, str], ...] = ()
-    """Printer columns of its own: name and path. Ready stands before them, Age after."""
+    """Printer columns of its own: name and path. Ready is before them, Age after."""
 
     @property
     def singular(self) -> str:

@@ -1,4 +1,4 @@
-"""``hooks.py`` beside the generated modules of a group-version: where the author of a kind writes what no rule can say.
+"""``hooks.py`` next to the generated modules of a group-version: what no rule can say about a kind.
 
 ``kubewright generate`` leaves the file alone, so that scaffold can put it there before anything is generated. A further
 version begins with the behaviour of the one it copies, by import: what is checked of one is checked of the other.

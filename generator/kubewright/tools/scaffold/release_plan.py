@@ -21,7 +21,7 @@ FIRST = "0.1"
 
 
 def next_release(folder: Path, api_version: str = "", kind: str = "") -> str:
-    """The release that something new comes with, unless told otherwise: the plan's newest one, but for a further
+    """The release that something new comes with, unless told otherwise: the plan's newest one, except for a further
     version (``api_version`` is the one before it) the one after that came, if it is later."""
     entries = _entries(folder)
     told = [_release(entry.get(name)) for entry in entries for name in ("introduced", "deprecated")]

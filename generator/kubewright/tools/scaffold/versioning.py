@@ -1,4 +1,4 @@
-"""A further version of a CRD, by editing its text: comments, order and style of what stands there are kept.
+"""A further version of a CRD, by editing its text: comments, order and style of what is there are kept.
 
 The newest version's lines are copied; only ``name``, ``served``, ``storage`` and what marks a deprecation differ. What
 the edited text says is read again and compared with what it should say, so that an unusual style is refused, never

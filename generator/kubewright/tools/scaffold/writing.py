@@ -1,6 +1,6 @@
 """All files of a scaffold or none: new ones never take another's place, edited ones are exchanged whole.
 
-Everything is first written to temporary files beside the targets. New files are then linked into place, which fails
+Everything is first written to temporary files next to the targets. New files are then linked into place, which fails
 where something stands; edited ones are renamed over the text they were made of. A fault on the way undoes
 what was done.
 """

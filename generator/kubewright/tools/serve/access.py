@@ -2,7 +2,7 @@
 
 Safe by default: without any of them the server makes a token of its own, which only the kubeconfig it writes (mode
 0600) has, serves https with a certificate of its own, and listens on loopback. ``--anonymous-admin`` opens it to every
-program of this machine. What is made is kept beside the database, so that a restart leaves clients their credentials.
+program of this machine. What is made is kept next to the database, so that a restart leaves clients their credentials.
 """
 
 from __future__ import annotations

@@ -285,7 +285,7 @@ class _Judge:
         return known.validate(work, None) if known.validate is not None else []
 
     def crd(self, faults: list[FieldError], obj: Json, below: str) -> None:
-        """Faults of a CRD. A server tells them of a form where what all versions share stands once: the place
+        """Faults of a CRD. A server tells them of a form where what all versions share is once: the place
         looked for is that of the first version then."""
         for fault in faults:
             place = self.places.at(_crd_path(fault.field, obj), below)
@@ -333,7 +333,7 @@ def _concerns(path: str, taken: list[str]) -> bool:
 
 
 def _defaulted(fault: FieldError, obj: Json, taken: list[str]) -> bool:
-    """Whether a fault is of a default that was drawn from a value taken out beside it."""
+    """Whether a fault is of a default that was drawn from a value taken out next to it."""
     parent = fault.field.rpartition(".")[0]
     return (
         fault.reason is not Reason.REQUIRED

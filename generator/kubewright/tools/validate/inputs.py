@@ -22,7 +22,7 @@ _BLANK = re.compile(rb"(?:\s|#[^\n]*(?:\n|\Z)|^\.\.\.(?=\s|\Z))*\Z", re.MULTILIN
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One document as it stands. ``line`` is the number of lines of the file before it."""
+    """One document as it is. ``line`` is the number of lines of the file before it."""
 
     file: str
     line: int
@@ -66,7 +66,7 @@ def read_chunks(paths: Sequence[str], diagnostics: Diagnostics, exclude: Sequenc
 
 def split(content: bytes, file: str, diagnostics: Diagnostics) -> list[Chunk]:
     """The documents of one file. ``---`` at the beginning of a line parts documents wherever it stands (YAML 1.2,
-    9.1.2); in JSON it cannot stand there."""
+    9.1.2); in JSON it cannot be there."""
     if len(content) > MAX_BYTES:
         said = f"the input has more than {MAX_BYTES:,} bytes"
         diagnostics.error("K006", said, Location(file), "split it")
@@ -81,7 +81,7 @@ def split(content: bytes, file: str, diagnostics: Diagnostics) -> list[Chunk]:
         start = marker.end()
         rest = marker.group()[3:].strip()
         if rest and not rest.startswith(b"#"):
-            # A document may begin beside its marker: `--- {a: 1}`. The marker becomes blanks, columns stay.
+            # A document may begin next to its marker: `--- {a: 1}`. The marker becomes blanks, columns stay.
             start, line = marker.start() + 3, line - marker.group().count(b"\n")
     _take(found, file, line, content[start:])
     return found

@@ -28,7 +28,7 @@ GVK = "x-kubernetes-group-version-kind"
 
 @dataclass(frozen=True, slots=True)
 class BuiltinKind:
-    """A kind of the release: its schema, and what the generated package knows beside it."""
+    """A kind of the release: its schema, and what the generated package knows next to it."""
 
     schema: BuiltinSchema
     inner_schema: Node | None
@@ -70,7 +70,7 @@ class Kinds:
                     self._names[api_version, gvk["kind"]] = name
 
     def add_crd(self, crd: Any) -> bool:
-        """Makes the kinds of a CRD known; False for what is no CRD with group, kind and versions."""
+        """Makes the kinds of a CRD known; False for what is not a CRD with group, kind and versions."""
         spec = crd.get("spec") if isinstance(crd, dict) else None
         if not isinstance(spec, dict) or crd.get("kind") != "CustomResourceDefinition":
             return False

@@ -15,7 +15,7 @@ _STEP = re.compile(r"\.?(?:\[([^\]]*)\]|([^.\[]+))")
 def pointer_of(value: Any, path: str) -> str:
     """The JSON pointer of the field that ``path`` names in ``value``, as far as it exists.
 
-    Keys that hold dots stand in brackets or bare; the longest key that is there wins.
+    Keys that hold dots are in brackets or bare; the longest key that is there wins.
     """
     pointer = ""
     rest = path

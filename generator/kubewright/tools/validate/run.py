@@ -13,7 +13,7 @@ from kubewright.tools.validate.kinds import Kinds
 
 BATCH_BYTES = 64 * 1024
 WORTH_A_PROCESS = 256 * 1024
-"""Below so many bytes a second process costs more than it saves."""
+"""Below that many bytes a second process costs more than it saves."""
 
 Progress = Callable[[int], None]
 

@@ -1,6 +1,6 @@
 """All values of a built-in object that its Go type cannot hold.
 
-A server names the first and stops; here every one is told, with its path, and ``without`` gives the object
+A server names the first and stops; here every one is reported, with its path, and ``without`` gives the object
 without them, so that the rules of the kind can judge the rest.
 """
 
