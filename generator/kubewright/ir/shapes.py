@@ -187,7 +187,19 @@ class _Folder:
                         inner = replace(value, type=shape.struct)
                         following.append((owner, number, depth + 1, inner))
             pending = following
-        for shape in self.shapes:
+        self._settle()
+
+    def _settle(self) -> None:
+        """A part is at home where the first of the shapes around it is.
+
+        So references go from less ready definitions to readier ones only, and modules do not import each other. Parts
+        have smaller numbers than what is around them.
+        """
+        for shape in reversed(self.shapes):
+            shape.edges = [
+                edge if edge.parent is None else replace(edge, owner=self.shapes[edge.parent].edges[0].owner)
+                for edge in shape.edges
+            ]
             shape.edges.sort(key=lambda edge: (_readiness(edge.owner), edge.depth))
 
     def _is_folded(self, shape: _Shape) -> bool:
