@@ -265,12 +265,12 @@ class _Judge:
 
     def _metadata(self, known: BuiltinKind, work: Json) -> list[FieldError]:
         _settle_metadata(work, bool(known.namespaced))
+        metadata = work["metadata"]
         if not known.is_stored:
-            work["metadata"].setdefault("name", "unnamed")
+            # A review needs no name, and its own rules refuse one: only the check of metadata gets to see it.
+            metadata = {"name": "unnamed", **metadata}
         rule = NAME_RULES[known.strategy.name] if known.strategy is not None else None
-        return validate_object_meta(
-            work["metadata"], namespaced=bool(known.namespaced), name_rule=rule, builtin=True
-        )
+        return validate_object_meta(metadata, namespaced=bool(known.namespaced), name_rule=rule, builtin=True)
 
     def _rules(self, known: BuiltinKind, work: Json, emptied: list[Steps]) -> list[FieldError]:
         if known.typed_form is not None:
