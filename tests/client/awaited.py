@@ -49,6 +49,24 @@ async def _awaited(answer: Any) -> Any:
     return await answer if isinstance(answer, Awaitable) else answer
 
 
+async def take_until(watch: Watch[Any] | AsyncWatch[Any], kind: str) -> list[Any]:
+    """The events of a watch up to the first of a kind; the watch is then closed."""
+    found: list[Any] = []
+    if isinstance(watch, AsyncWatch):
+        async with watch:
+            async for event in watch:
+                found.append(event)
+                if event.type == kind:
+                    break
+        return found
+    with watch:
+        for event in watch:
+            found.append(event)
+            if event.type == kind:
+                break
+    return found
+
+
 async def take(watch: Watch[Any] | AsyncWatch[Any], count: int) -> list[Any]:
     """The first events of a watch, which is then closed."""
     found: list[Any] = []

@@ -47,7 +47,7 @@ def definitions_in(source: Source) -> int:
     if isinstance(source, KubernetesSource):
         from kubewright.source.kubernetes_validate import definitions_file
 
-        path = definitions_file(source.release)
+        path = definitions_file(source.release, prose=True)
         assert path is not None
         return len(json.loads(path.read_bytes())["$defs"])
     if source.path.is_file():
@@ -118,9 +118,10 @@ def test_what_goes_in_comes_out(name: str) -> None:
     brought = definitions_in(source)
     # A definition the input only refers to (meta/v1 of a CRD) is linked in beside its own; a list kind is made
     # for each version of a CRD. Nothing of the input may be missing without a reason.
-    assert len(api.definitions) + len(built.skipped) >= brought
+    # Equal inline objects of CRDs are definitions of their own, so there may be more than came in.
+    assert len(api.definitions) >= brought
     if name != "crds":
-        assert len(api.definitions) + len(built.skipped) == brought
+        assert len(api.definitions) == brought
     classes = sum(
         content.count(b"\nclass ") + content.count(b": TypeAlias = ")
         for path, content in built.tree.files.items()
