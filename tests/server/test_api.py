@@ -26,6 +26,14 @@ NS = "/api/v1/namespaces"
 PODS = f"{NS}/default/pods"
 SERVICES = f"{NS}/default/services"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+HPAS = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+AUTOSCALER: dict[str, Any] = {
+    "metadata": {"name": "h"},
+    "spec": {
+        "maxReplicas": 3,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
+    },
+}
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = {"content-type": "application/merge-patch+json"}
 
@@ -80,6 +88,15 @@ def holds(found: Any, wanted: Any) -> bool:
 
 
 STORIES: dict[str, list[tuple[Any, ...]]] = {
+    "the counts of an autoscaler's status": [
+        ("POST", HPAS, AUTOSCALER, 201, {}),
+        ("PUT", f"{HPAS}/h/status", {**AUTOSCALER, "status": {"currentReplicas": 2, "desiredReplicas": 3}}, 200,
+         {"status": {"currentReplicas": 2}}),
+        ("PUT", f"{HPAS}/h/status", {**AUTOSCALER, "status": {"currentReplicas": -1, "desiredReplicas": 3}}, 422,
+         {"reason": "Invalid"}),
+        ("PUT", f"{HPAS}/h/status", {**AUTOSCALER, "status": {"currentReplicas": 1, "desiredReplicas": 1}}, 200,
+         {"status": {"currentReplicas": 1}}),
+    ],
     "life of a config map": [
         ("POST", CM, {"metadata": {"name": "a"}, "data": {"k": "1"}}, 201, {"kind": "ConfigMap", "data": {"k": "1"}}),
         ("POST", CM, {"metadata": {"name": "a"}}, 409, {"reason": "AlreadyExists"}),

@@ -46,12 +46,12 @@ def check_horizontal_pod_autoscaler_update(new: Json, old: Json, prefix: str = "
 def check_horizontal_pod_autoscaler_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a HorizontalPodAutoscaler."""
     if (status := struct(new, "status")) is not None:
-        yield from checks.minimum(
+        yield from autoscalers.count(
             status.get("currentReplicas"),
             f"{prefix}status.currentReplicas",
             lookup(old, "status", "currentReplicas"),
         )
-        yield from checks.minimum(
+        yield from autoscalers.count(
             status.get("desiredReplicas"),
             f"{prefix}status.desiredReplicas",
             lookup(old, "status", "desiredReplicas"),

@@ -193,3 +193,9 @@ def _scaling_rules(value: Json, path: str) -> Errors:
         if seconds > 1800:
             yield invalid_value(f"{place}.periodSeconds", seconds, "must be less than or equal to 1800")
     yield from checks.quantity(value.get("tolerance"), f"{path}.tolerance")
+
+
+def count(value: Any, path: str, old: Any) -> Errors:
+    """A number of replicas in a status is not negative, whatever it was before."""
+    del old
+    yield from checks.minimum(value, path)
