@@ -76,11 +76,6 @@ def type_words(value: Value) -> tuple[tuple[str, str], ...]:
     return ((words.get(type(node), type(node).__name__), ""),)
 
 
-def type_text(value: Value) -> str:
-    """The type in words: ``[]Container``, ``map[string]string``."""
-    return "".join(text for text, _ in type_words(value))
-
-
 def is_deprecated(value: Value) -> bool:
     """Whether the description says so, as Go's convention words it, or the schema's ``deprecated``."""
     return bool(_DEPRECATED.search(value.doc)) or dict(value.extensions).get("deprecated") is True
