@@ -8,7 +8,7 @@ large type. Small shapes look alike, so their prose or the name of their field m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from kubewright.ir.api import Api, External
 from kubewright.ir.types import (
@@ -179,18 +179,3 @@ def _sounds_like(word: str, short: str) -> bool:
     """Whether a field's name says the type: ``configMapKeyRef`` a ConfigMapKeySelector, ``labelSelector`` …"""
     plain = word.lower().removesuffix("ref").removesuffix("s")
     return len(plain) > 2 and (plain in short.lower() or short.lower() in word.lower())
-
-
-def structs_of(value: Value) -> Iterable[Struct]:
-    """Every inline object of ``value``."""
-    stack = [value]
-    while stack:
-        node = stack.pop().type
-        body = node.body if isinstance(node, EmbeddedObject) else node
-        if isinstance(body, Struct):
-            yield body
-            stack.extend(member.value for member in body.fields)
-        elif isinstance(body, ListOf):
-            stack.append(body.items)
-        elif isinstance(body, MapOf):
-            stack.append(body.values)

@@ -112,18 +112,6 @@ class ListsRules(Protocol):
         """The rules of a user in a namespace."""
 
 
-class Masters:
-    """Members of ``system:masters`` may do everything."""
-
-    def decide(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
-        return ALLOWED if MASTERS in attributes.user.groups else NO_OPINION
-
-    async def ask(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
-        return self.decide(attributes)
-
-
 class AlwaysAllow:
     """Everybody may do everything."""
 
