@@ -83,7 +83,7 @@ docs: $(SETUP) ## the documentation as a site, in build/site; links are checked
 	PYTHONPATH=generator:generated $(BIN)/python -m mkdocs build --quiet --strict
 
 gate: $(SETUP) ## the wheel installed with each extra, by every Python here: pytest, all helps, smallest runs
-	$(RUN) -m tests.packaging.gate
+	$(RUN) -m tests.packaging.gate $(GATE)
 
 attack: $(SETUP) ## attack a server on loopback in every way that broke one; ATTACK="--only fuzz --requests 1000000"
 	$(RUN) -m tests.attack.run $(ATTACK)

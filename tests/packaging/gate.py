@@ -24,12 +24,19 @@ VERSIONS = range(11, 15)
 
 def pythons() -> list[str]:
     """The interpreters on the PATH that can run us, oldest first."""
-    found = [shutil.which(f"python3.{minor}") for minor in VERSIONS]
-    return [path for path in found if path] or [sys.executable]
+    found = (shutil.which(f"python3.{minor}") for minor in VERSIONS)
+    return [path for path in found if path and _makes_environments(path)] or [sys.executable]
+
+
+def _makes_environments(python: str) -> bool:
+    """Whether a name on the PATH is a working Python with venv: a version manager leaves shims of others there."""
+    done = subprocess.run([python, "-c", "import ensurepip, venv"], capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def main() -> int:
-    """Runs all of it."""
+    """Runs all of it; with ``--this-python``, for the Python that runs it alone."""
+    chosen = [sys.executable] if "--this-python" in sys.argv[1:] else pythons()
     wrong: list[str] = []
     print("| Python | extra | installed in s | MB | pytest | --help | runs |\n|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="kubewright-gate-") as name:
@@ -37,7 +44,7 @@ def main() -> int:
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
         (wheel,) = folder.glob("*.whl")
-        for python in pythons():
+        for python in chosen:
             for extra in (*EXTRAS, ALL):
                 wrong += _try(python, extra, wheel, folder / f"{Path(python).name}-{extra or 'bare'}")
     print(*wrong, sep="\n", file=sys.stderr)
