@@ -179,6 +179,7 @@ class Compiler:
         self._mutates = mutates
         self._types: dict[str, Type] = {}
         self.variables: dict[str, Expression] = {}
+        self._compiled: dict[tuple[str, tuple[Type, ...] | None], Expression] = {}
 
     def declare(self, name: str, source: str) -> None:
         """Adds a variable, which sees those before it. Raises ExpressionFault."""
@@ -188,8 +189,14 @@ class Compiler:
         self._types[name] = expression.program.result_type
 
     def compile(self, source: str, wanted: tuple[Type, ...] | None) -> Expression:
-        """An expression of one of the types ``wanted`` (any where None). Raises ExpressionFault."""
-        return self._compile(source, wanted)
+        """An expression of one of the types ``wanted`` (any where None), compiled once. Raises ExpressionFault.
+
+        All variables must be declared by now.
+        """
+        expression = self._compiled.get((source, wanted))
+        if expression is None:
+            expression = self._compiled[source, wanted] = self._compile(source, wanted)
+        return expression
 
     def _compile(
         self, source: str, wanted: tuple[Type, ...] | None, *, has_variables: bool = False
