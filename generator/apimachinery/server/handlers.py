@@ -244,8 +244,7 @@ class Handlers:
         if route.subresource or not served.prefix:
             return await self.virtual.answer(request, route, served)
         options = read_write_options(request, "CreateOptions")
-        target = WriteTarget(served, route.namespace, "", options, "", request.warnings, request.user)
-        target.large = request.large
+        target = WriteTarget.asked(request, served, route.namespace, "", options)
         view = asked_view(request, served, self._codecs, of_list=False)
         obj = await apart_if(target.large, self._read, request, target)
         match_namespace(metadata_of(obj), route.namespace)
@@ -261,16 +260,7 @@ class Handlers:
         if route.subresource == "finalize":
             return await self.virtual.answer(request, route, served)
         options = read_write_options(request, "UpdateOptions")
-        target = WriteTarget(
-            served,
-            route.namespace,
-            route.name,
-            options,
-            route.subresource,
-            request.warnings,
-            request.user,
-        )
-        target.large = request.large
+        target = WriteTarget.asked(request, served, route.namespace, route.name, options, route.subresource)
         view = asked_view(request, served, self._codecs, of_list=False)
         obj = await apart_if(target.large, self._read, request, target)
         metadata = metadata_of(obj)
@@ -310,9 +300,7 @@ class Handlers:
         options = read_delete_options(request, read_delete_body(request, self._codecs))
         form = negotiate(request.headers.get("accept", ""), self._codecs)
         write_options = WriteOptions(dry_run=options.dry_run)
-        target = WriteTarget(
-            served, route.namespace, route.name, write_options, warnings=request.warnings, user=request.user
-        )
+        target = WriteTarget.asked(request, served, route.namespace, route.name, write_options)
         deleted = await self._deleter.delete(target, options)
         if deleted.stays or served.hooks.answers_deleted:
             view = view_of(served, form, request.first("includeObject"), of_list=False)
@@ -337,13 +325,8 @@ class Handlers:
         page = await list_page(cache, scope, list_options, selection)
         for record in page.records:
             namespace, name = name_of(record.key, served)
-            target = WriteTarget(
-                served,
-                namespace,
-                name,
-                WriteOptions(dry_run=options.dry_run),
-                warnings=request.warnings,
-                user=request.user,
+            target = WriteTarget.asked(
+                request, served, namespace, name, WriteOptions(dry_run=options.dry_run)
             )
             try:
                 await self._deleter.delete(target, options, of_collection=True)

@@ -1,32 +1,65 @@
 """Admission: who may still refuse or change an object after the request is understood and before it is stored.
 
-Every plugin, built in or configured, implements ``Admission``.
+Every plugin, built in or configured, implements ``Admission``. A plugin that knows its answer at once returns None;
+one that must ask somebody else (a webhook) returns what is to be awaited, and nobody else waits meanwhile. An update
+that waited may find that somebody was faster; it then starts again with the newest object, plugins included.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
+from apimachinery.server.http.messages import User
+from apimachinery.server.request.options import DeleteOptions
 from apimachinery.server.request.target import WriteTarget
 
+Waiting: TypeAlias = Awaitable[None] | None
+"""What a plugin returns: None where it is done."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Operation:
-    """``CREATE``, ``UPDATE`` or ``DELETE`` of an object; ``obj`` is None in a deletion, ``old`` in a creation."""
+    """``CREATE``, ``UPDATE``, ``DELETE`` or ``CONNECT``; ``obj`` is None in a deletion, ``old`` in a creation.
+
+    Plugins change ``obj`` in place. ``name`` is empty where a request names no object. ``target`` has the resource as
+    requested (``served``; its ``prefix`` and ``storage_version`` say how it is stored), the subresource, the user and
+    the options; ``deletion`` those of a deletion.
+    """
 
     verb: str
     target: WriteTarget
     obj: dict[str, Any] | None
     old: dict[str, Any] | None
     name: str
+    deletion: DeleteOptions | None = None
+
+    @property
+    def user(self) -> User | None:
+        """Who asks; None for the server's own writes."""
+        return self.target.user
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing is to be stored."""
+        return self.target.options.dry_run
+
+    def warn(self, text: str) -> None:
+        """Adds a Warning header to the answer."""
+        self.target.warnings.append(text)
+
+    def annotate(self, key: str, value: str) -> None:
+        """Adds an annotation to the request's audit event; the first value of a key stays."""
+        self.target.annotations.setdefault(key, value)
 
 
 class Admission(Protocol):
-    """``admit`` may change the object, then ``validate`` may refuse it. Both raise ApiError."""
+    """``admit`` may change the object, then ``validate`` may refuse it. Both raise ApiError, or what they return does
+    when it is awaited. Large objects are admitted on a thread, but awaited on the loop."""
 
-    def admit(self, operation: Operation) -> None:
+    def admit(self, operation: Operation) -> Waiting:
         """Before defaulted fields are checked."""
 
-    def validate(self, operation: Operation) -> None:
+    def validate(self, operation: Operation) -> Waiting:
         """After validation."""

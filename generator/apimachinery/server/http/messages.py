@@ -36,7 +36,7 @@ class Request:
     a repeated header are joined by ``", "``. ``user`` is None until somebody is authenticated, and
     ``impersonator`` unless he acts as another. ``repeated`` has the single values of repeated headers, ``peer`` the
     client's certificate (DER), verified by TLS. ``warnings`` collects texts for the Warning headers of the answer,
-    failures included.
+    failures included, ``annotations`` what admission has to say in the audit event.
     """
 
     method: str
@@ -49,6 +49,7 @@ class Request:
     peer: bytes = b""
     impersonator: User | None = None
     warnings: list[str] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
     _query: dict[str, list[str]] | None = None
 
     @property

@@ -9,14 +9,14 @@ from apimachinery.meta.errors import bad_request
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import User
+from apimachinery.server.http.messages import Request, User
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.storage.interface import Record
 
 
 @dataclass(slots=True)
 class WriteTarget:
-    """What a write is about. ``warnings`` collects texts for the answer.
+    """What a write is about. ``warnings`` collects texts for the answer, ``annotations`` for the audit event.
 
     ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale). ``large``
     says that the request is worked on apart from the loop.
@@ -32,6 +32,30 @@ class WriteTarget:
     duplicates: list[str] = field(default_factory=list)
     shown_as: Callable[[Json], Json] | None = None
     large: bool = False
+    annotations: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def asked(
+        cls,
+        request: Request,
+        served: Served,
+        namespace: str,
+        name: str,
+        options: WriteOptions,
+        subresource: str = "",
+    ) -> WriteTarget:
+        """What a request asks for."""
+        return cls(
+            served,
+            namespace,
+            name,
+            options,
+            subresource,
+            request.warnings,
+            request.user,
+            large=request.large,
+            annotations=request.annotations,
+        )
 
     @property
     def key(self) -> str:

@@ -130,7 +130,7 @@ class VirtualResources:
         """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
         options = read_write_options(request, "UpdateOptions")
         obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
-        target = WriteTarget(served, "", route.name, options, "finalize", request.warnings, request.user)
+        target = WriteTarget.asked(request, served, "", route.name, options, "finalize")
         bring_into_form(obj, served, options.validation, duplicates, target.warnings)
         match_name(obj, route.name)
         wanted = (obj.get("spec") or {}).get("finalizers")

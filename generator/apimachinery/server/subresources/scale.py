@@ -137,9 +137,7 @@ class Scales:
         options = read_write_options(
             request, "PatchOptions" if verb == "patch" else "UpdateOptions", apply=applies
         )
-        target = WriteTarget(
-            served, route.namespace, route.name, options, "scale", request.warnings, request.user
-        )
+        target = WriteTarget.asked(request, served, route.namespace, route.name, options, "scale")
         target.shown_as = lambda obj: scale_of(served, obj, demands=False)
         uid = ""
         if verb == "update":

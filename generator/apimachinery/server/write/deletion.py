@@ -49,15 +49,19 @@ class Deleter:
         served = target.served
         if served.hooks.orphan_warning and options.policy is None:
             target.warnings.append(served.hooks.orphan_warning)
-        for _ in range(TRIES):
+        tries = 0
+        while tries < TRIES:
+            tries += 1
             record = self._writer.current(target)
             if record is None:
                 raise not_found(served.plural, served.group, target.name)
             obj = served.read(record)
             self._check(target, obj, options)
-            operation = Operation("DELETE", target, None, obj, "" if of_collection else target.name)
-            self._admission.admit(operation)
-            self._admission.validate(operation)
+            operation = Operation("DELETE", target, None, obj, "" if of_collection else target.name, options)
+            for step in (self._admission.admit, self._admission.validate):
+                if (waiting := step(operation)) is not None:
+                    tries = 0
+                    await waiting
             try:
                 return await self._delete(target, record, obj, options)
             except RevisionConflict:

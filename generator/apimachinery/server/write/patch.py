@@ -49,8 +49,7 @@ async def patch(
     media_type = check_patch_type(request, served)
     applies = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = read_write_options(request, "PatchOptions", apply=applies)
-    target = WriteTarget(served, namespace, name, options, subresource, request.warnings, request.user)
-    target.large = request.large
+    target = WriteTarget.asked(request, served, namespace, name, options, subresource)
     try:
         if applies:
             return await apply(request, target, writer, binary=media_type == APPLY_CBOR_PATCH)

@@ -27,7 +27,7 @@ from apimachinery.meta.errors import (
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.printing import go_quote
-from apimachinery.server.admission.interface import Admission, Operation
+from apimachinery.server.admission.interface import Admission, Operation, Waiting
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import LARGE_BYTES
@@ -87,18 +87,32 @@ class Writer:
         Raises ApiError 403, 404, 409, 422.
         """
         match_namespace(metadata_of(obj), target.namespace)
-        obj, prefix = await apart_if(target.large, self._make_new, target, obj, owned)
+        obj, prefix, operation, waiting = await apart_if(target.large, self._begin_new, target, obj, owned)
+        if waiting is not None:
+            await waiting
+        waiting = await apart_if(target.large, self._finish_new, target, obj, operation)
+        if waiting is not None:
+            await waiting
+        if _is_version(obj["metadata"].pop("resourceVersion", None)):
+            raise plain_failure("resourceVersion should not be set on objects to be created")
         return await self._store_named(target, obj, prefix)
 
-    def _make_new(self, target: WriteTarget, obj: Json, owned: bool) -> tuple[Json, str]:
-        """The object as it is to be stored, and the prefix of a generated name."""
+    def _begin_new(self, target: WriteTarget, obj: Json, owned: bool) -> tuple[Json, str, Operation, Waiting]:
+        """The new object as plugins may change it, the prefix of a generated name, and what admission waits for."""
         obj = self._own_new(target, obj, owned)
         prefix = self._name_new(target, obj)
-        self._admit_new(target, obj)
+        if target.served.strategy.admit is not None:
+            target.served.strategy.admit(obj)
+        operation = Operation("CREATE", target, obj, None, metadata_of(obj).get("name") or "")
+        return obj, prefix, operation, self._admission.admit(operation)
+
+    def _finish_new(self, target: WriteTarget, obj: Json, operation: Operation) -> Waiting:
+        """Makes of it what is to be stored, and asks plugins whether they refuse it."""
         self._identify(target, obj)
         self._prepare_new(target, obj)
-        self._check_new(target, obj, obj["metadata"].get("name") or "")
-        return obj, prefix
+        operation.name = obj["metadata"].get("name") or ""
+        self._check_new(target, obj, operation.name)
+        return self._admission.validate(operation)
 
     def _own_new(self, target: WriteTarget, obj: Json, owned: bool) -> Json:
         """The object with the fields that its creator owns, and without what only the server may set."""
@@ -126,11 +140,6 @@ class Writer:
         # Admission and validation see the first candidate: kube-apiserver names an object before it admits it.
         metadata["name"] = generated_name(prefix)
         return prefix
-
-    def _admit_new(self, target: WriteTarget, obj: Json) -> None:
-        if target.served.strategy.admit is not None:
-            target.served.strategy.admit(obj)
-        self._admission.admit(Operation("CREATE", target, obj, None, metadata_of(obj).get("name") or ""))
 
     def _identify(self, target: WriteTarget, obj: Json) -> None:
         metadata = metadata_of(obj)
@@ -165,8 +174,6 @@ class Writer:
                 metadata, namespaced=served.namespaced, name_rule=served.name_rule, builtin=served.builtin
             )
         self._check(target, obj, None, faults, name)
-        if _is_version(metadata.pop("resourceVersion", None)):
-            raise plain_failure("resourceVersion should not be set on objects to be created")
 
     async def _store_named(self, target: WriteTarget, obj: Json, prefix: str) -> Written:
         """Stores a new object; a generated name that is taken is generated again."""
@@ -214,7 +221,9 @@ class Writer:
         sees to managedFields itself. Raises ApiError 404, 409, 422.
         """
         served = target.served
-        for _ in range(WRITE_TRIES):
+        tries = 0
+        while tries < WRITE_TRIES:
+            tries += 1
             record = self.current(target)
             if record is None:
                 if uid and creates is not None:
@@ -226,7 +235,16 @@ class Writer:
                     continue
                 return written
             large = target.large or len(record.value) > LARGE_BYTES
-            old, new = await apart_if(large, self._make_changed, target, record, transform, uid, owned)
+            operation, waiting = await apart_if(
+                large, self._begin_change, target, record, transform, uid, owned
+            )
+            if waiting is not None:
+                tries = 0  # While others are asked somebody is always faster; the time of the request is the limit.
+                await waiting
+            old, new, waiting = await apart_if(large, self._finish_change, target, operation)
+            if waiting is not None:
+                tries = 0
+                await waiting
             try:
                 return Written(await self._store(target, record, old, new))
             except (RevisionConflict, KeyNotFound):
@@ -276,10 +294,10 @@ class Writer:
             return
         raise conflict(served.plural, served.group, target.name)
 
-    def _make_changed(
+    def _begin_change(
         self, target: WriteTarget, record: Record, transform: Transform, uid: str, owned: bool
-    ) -> tuple[Json, Json]:
-        """The object as it is, and as it is to be stored."""
+    ) -> tuple[Operation, Waiting]:
+        """The object as it is and as plugins may change it, and what admission waits for."""
         served = target.served
         old = served.read(record)
         if uid and uid != old["metadata"].get("uid"):
@@ -290,7 +308,13 @@ class Writer:
         if not owned:
             ownership = target.served.ownership(target.subresource)
             new = ownership.update(old, new, target.options.manager, now=now())
-        self._admission.admit(Operation("UPDATE", target, new, old, target.name))
+        operation = Operation("UPDATE", target, new, old, target.name)
+        return operation, self._admission.admit(operation)
+
+    def _finish_change(self, target: WriteTarget, operation: Operation) -> tuple[Json, Json, Waiting]:
+        """The object as it is and as it is to be stored, and what plugins that may refuse it wait for."""
+        old, new = operation.old, operation.obj
+        assert old is not None and new is not None
         drop_repeated_owners(metadata_of(new), target.warnings, old["metadata"])
         new = self._prepare(target, old, new)
         self._keep_fixed(new["metadata"], old["metadata"])
@@ -298,7 +322,8 @@ class Writer:
         new = keep_times(old, new)
         if not new["metadata"].get("managedFields"):
             new["metadata"].pop("managedFields", None)
-        return old, new
+        operation.obj = new
+        return old, new, self._admission.validate(operation)
 
     def _check_changed(self, target: WriteTarget, old: Json, new: Json) -> None:
         served, metadata = target.served, new["metadata"]
@@ -358,7 +383,6 @@ class Writer:
             raise invalid(served.kind, served.said_group, name, faults)
         if served.hooks.warnings is not None and not target.subresource:
             target.warnings.extend(served.hooks.warnings(obj, old))
-        self._admission.validate(Operation("UPDATE" if old else "CREATE", target, obj, old, name))
 
     async def _store(self, target: WriteTarget, record: Record, old: Json, new: Json) -> Record:
         served = target.served
