@@ -16,6 +16,7 @@ from apimachinery.server.access.control import OPEN_TO_LOOPBACK, Access
 from apimachinery.server.api import build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.http.messages import Request, Response
+from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.process import Backend
@@ -70,7 +71,14 @@ async def main() -> None:
     storage = MemoryStorage()
     cache = await WatchCache.open(storage)
     backend = Backend(
-        storage, cache, Access(OPEN_TO_LOOPBACK, cache), Watches(), JoinedBodies(), Health(), Metrics()
+        storage,
+        cache,
+        Access(OPEN_TO_LOOPBACK, cache),
+        Watches(),
+        JoinedBodies(),
+        Health(),
+        Metrics(),
+        ServiceResolver(cache),
     )
     api = build_api(backend, ApiOptions(controllers=frozenset()))
     await api.start()

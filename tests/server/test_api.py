@@ -13,6 +13,7 @@ from apimachinery.server.access.control import OPEN_TO_LOOPBACK, Access
 from apimachinery.server.api import Api, build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.http.messages import Request, Response, User
+from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.process import Backend
@@ -42,7 +43,14 @@ async def serve(options: ApiOptions | None = None) -> Api:
     storage = MemoryStorage()
     cache = await WatchCache.open(storage)
     backend = Backend(
-        storage, cache, Access(OPEN_TO_LOOPBACK, cache), Watches(), JoinedBodies(), Health(), Metrics()
+        storage,
+        cache,
+        Access(OPEN_TO_LOOPBACK, cache),
+        Watches(),
+        JoinedBodies(),
+        Health(),
+        Metrics(),
+        ServiceResolver(cache),
     )
     api = build_api(backend, options or ApiOptions(controllers=frozenset()))
     await api.start()

@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from apimachinery.server.access.control import Access, AccessOptions
 from apimachinery.server.app import App
 from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
+from apimachinery.server.http.outgoing import Outgoing
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
+from apimachinery.server.network.services import Address, ServiceResolver
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.loop_lag import LoopLag
 from apimachinery.server.operate.metrics import Metrics
@@ -33,7 +35,7 @@ log = logging.getLogger("kubewright.server")
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What the API stands on."""
+    """What the API stands on. ``services`` finds the addresses of Services, ``outgoing`` calls them."""
 
     storage: Storage
     cache: WatchCache
@@ -42,6 +44,8 @@ class Backend:
     bodies: JoinedBodies
     health: Health
     metrics: Metrics
+    services: ServiceResolver
+    outgoing: Outgoing = field(default_factory=Outgoing)
 
 
 class Api(Protocol):
@@ -62,7 +66,8 @@ BuildApi = Callable[[Backend], Api]
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """How to serve. ``port`` 0 takes a free one."""
+    """How to serve. ``port`` 0 takes a free one. ``services`` are addresses of Services (namespace and name) that count
+    before those that their objects name."""
 
     storage: str = "memory://"
     host: str = "127.0.0.1"
@@ -73,6 +78,7 @@ class ServerOptions:
     shutdown_delay_seconds: float = 0.0
     shutdown_seconds: float = 10.0
     history_seconds: float = PERIOD_SECONDS
+    services: Mapping[tuple[str, str], Address] = field(default_factory=dict)
 
 
 class Server:
@@ -111,7 +117,9 @@ class Server:
         watches, metrics = Watches(), Metrics()
         bodies = JoinedBodies()
         access = self.access = Access(self._access, cache)
-        backend = Backend(storage, cache, access, watches, bodies, self.health, metrics)
+        services = ServiceResolver(cache, options.services)
+        backend = Backend(storage, cache, access, watches, bodies, self.health, metrics, services)
+        self._stops.append(backend.outgoing.close)
         api = self._build(backend)
         self._stops.append(api.stop)
         self.health.add(Check("etcd", lambda: not storage.failed))

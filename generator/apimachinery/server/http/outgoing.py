@@ -1,67 +1,226 @@
-"""Calls that the server itself makes, to webhooks and to issuers for their keys: the one file here with an HTTP client.
+"""Calls that the server itself makes: to webhooks, to issuers for their keys, to aggregated servers. The one file here
+with an HTTP client.
 
 Answers are bounded in size and time; redirects are not followed, so an answer comes from whom the options name.
+Connections are kept for the next call (``Outgoing``), and so are TLS contexts: to make one takes milliseconds.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import aiohttp
 
 ANSWER_BYTES = 1 << 20
+FIELD_BYTES = 1 << 16
+CONNECT_SECONDS = 10.0
+CONTEXTS = 256
+IDLE_SECONDS = 60.0
 
 
 class CallFailed(Exception):
-    """No usable answer; the text says which address, and why."""
+    """No usable answer; the text says which address, and why. ``status`` is that of an answer that is a refusal."""
+
+    def __init__(self, text: str, status: int = 0, body: bytes = b"") -> None:
+        super().__init__(text)
+        self.status = status
+        self.body = body
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where to call: ``headers`` are sent with every call (credentials), ``tls`` says whom to trust."""
+    """Where to call: ``headers`` are sent with every call (credentials), ``tls`` says whom to trust. ``server_name`` is
+    the name that the certificate must have where it is not the host of the URL."""
 
     url: str
     tls: ssl.SSLContext | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 10.0
+    server_name: str = ""
+
+
+@dataclass(slots=True)
+class Opened:
+    """An answer whose head has come. Read ``parts`` to the end, or ``close``."""
+
+    status: int
+    headers: Sequence[tuple[str, str]]
+    parts: AsyncIterator[bytes]
+    _answer: aiohttp.ClientResponse
+
+    def close(self) -> None:
+        """Lets go of the connection."""
+        self._answer.close()
+
+    async def read(self, most: int) -> bytes:
+        """The rest. Raises ValueError for more than ``most`` bytes."""
+        content = bytearray()
+        async for part in self.parts:
+            content += part
+            if len(content) > most:
+                self.close()
+                raise ValueError(f"answered more than {most} bytes")
+        return bytes(content)
+
+
+class Outgoing:
+    """All calls of one server: a pool of connections on its event loop."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    def _kept(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                auto_decompress=False,
+                max_line_size=FIELD_BYTES,
+                max_field_size=FIELD_BYTES,
+            )
+        return self._session
+
+    async def open(
+        self,
+        method: str,
+        endpoint: Endpoint,
+        headers: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+        *,
+        total: bool = True,
+    ) -> Opened:
+        """Sends a request and waits for the head of the answer, at most ``endpoint.seconds``; with ``total`` the body
+        must have come by then too. The path and query of the URL are sent as they are. Raises CallFailed."""
+        import aiohttp
+        from yarl import URL
+
+        timeout = aiohttp.ClientTimeout(
+            total=endpoint.seconds if total else None, sock_connect=CONNECT_SECONDS
+        )
+        try:
+            async with asyncio.timeout(endpoint.seconds):
+                answer = await self._kept().request(
+                    method,
+                    URL(endpoint.url, encoded=True),
+                    headers=[*endpoint.headers.items(), *headers],
+                    data=body,
+                    ssl=endpoint.tls if endpoint.tls is not None else True,
+                    server_hostname=endpoint.server_name or None,
+                    allow_redirects=False,
+                    timeout=timeout,
+                    skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+                )
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as fault:
+            raise CallFailed(why(fault)) from None
+        fields = [(name.decode("latin-1"), _text(value)) for name, value in answer.raw_headers]
+        return Opened(answer.status, fields, _parts(answer), answer)
+
+    async def json(self, endpoint: Endpoint, body: Any = None) -> Any:
+        """The JSON that an endpoint answers, to a POST where there is a body. Raises CallFailed."""
+        headers = [("Accept", "application/json"), ("Accept-Encoding", "identity")]
+        data = None
+        if body is not None:
+            headers.append(("Content-Type", "application/json"))
+            data = json.dumps(body).encode()
+        try:
+            answer = await self.open("GET" if body is None else "POST", endpoint, headers, data)
+            content = await answer.read(ANSWER_BYTES)
+        except (CallFailed, ValueError) as fault:
+            raise CallFailed(f"{endpoint.url}: {fault}") from None
+        if not 200 <= answer.status < 300:
+            raise CallFailed(f"{endpoint.url}: answered {answer.status}", answer.status, content)
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            raise CallFailed(f"{endpoint.url}: did not answer JSON") from None
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+async def _parts(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """What comes, as it comes. Raises CallFailed where the other side breaks off."""
+    import aiohttp
+
+    try:
+        async for part in answer.content.iter_any():
+            yield part
+    except (TimeoutError, aiohttp.ClientError, OSError) as fault:
+        raise CallFailed(why(fault)) from None
+    finally:
+        answer.close() if not answer.content.at_eof() else answer.release()
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def why(fault: BaseException) -> str:
+    """A failed call in the words of Go's net package, which operators know from kube-apiserver's conditions."""
+    refused = getattr(fault, "os_error", fault)
+    host, port = getattr(fault, "host", ""), getattr(fault, "port", "")
+    place = f"dial tcp {host}:{port}: " if host else ""
+    if isinstance(refused, ConnectionRefusedError):
+        return f"{place}connect: connection refused"
+    if isinstance(fault, TimeoutError):
+        return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+    reason = getattr(fault, "certificate_error", None) or getattr(refused, "verify_message", "")
+    if reason:
+        return f"tls: failed to verify certificate: {reason}"
+    return str(fault) or type(fault).__name__
+
+
+_contexts: dict[bytes, ssl.SSLContext] = {}
+
+
+def client_tls(
+    authorities: bytes = b"", *, insecure: bool = False, certificate: tuple[Path, Path] | None = None
+) -> ssl.SSLContext:
+    """A context that trusts these authorities (PEM; the system's where there are none), or with ``insecure`` anybody,
+    and shows ``certificate`` (its file and its key's). The same context for the same contents. Raises ValueError."""
+    shown = b"" if certificate is None else b"\0".join(path.read_bytes() for path in certificate)
+    key = hashlib.sha256(b"%d\0%b\0%b" % (insecure, authorities, shown)).digest()
+    context = _contexts.get(key)
+    if context is not None:
+        return context
+    try:
+        context = ssl.create_default_context(cadata=authorities.decode("ascii") if authorities else None)
+    except (ssl.SSLError, UnicodeDecodeError, ValueError) as fault:
+        raise ValueError(f"unable to load root certificates: {fault}") from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificate is not None:
+        context.load_cert_chain(*certificate)
+    if len(_contexts) >= CONTEXTS:
+        _contexts.clear()
+    _contexts[key] = context
+    return context
 
 
 async def call_json(endpoint: Endpoint, body: Any = None) -> Any:
-    """The JSON that an endpoint answers, to a POST where there is a body. Raises CallFailed."""
-    import aiohttp
-
-    method = "GET" if body is None else "POST"
-    headers = {"Accept": "application/json", **endpoint.headers}
-    data = None
-    if body is not None:
-        headers["Content-Type"] = "application/json"
-        data = json.dumps(body).encode()
-    timeout = aiohttp.ClientTimeout(total=endpoint.seconds)
+    """One call on a connection of its own, as ``Outgoing.json``. Raises CallFailed."""
+    outgoing = Outgoing()
     try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout, trust_env=False) as session,
-            session.request(
-                method,
-                endpoint.url,
-                data=data,
-                headers=headers,
-                ssl=endpoint.tls if endpoint.tls is not None else True,
-                allow_redirects=False,
-            ) as answer,
-        ):
-            content = await answer.content.read(ANSWER_BYTES + 1)
-            while not answer.content.at_eof() and len(content) <= ANSWER_BYTES:
-                content += await answer.content.read(ANSWER_BYTES + 1 - len(content))
-            status = answer.status
-    except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as fault:
-        raise CallFailed(f"{endpoint.url}: {fault or type(fault).__name__}") from None
-    if not 200 <= status < 300:
-        raise CallFailed(f"{endpoint.url}: answered {status}")
-    if len(content) > ANSWER_BYTES:
-        raise CallFailed(f"{endpoint.url}: answered more than {ANSWER_BYTES} bytes")
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        raise CallFailed(f"{endpoint.url}: did not answer JSON") from None
+        return await outgoing.json(endpoint, body)
+    finally:
+        await outgoing.close()
