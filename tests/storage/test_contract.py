@@ -27,12 +27,17 @@ Story = Callable[[Storage], Awaitable[None]]
 A, B, C = "/core/pods/ns/a", "/core/pods/ns/b", "/core/pods/ns/c"
 
 
+OBJECT = (
+    '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x","resourceVersion":"%s","labels":{}},"v":"%s"}'
+)
+
+
 def value(text: str = "x") -> Value:
-    return Value.cut(f'{{"rv":"{REVISION_MARK}","v":"{text}"}}'.encode())
+    return Value.cut((OBJECT % (REVISION_MARK, text)).encode())
 
 
 def stored(revision: int, text: str = "x") -> bytes:
-    return b'{"rv":"%d","v":"%b"}' % (revision, text.encode())
+    return (OBJECT % (revision, text)).encode()
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -58,60 +63,64 @@ def names(events: list[Event]) -> list[tuple[str, str, int]]:
     ]
 
 
-def test_a_new_store_is_at_revision_one_and_empty(tell):
+def test_a_new_store_is_empty_and_at_revision_one_where_it_is_nobody_elses(tell):
     async def story(s: Storage) -> None:
-        assert (s.revision, s.compacted) == (1, 1)
+        assert s.compacted <= s.revision and (s.shared or (s.revision, s.compacted) == (1, 1))
         page = await s.list("")
-        assert (list(page.records), page.revision, page.remaining) == ([], 1, 0)
+        assert (list(page.records), page.revision, page.remaining) == ([], s.revision, 0)
 
     tell(story)
 
 
 def test_create_takes_the_next_revision_and_puts_it_into_the_bytes(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         record = await s.create(A, value())
-        assert (record.key, record.revision, record.created) == (A, 2, 2)
-        assert record.value == stored(2)
+        assert (record.key, record.revision, record.created) == (A, base + 2, base + 2)
+        assert record.value == stored(base + 2)
         assert await s.get(A) == record
-        assert s.revision == 2
+        assert s.revision == base + 2
 
     tell(story)
 
 
 def test_create_of_a_living_key_is_refused(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         await s.create(A, value())
         with pytest.raises(KeyExists):
             await s.create(A, value("y"))
-        assert s.revision == 2
+        assert s.revision == base + 2
 
     tell(story)
 
 
 def test_update_needs_the_newest_revision(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         first = await s.create(A, value())
         second = await s.update(A, first.revision, value("y"))
-        assert (second.revision, second.created, second.value) == (3, 2, stored(3, "y"))
+        assert (second.revision, second.created, second.value) == (base + 3, base + 2, stored(base + 3, "y"))
         with pytest.raises(RevisionConflict) as conflict:
             await s.update(A, first.revision, value("z"))
         assert conflict.value.current == second
         with pytest.raises(KeyNotFound):
-            await s.update(B, 1, value())
+            await s.update(B, base + 1, value())
 
     tell(story)
 
 
-def test_delete_needs_the_newest_revision_and_shows_the_last_content_at_its_own(tell):
+def test_delete_needs_the_newest_revision_and_shows_the_content_at_its_own(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         seen: list[Event] = []
-        s.watch("", 1, seen.extend)
+        await s.watch("", base + 1, seen.extend)
         first = await s.create(A, value())
         second = await s.update(A, first.revision, value("y"))
         with pytest.raises(RevisionConflict):
             await s.delete(A, first.revision, value("y"))
-        gone = await s.delete(A, second.revision, value("last"))
-        assert (gone.revision, gone.value) == (4, stored(4, "last"))
+        gone = await s.delete(A, second.revision, value("y"))
+        assert (gone.revision, gone.value) == (base + 4, stored(base + 4, "y"))
         assert seen[-1].deleted and seen[-1].record == gone and seen[-1].previous == second
         assert await s.get(A) is None
         with pytest.raises(KeyNotFound):
@@ -120,29 +129,53 @@ def test_delete_needs_the_newest_revision_and_shows_the_last_content_at_its_own(
     tell(story)
 
 
+def test_the_answer_to_a_delete_shows_the_last_content_and_so_does_the_event_where_the_log_is_owned(tell):
+    async def story(s: Storage) -> None:
+        seen: list[Event] = []
+        await s.watch("", s.revision, seen.extend)
+        first = await s.create(A, value("stored"))
+        gone = await s.delete(A, first.revision, value("last"))
+        assert gone.value == stored(gone.revision, "last")
+        assert seen[-1].record.value == stored(gone.revision, "stored" if s.shared else "last")
+
+    tell(story)
+
+
+def test_to_catch_up_is_to_see_what_was_acknowledged(tell):
+    async def story(s: Storage) -> None:
+        record = await s.create(A, value())
+        await s.catch_up()
+        assert s.revision >= record.revision
+        assert await s.take_turn(s.revision)
+
+    tell(story)
+
+
 def test_a_key_can_come_back_with_a_new_creation(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         first = await s.create(A, value())
         await s.delete(A, first.revision, value())
         again = await s.create(A, value("again"))
-        assert (again.revision, again.created) == (4, 4)
-        assert (await s.get(A, at=2)) == first
-        assert await s.get(A, at=3) is None
+        assert (again.revision, again.created) == (base + 4, base + 4)
+        assert (await s.get(A, at=base + 2)) == first
+        assert await s.get(A, at=base + 3) is None
 
     tell(story)
 
 
 def test_get_at_a_revision(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         first = await s.create(A, value())
-        second = await s.update(A, 2, value("y"))
+        second = await s.update(A, base + 2, value("y"))
         await s.create(B, value())
-        assert await s.get(A, at=2) == first
-        assert await s.get(A, at=3) == second
-        assert await s.get(A, at=4) == second
-        assert await s.get(B, at=3) is None
+        assert await s.get(A, at=base + 2) == first
+        assert await s.get(A, at=base + 3) == second
+        assert await s.get(A, at=base + 4) == second
+        assert await s.get(B, at=base + 3) is None
         with pytest.raises(FutureRevision):
-            await s.get(A, at=5)
+            await s.get(A, at=base + 5)
 
     tell(story)
 
@@ -162,15 +195,16 @@ def test_lists_are_by_key_and_prefixes_are_exact(tell):
 
 def test_pages_of_one_snapshot_ignore_later_writes(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         for key in (A, B, C):
             await s.create(key, value())
         first = await s.list("/core/pods/", limit=1)
-        assert ([r.key for r in first.records], first.revision, first.remaining) == ([A], 4, 2)
-        await s.delete(C, 4, value())
-        await s.update(B, 3, value("new"))
+        assert ([r.key for r in first.records], first.revision, first.remaining) == ([A], base + 4, 2)
+        await s.delete(C, base + 4, value())
+        await s.update(B, base + 3, value("new"))
         await s.create("/core/pods/ns/bb", value())
         second = await s.list("/core/pods/", at=first.revision, after=A, limit=1)
-        assert [(r.key, r.value) for r in second.records] == [(B, stored(3))]
+        assert [(r.key, r.value) for r in second.records] == [(B, stored(base + 3))]
         assert second.remaining == 1
         third = await s.list("/core/pods/", at=first.revision, after=B, limit=1)
         assert ([r.key for r in third.records], third.remaining) == ([C], 0)
@@ -180,12 +214,13 @@ def test_pages_of_one_snapshot_ignore_later_writes(tell):
 
 def test_an_inconsistent_continuation_reads_the_state_of_now(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         for key in (A, B, C):
             await s.create(key, value())
-        await s.delete(B, 3, value())
-        await s.compact(5)
+        await s.delete(B, base + 3, value())
+        await s.compact(base + 5)
         with pytest.raises(Compacted):
-            await s.list("/core/pods/", at=4, after=A, limit=1)
+            await s.list("/core/pods/", at=base + 4, after=A, limit=1)
         page = await s.list("/core/pods/", after=A, limit=1)
         assert ([r.key for r in page.records], page.remaining) == ([C], 0)
 
@@ -194,55 +229,64 @@ def test_an_inconsistent_continuation_reads_the_state_of_now(tell):
 
 def test_list_in_the_future_is_refused(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         with pytest.raises(FutureRevision):
-            await s.list("", at=2)
+            await s.list("", at=base + 2)
 
     tell(story)
 
 
 def test_watch_from_a_revision_replays_then_follows_without_gap_or_double(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         await s.create(A, value())
-        await s.update(A, 2, value("y"))
+        await s.update(A, base + 2, value("y"))
         seen: list[Event] = []
-        s.watch("/core/pods/", 2, seen.extend)
-        assert names(seen) == [("MODIFIED", "a", 3)]
+        await s.watch("/core/pods/", base + 2, seen.extend)
+        assert names(seen) == [("MODIFIED", "a", base + 3)]
         await s.create(B, value())
-        await s.delete(A, 3, value())
-        assert names(seen) == [("MODIFIED", "a", 3), ("ADDED", "b", 4), ("DELETED", "a", 5)]
-        assert seen[0].previous is not None and seen[0].previous.value == stored(2)
+        await s.delete(A, base + 3, value())
+        assert names(seen) == [
+            ("MODIFIED", "a", base + 3),
+            ("ADDED", "b", base + 4),
+            ("DELETED", "a", base + 5),
+        ]
+        assert seen[0].previous is not None and seen[0].previous.value == stored(base + 2)
 
     tell(story)
 
 
 def test_the_first_object_of_a_new_prefix_is_watched(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         seen: list[Event] = []
-        s.watch("/example.com/widgets/", s.revision, seen.extend)
+        await s.watch("/example.com/widgets/", s.revision, seen.extend)
         await s.create("/core/pods/ns/x", value())
         await s.create("/example.com/widgets/ns/a", value())
-        assert names(seen) == [("ADDED", "a", 3)]
+        assert names(seen) == [("ADDED", "a", base + 3)]
 
     tell(story)
 
 
 def test_a_watch_of_the_future_leaves_out_what_comes_before(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         seen: list[Event] = []
-        s.watch("", 3, seen.extend)
+        await s.watch("", base + 3, seen.extend)
         for key in (A, B, C):
             await s.create(key, value())
-        assert names(seen) == [("ADDED", "c", 4)]
+        assert names(seen) == [("ADDED", "c", base + 4)]
 
     tell(story)
 
 
 def test_a_closed_watch_is_silent_and_others_go_on(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         one: list[Event] = []
         two: list[Event] = []
-        watch = s.watch("", 1, one.extend)
-        s.watch("", 1, two.extend)
+        watch = await s.watch("", base + 1, one.extend)
+        await s.watch("", base + 1, two.extend)
         await s.create(A, value())
         watch.close()
         watch.close()
@@ -254,8 +298,9 @@ def test_a_closed_watch_is_silent_and_others_go_on(tell):
 
 def test_a_write_returns_after_its_event_was_handed_over(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         seen: list[Event] = []
-        s.watch("", 1, seen.extend)
+        await s.watch("", base + 1, seen.extend)
 
         async def write(number: int) -> None:
             record = await s.create(f"/core/pods/ns/{number:03}", value())
@@ -263,13 +308,14 @@ def test_a_write_returns_after_its_event_was_handed_over(tell):
             assert s.revision >= record.revision
 
         await asyncio.gather(*(write(number) for number in range(50)))
-        assert [event.revision for event in seen] == list(range(2, 52))
+        assert [event.revision for event in seen] == list(range(base + 2, base + 52))
 
     tell(story)
 
 
 def test_writers_of_one_key_win_once_per_revision(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         await s.create(A, value("0"))
         won: list[int] = []
 
@@ -287,7 +333,7 @@ def test_writers_of_one_key_win_once_per_revision(tell):
 
         await asyncio.gather(*(add_one() for _ in range(20)))
         assert won == list(range(20))
-        assert (await s.get(A)).value == stored(22, "20")
+        assert (await s.get(A)).value == stored(base + 22, "20")
 
     tell(story)
 
@@ -305,33 +351,34 @@ def test_racing_creates_of_one_key_make_one(tell):
 
 def test_compaction_keeps_the_living_and_forgets_the_rest(tell):
     async def story(s: Storage) -> None:
+        base = s.revision - 1
         await s.create(A, value("1"))  # 2
-        await s.update(A, 2, value("2"))  # 3
+        await s.update(A, base + 2, value("2"))  # 3
         await s.create(B, value())  # 4
-        await s.delete(B, 4, value())  # 5
-        await s.update(A, 3, value("3"))  # 6
+        await s.delete(B, base + 4, value())  # 5
+        await s.update(A, base + 3, value("3"))  # 6
         await s.create(C, value())  # 7
-        await s.compact(5)
-        assert s.compacted == 5
-        assert (await s.get(A, at=5)).value == stored(3, "2")
-        assert (await s.get(A)).value == stored(6, "3")
-        assert [r.key for r in (await s.list("", at=5)).records] == [A]
-        for revision in (1, 4):
+        await s.compact(base + 5)
+        assert s.compacted == base + 5
+        assert (await s.get(A, at=base + 5)).value == stored(base + 3, "2")
+        assert (await s.get(A)).value == stored(base + 6, "3")
+        assert [r.key for r in (await s.list("", at=base + 5)).records] == [A]
+        for revision in (base + 1, base + 4):
             with pytest.raises(Compacted) as refused:
                 await s.get(A, at=revision)
-            assert refused.value.oldest == 5
+            assert refused.value.oldest == base + 5
         with pytest.raises(Compacted):
-            s.watch("", 4, lambda events: None)
+            await s.watch("", base + 4, lambda events: None)
         seen: list[Event] = []
-        s.watch("", 5, seen.extend)
-        assert names(seen) == [("MODIFIED", "a", 6), ("ADDED", "c", 7)]
-        assert seen[0].previous.value == stored(3, "2")
+        await s.watch("", base + 5, seen.extend)
+        assert names(seen) == [("MODIFIED", "a", base + 6), ("ADDED", "c", base + 7)]
+        assert seen[0].previous.value == stored(base + 3, "2")
         with pytest.raises(FutureRevision):
-            await s.compact(8)
-        await s.compact(3)
-        assert s.compacted == 5
-        await s.compact(7)
-        assert [r.key for r in (await s.list("", at=7)).records] == [A, C]
+            await s.compact(base + 8)
+        await s.compact(base + 3)
+        assert s.compacted == base + 5
+        await s.compact(base + 7)
+        assert [r.key for r in (await s.list("", at=base + 7)).records] == [A, C]
 
     tell(story)
 
@@ -355,14 +402,15 @@ def test_a_value_without_a_mark_is_no_value():
 
 def test_events_come_in_pages(tell: Callable[[Story], None]) -> None:
     async def story(storage: Storage) -> None:
+        base = storage.revision - 1
         for key in (A, "/core/pods/other/x", B, C):
             await storage.create(key, value())
-        events, reached = await storage.events("/core/pods/ns/", 1, 2)
-        assert ([event.record.key for event in events], reached) == ([A, B], 4)
+        events, reached = await storage.events("/core/pods/ns/", base + 1, 2)
+        assert ([event.record.key for event in events], reached) == ([A, B], base + 4)
         events, reached = await storage.events("/core/pods/ns/", reached, 2)
-        assert ([event.record.key for event in events], reached) == ([C], 5)
-        await storage.compact(4)
+        assert ([event.record.key for event in events], reached) == ([C], base + 5)
+        await storage.compact(base + 4)
         with pytest.raises(Compacted):
-            await storage.events("", 3, 10)
+            await storage.events("", base + 3, 10)
 
     tell(story)

@@ -38,7 +38,9 @@ SCOPES = ["/core/pods/", "/core/pods/a/", "/core/pods/a-b/", *KEYS[:2]]
 
 
 def value(text: str) -> Value:
-    return Value.cut(f"{REVISION_MARK}:{text}".encode())
+    return Value.cut(
+        f'{{"kind":"Pod","apiVersion":"v1","metadata":{{"resourceVersion":"{REVISION_MARK}"}},"v":"{text}"}}'.encode()
+    )
 
 
 def within(key: str, scope: str) -> bool:
@@ -60,28 +62,29 @@ async def write(storage: Storage, verb: str, key: str, expected: int, number: in
 async def play(storage: Storage, story: list[tuple[str, object]]) -> None:
     cache = await WatchCache.open(storage)
     pods = cache.resource("/core/pods/")
-    states: dict[int, dict[str, tuple[int, bytes]]] = {1: {}}
+    base = storage.revision
+    states: dict[int, dict[str, tuple[int, bytes]]] = {base: {}}
     log: list[tuple[int, str, bool]] = []
     now: dict[str, tuple[int, bytes]] = {}
     live: list[Event] = []
-    storage.watch("", 1, live.extend)
-    compacted = 1
+    await storage.watch("", base, live.extend)
+    compacted = base
     for number, (verb, key) in enumerate(story):
         if verb == "compact":
-            compacted = max(compacted, storage.revision - int(str(key)))
+            compacted = max(compacted, storage.revision - int(str(key)), base)
             await storage.compact(compacted)
             continue
         assert isinstance(key, str)
         if verb == "write":
             verb = "update" if key in now else "create"
-        expected = now[key][0] if key in now else 1
+        expected = now[key][0] if key in now else base
         allowed = (verb == "create") != (key in now) and verb != "stale"
         if not allowed:
             with pytest.raises(StorageError):
                 await write(storage, verb, key, expected, number)
             continue
         record = await write(storage, verb, key, expected, number)
-        assert record.revision == len(log) + 2
+        assert record.revision == base + len(log) + 1
         log.append((record.revision, key, verb == "delete"))
         if verb == "delete":
             del now[key]
@@ -110,7 +113,7 @@ async def play(storage: Storage, story: list[tuple[str, object]]) -> None:
             assert since == [e for e in log if e[0] > revision and within(e[1], scope)]
             if scope.endswith("/"):
                 replayed: list[Event] = []
-                storage.watch(scope, revision, replayed.extend).close()
+                (await storage.watch(scope, revision, replayed.extend)).close()
                 assert [(e.revision, e.record.key, e.deleted) for e in replayed] == since
     for event in live:
         before = states[event.revision - 1].get(event.record.key)

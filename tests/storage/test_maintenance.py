@@ -84,7 +84,7 @@ def test_a_backup_of_a_running_server_is_restored(tmp_path):
         storage = await SqliteStorage.open(path)
         assert (await storage.get("/g/r/a")) == a and await storage.get("/g/r/b") is None
         with pytest.raises(Compacted):
-            storage.watch("", b.revision, list)
+            await storage.watch("", b.revision, list)
         assert (await storage.create("/g/r/c", value())).revision > b.revision + REVISIONS_SKIPPED
         await storage.close()
         assert check(Path(f"{path}.replaced")).newest == 4

@@ -31,7 +31,14 @@ from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.http.messages import LARGE_BYTES, Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.workers import apart, apart_if
-from apimachinery.server.read.listing import JoinedBodies, list_page, list_records, read_record, show_page
+from apimachinery.server.read.listing import (
+    JoinedBodies,
+    list_page,
+    list_records,
+    needs_newest,
+    read_record,
+    show_page,
+)
 from apimachinery.server.read.selection import selection_of
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.bodies import bring_into_form, read_body
@@ -61,6 +68,7 @@ from apimachinery.storage.interface import (
     StorageClosed,
     StorageError,
     StorageFull,
+    StorageUnreachable,
     ValueTooLarge,
 )
 from apimachinery.storage.watch_cache import WatchCache
@@ -136,7 +144,7 @@ class Handlers:
             answer = await apart_if(request.large, failure, request, self._codecs, error)
         except RecursionError:
             answer = failure(request, self._codecs, bad_request("exceeded max depth"))
-        except (StorageClosed, StorageFull, StorageBusy, ValueTooLarge) as refusal:
+        except (StorageClosed, StorageFull, StorageBusy, StorageUnreachable, ValueTooLarge) as refusal:
             answer = failure(request, self._codecs, _storage_failure(refusal))
         if request.warnings:
             answer.headers = (*answer.headers, *warned(request.warnings))
@@ -193,6 +201,24 @@ class Handlers:
         return await self._verb(verb, request, route, served)
 
     async def _verb(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
+        if not self._cache.shared:
+            return await self._act(verb, request, route, served)
+        # Other servers write too: what is read must not be older than what they answered before this request came.
+        # A create reads nothing of its own; what it is refused for may be news that is still on the way.
+        if verb != "create":
+            if needs_newest(verb, request, self._cache.revision):
+                await self._cache.catch_up()
+            return await self._act(verb, request, route, served)
+        seen = self._cache.revision
+        try:
+            return await self._act(verb, request, route, served)
+        except ApiError:
+            await self._cache.catch_up()
+            if self._cache.revision == seen:
+                raise
+            return await self._act(verb, request, route, served)
+
+    async def _act(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         if route.subresource == "scale":
             return await self._scale(verb, request, route, served)
         if served.builtin and not served.group and route.subresource in FORWARDED:
@@ -360,6 +386,8 @@ def _storage_failure(refusal: StorageError) -> ApiError:
         return ApiError(500, "", "etcdserver: request is too large", has_details=False)
     if isinstance(refusal, StorageFull):
         return ApiError(500, "", "etcdserver: mvcc: database space exceeded", has_details=False)
+    if isinstance(refusal, StorageUnreachable):
+        return ApiError(504, "Timeout", str(refusal), has_details=False, retry_after=1)
     if isinstance(refusal, StorageBusy):
         return ApiError(503, "ServiceUnavailable", str(refusal), retry_after=1)
     return ApiError(503, "ServiceUnavailable", "the storage is closed")

@@ -115,6 +115,7 @@ class Server:
         self._stops.append(storage.close)
         cache = await WatchCache.open(storage)
         watches, metrics = Watches(), Metrics()
+        cache.on_reset(watches.cut)
         bodies = JoinedBodies()
         access = self.access = Access(self._access, cache)
         services = ServiceResolver(cache, options.services)

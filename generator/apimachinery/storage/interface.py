@@ -1,7 +1,7 @@
 """The storage contract: keys, bytes and revisions; nothing here knows a kind.
 
 Theory. A store is a log. Every write appends one record and thereby takes the next *revision*, a number that
-grows by one for the whole store; the state at revision R is what the log says up to R. From that follow all
+grows for the whole store; the state at revision R is what the log says up to R. From that follow all
 the rest:
 
 - **Optimistic concurrency.** A writer names the revision of the record it read (``expected``); the write
@@ -19,8 +19,16 @@ The driver joins it once; the same bytes then serve every get, list and watch.
 Keys are ``/GROUP/RESOURCE/[NAMESPACE/]NAME`` and order as their UTF-8 bytes do (etcd's order).
 
 Everything is called on one event loop's thread. What waits is a coroutine; a driver hides its own threads.
-A write returns when it is durable and after every watch of this process has been handed its event, so who
-reads the watch cache after a write sees it.
+
+Two kinds of driver keep this contract. One owns its log: this process alone writes, numbers the writes itself and hands
+out their events as it commits. The other shares its log (``shared``) with other servers: the revision comes with the
+commit, and events, those of its own writes too, come from a stream. For both:
+
+- ``revision`` is how far *this process* has seen: every event up to it was handed to the watches.
+- **Read your writes.** A write returns when it is durable and after every watch of this process has been handed its
+  event, so who reads the watch cache after a write sees it. So does a refused write: what it was refused for was seen.
+- **Consistent reads.** ``catch_up`` returns when this process has seen every write that anybody was acknowledged before
+  the call. A driver that owns its log has nothing to wait for.
 """
 
 from __future__ import annotations
@@ -156,6 +164,10 @@ class StorageBusy(StorageError):
     """A write that another program's lock kept out; nothing was written."""
 
 
+class StorageUnreachable(StorageError):
+    """No answer came in time. Of a write nothing is known: it may or may not be made."""
+
+
 class ValueTooLarge(StorageError):
     """A value above ``VALUE_BYTES``."""
 
@@ -175,6 +187,10 @@ Sink = Callable[[Sequence[Event]], None]
 """Takes events in the order of their revisions; must not raise, wait or write."""
 
 
+Reset = Callable[[], None]
+"""Says that events were compacted before they came; must not raise, wait or write."""
+
+
 class Watch(Protocol):
     """A running watch."""
 
@@ -186,8 +202,12 @@ class Storage(Protocol):
     """What a driver does. All lists are by key; ``prefix`` may be empty for everything."""
 
     @property
+    def shared(self) -> bool:
+        """Whether others write too, so that a read that must see their writes has to ``catch_up`` first."""
+
+    @property
     def revision(self) -> int:
-        """The newest revision that is durable and handed to the watches; 1 in an empty store."""
+        """How far this process has seen: all up to it is durable and handed to the watches; 1 in an empty store."""
 
     @property
     def compacted(self) -> int:
@@ -200,6 +220,10 @@ class Storage(Protocol):
     @property
     def trouble(self) -> str:
         """What keeps some writes from being made for now, or all of them for good; empty while all is well."""
+
+    async def catch_up(self) -> None:
+        """Returns when ``revision`` is at least what anybody's write had been acknowledged at before the call. Raises
+        StorageUnreachable."""
 
     async def get(self, key: str, *, at: int = 0) -> Record | None:
         """The record of ``key`` now, or at a revision. Raises Compacted, FutureRevision."""
@@ -216,16 +240,25 @@ class Storage(Protocol):
         StorageFull, StorageBusy."""
 
     async def delete(self, key: str, expected: int, last: Value) -> Record:
-        """Ends ``key``; ``last`` is what its DELETED event shows. Raises KeyNotFound, RevisionConflict."""
+        """Ends ``key``; the answer shows ``last``. So does its DELETED event where the driver owns its log; in a shared
+        one, which keeps no content of a deletion, it shows what was stored. Raises KeyNotFound, RevisionConflict."""
 
-    def watch(self, prefix: str, after: int, sink: Sink) -> Watch:
-        """Calls ``sink`` with every event past revision ``after``: those already written before this returns,
+    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> Watch:
+        """Calls ``sink`` with every event past revision ``after``: those up to ``revision`` before this returns,
         the later ones as they come. ``after`` may lie in the future: then events up to it are left out.
+
+        A process that was cut off from a shared log may find that events were compacted before they came. Then
+        ``reset`` is called, and after it ``sink`` with one event for each key that differs: what lies between stays
+        unknown.
         Raises Compacted."""
 
     async def events(self, prefix: str, after: int, limit: int) -> tuple[Sequence[Event], int]:
         """The first ``limit`` events at most past revision ``after`` whose key has the prefix, in order, and the
         revision up to which there are no others. Raises Compacted."""
+
+    async def take_turn(self, revision: int) -> bool:
+        """Whether this process is the one to compact up to ``revision`` now: of the servers over a shared log one
+        a period is."""
 
     async def compact(self, revision: int) -> None:
         """Forgets what only states before ``revision`` need. Raises FutureRevision; a revision at or before

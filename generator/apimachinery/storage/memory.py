@@ -13,6 +13,7 @@ from apimachinery.storage.interface import (
     KeyNotFound,
     Page,
     Record,
+    Reset,
     RevisionConflict,
     Sink,
     StorageClosed,
@@ -30,6 +31,11 @@ class MemoryStorage:
         self._history = History()
         self._subscribers = Subscribers()
         self._closed = False
+
+    @property
+    def shared(self) -> bool:
+        """Nobody else writes."""
+        return False
 
     @property
     def revision(self) -> int:
@@ -50,6 +56,9 @@ class MemoryStorage:
     def trouble(self) -> str:
         """As ``failed``."""
         return self.failed
+
+    async def catch_up(self) -> None:
+        """Nothing to wait for."""
 
     async def get(self, key: str, *, at: int = 0) -> Record | None:
         """See the contract."""
@@ -82,7 +91,7 @@ class MemoryStorage:
             Event(Record(key, revision, current.created, last.at(revision)), current, deleted=True)
         )
 
-    def watch(self, prefix: str, after: int, sink: Sink) -> Watch:
+    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> Watch:
         """See the contract."""
         if after < self.compacted:
             raise Compacted(after, self.compacted)
@@ -99,6 +108,10 @@ class MemoryStorage:
         if len(past) > limit:
             return past[:limit], past[limit - 1].revision
         return past, self.revision
+
+    async def take_turn(self, revision: int) -> bool:
+        """It is alone."""
+        return True
 
     async def compact(self, revision: int) -> None:
         """See the contract."""

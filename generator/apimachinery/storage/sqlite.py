@@ -43,6 +43,7 @@ from apimachinery.storage.interface import (
     KeyNotFound,
     Page,
     Record,
+    Reset,
     RevisionConflict,
     Sink,
     StorageBusy,
@@ -60,6 +61,7 @@ from apimachinery.storage.subscribers import Subscribers
 log = logging.getLogger("kubewright.storage")
 
 COMPACTED_PER_STEP = 2_000
+REPLAYED_PER_STEP = 2_000
 BUSY_SECONDS = 10.0
 HEAL_SECONDS = 1.0
 GROWTH_BYTES = 512
@@ -129,6 +131,11 @@ class SqliteStorage:
         return storage
 
     @property
+    def shared(self) -> bool:
+        """Nobody else writes."""
+        return False
+
+    @property
     def revision(self) -> int:
         """The newest durable revision."""
         return self._revision
@@ -147,6 +154,9 @@ class SqliteStorage:
     def trouble(self) -> str:
         """What is wrong for now, or for good."""
         return self._failed or self._full or self._blocked
+
+    async def catch_up(self) -> None:
+        """Nothing to wait for."""
 
     async def get(self, key: str, *, at: int = 0) -> Record | None:
         """See the contract."""
@@ -198,12 +208,10 @@ class SqliteStorage:
         record = Record(key, revision, current.created, last.at(revision))
         return await self._append(Event(record, current, deleted=True))
 
-    def watch(self, prefix: str, after: int, sink: Sink) -> Watch:
+    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> Watch:
         """See the contract."""
-        if after < self._compacted:
-            raise Compacted(after, self._compacted)
-        if after < self._revision:
-            past = self._readers.submit(self._log.events, after, self._revision, prefix).result()
+        while after < self._revision:
+            past, after = await self.events(prefix, after, REPLAYED_PER_STEP)
             if past:
                 sink(past)
         return self._subscribers.add(prefix, max(after, self._revision), sink)
@@ -217,6 +225,10 @@ class SqliteStorage:
         if after < self._compacted:  # while it was read: what was there before may be gone
             raise Compacted(after, self._compacted)
         return past, past[-1].revision if len(past) == limit else until
+
+    async def take_turn(self, revision: int) -> bool:
+        """It is alone."""
+        return True
 
     async def compact(self, revision: int) -> None:
         """See the contract."""

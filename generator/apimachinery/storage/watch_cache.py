@@ -1,7 +1,8 @@
 """The watch cache: all current records in memory, and the recent events, by resource. It answers reads.
 
 Theory. The cache is one watch on the storage. Because a write returns only after every watch has been handed
-its event, the cache is never behind a write that was answered; a read needs neither disk nor lock.
+its event, the cache is never behind a write that this process answered; a read needs neither disk nor lock. Where other
+servers write too (``shared``), who must see their writes calls ``catch_up`` before reading.
 
 - The state now: a dict of records and the sorted list of their keys; a *scope* (a resource, a namespace of
   it, one object) is a contiguous run of keys, so a list is a slice.
@@ -45,6 +46,7 @@ class WatchCache:
         self._resources: dict[str, ResourceCache] = {}
         self._opened = storage.revision
         self._watch: Watch | None = None
+        self._on_reset: list[Callable[[], None]] = []
 
     @classmethod
     async def open(cls, storage: Storage) -> WatchCache:
@@ -54,13 +56,26 @@ class WatchCache:
         cache._opened = page.revision
         for record in page.records:
             cache._of(record.key).load(record)
-        cache._watch = storage.watch("", page.revision, cache._take)
+        cache._watch = await storage.watch("", page.revision, cache._take, cache._reset)
         return cache
 
     @property
     def revision(self) -> int:
         """The revision of the state that reads see."""
         return self.storage.revision
+
+    @property
+    def shared(self) -> bool:
+        """Whether others write too."""
+        return self.storage.shared
+
+    async def catch_up(self) -> None:
+        """Returns when reads see every write that was acknowledged before. Raises StorageUnreachable."""
+        await self.storage.catch_up()
+
+    def on_reset(self, call: Callable[[], None]) -> None:
+        """Calls when events were lost: watches of clients cannot go on, as what they missed is unknown."""
+        self._on_reset.append(call)
 
     def resource(self, prefix: str) -> ResourceCache:
         """The cache of ``/GROUP/RESOURCE/``; empty where nothing was written yet."""
@@ -80,6 +95,13 @@ class WatchCache:
 
     def _of(self, key: str) -> ResourceCache:
         return self.resource(key[: key.index("/", key.index("/", 1) + 1) + 1])
+
+    def _reset(self) -> None:
+        self._opened = self.storage.revision
+        for resource in self._resources.values():
+            resource.forget_past()
+        for call in self._on_reset:
+            call()
 
     def _take(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -187,6 +209,12 @@ class ResourceCache:
         """Takes a record of the state that the cache starts from; they come by key."""
         self._records[record.key] = record
         self._keys.append(record.key)
+
+    def forget_past(self) -> None:
+        """Events up to the storage's revision are not all known: states before it are the storage's to tell."""
+        self._window.clear()
+        self._window_bytes = 0
+        self._window_start = self.revision
 
     def apply(self, event: Event) -> None:
         """Takes the next event."""

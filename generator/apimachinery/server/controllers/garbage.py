@@ -118,7 +118,7 @@ class GarbageCollector:
         page = await self._cache.storage.list("")
         for record in page.records:
             self._put(record)
-        self._watch = self._cache.storage.watch("", page.revision, self._take)
+        self._watch = await self._cache.storage.watch("", page.revision, self._take)
         while True:
             await asyncio.sleep(SECONDS)
             due, self._due = list(self._due), {}

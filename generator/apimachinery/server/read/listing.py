@@ -25,7 +25,7 @@ from itertools import islice
 
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.answer.view import ListMeta, Selection, View
-from apimachinery.server.http.messages import Response
+from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.http.workers import MANY_RECORDS, apart_if
 from apimachinery.server.request.continue_token import (
     INCONSISTENT,
@@ -40,6 +40,16 @@ from apimachinery.storage.watch_cache import ResourceCache, Snapshot
 BODIES_BYTES = 48 << 20
 ENTRY_BYTES = 1 << 10
 """What an entry takes besides its body: its key, of a scope and a form, and its place in the order."""
+
+
+def needs_newest(verb: str, request: Request, seen: int) -> bool:
+    """Whether a request must see every write that was acknowledged before it came, where others write too; ``seen`` is
+    the revision that reads see. Not where it asks for what the cache has, or for a revision that was seen."""
+    wanted = request.first("resourceVersion") if request.query_string else ""
+    if verb not in ("get", "list", "watch") or not wanted:
+        return True
+    # A watch from a revision to come waits for it, without a limit of its own.
+    return verb != "watch" and wanted.isascii() and wanted.isdigit() and int(wanted[:20]) > seen
 
 
 def read_record(cache: ResourceCache, key: str, resource_version: str = "") -> Record | None:

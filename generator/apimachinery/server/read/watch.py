@@ -291,6 +291,12 @@ class Watches:
                 for watcher in feed.watchers():
                     watcher.end()
 
+    def cut(self) -> None:
+        """Ends all watches there are: their clients start again from the last version they saw."""
+        for feed in list(self._feeds.values()):
+            for watcher in feed.watchers():
+                watcher.end()
+
     async def _stream(
         self,
         cache: ResourceCache,
