@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import json
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ class Port(Part, kw_only=True):
 
 
 class Spec(Part, kw_only=True):
+    since: datetime | UnsetType = UNSET
     replicas: int | UnsetType | None = UNSET
     ports: list[Port] | UnsetType = UNSET
     labels: dict[str, str] | UnsetType = UNSET
@@ -72,6 +74,14 @@ def test_a_changed_field_changes_alone_and_key_order_stays() -> None:
     assert result == {**NEWER, "spec": {**NEWER["spec"], "replicas": 5}}  # type: ignore[dict-item]
     assert list(result) == list(NEWER)
     assert list(result["spec"]) == list(NEWER["spec"])
+
+
+def test_a_time_keeps_the_digits_and_the_offset_that_datetime_cannot_hold() -> None:
+    text = "2026-01-02T03:04:05.123456789-0100"
+    thing = CODEC.decode(json.dumps({**NEWER, "spec": {"since": text, "replicas": 1}}).encode())
+    assert isinstance(thing.spec.since, datetime)
+    thing.spec.replicas = 2
+    assert written(thing)["spec"] == {"since": text, "replicas": 2}
 
 
 def test_a_removed_field_goes_and_an_unknown_null_stays() -> None:

@@ -3,8 +3,9 @@
 Optional fields are ``T | None = None`` and left out of JSON while ``None``: Kubernetes reads null as absent, and
 users write ``if pod.spec.node_name is None``. Only a field that the spec calls nullable and that is not required
 has three states; it is ``T | UnsetType | None = UNSET``. API defaults are never model defaults: they belong to
-``defaults.py``. Times of meta/v1 are ``datetime``; other ``date-time`` strings stay ``str``, because
-nothing promises that they have no more than microseconds. ``apiVersion`` and ``kind`` of a Kind are always written.
+``defaults.py``. Times of meta/v1 and ``date-time`` strings are ``datetime``; an object that was read keeps the text
+of those that nobody changes, so digits past microseconds are not lost. ``apiVersion`` and ``kind`` of a Kind are
+always written.
 """
 
 from __future__ import annotations

@@ -44,6 +44,11 @@ class Scalar:
     primitive: Primitive
     format: str = ""
 
+    @property
+    def is_moment(self) -> bool:
+        """Whether this is a string that holds date and time by RFC 3339."""
+        return self.format == "date-time" and self.primitive is Primitive.STRING
+
 
 @dataclass(frozen=True, slots=True)
 class IntOrString:

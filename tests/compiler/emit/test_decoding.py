@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -14,6 +16,7 @@ from kubewright.cli import main
 
 Json = Any
 TEXT, FLAG, COUNT = {"type": "string"}, {"type": "boolean"}, {"type": "integer"}
+MOMENT = {**TEXT, "format": "date-time"}
 KEEP = {"x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -41,6 +44,9 @@ SPEC = struct(
     items={**listed(struct(a=TEXT)), **KEEP},
     front=struct(listeners=listed(PORT)),
     back=struct(listeners=listed(PORT)),
+    since={**MOMENT, "default": "2026-01-02T03:04:05Z"},
+    moments={**listed(MOMENT), "default": ["2026-01-02T03:04:05Z"]},
+    unreadable={**MOMENT, "default": "soon"},
     wrong={**struct(("must",), must=TEXT), "default": {"must": 3}},
 )
 
@@ -97,6 +103,14 @@ def test_defaults_of_the_schema_are_there_after_decoding(pools: Any) -> None:
     assert spec.front.listeners[0].protocol == "TCP"
 
 
+def test_times_are_datetimes_and_their_defaults_too(pools: Any) -> None:
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    spec = pools.decode(json.dumps(pool())).spec
+    assert (spec.since, spec.moments, spec.unreadable) == (moment, [moment], None)
+    spec.since = moment + timedelta(days=1)
+    assert msgspec.to_builtins(spec)["since"] == "2026-01-03T03:04:05Z"
+
+
 def test_a_constructor_does_not_ask_for_what_has_a_default(pools: Any) -> None:
     models = importlib.import_module("pools_api.example_v1")
     made = models.Pool(spec=models.PoolSpec(cidr="x", numbers=[1]))
@@ -116,6 +130,7 @@ def test_null_is_the_default_where_null_is_not_allowed(pools: Any) -> None:
         {"auto": False},
         {"auto": True, "size": 26, "tags": []},
         {"auto": None},
+        {"since": "2026-01-02T03:04:05.123456789Z", "moments": ["2026-01-02T03:04:05-0100"]},
         {"free": {"a": "1", "more": {"deep": [1]}}},
         {"items": [{"a": "1", "more": 1}, {"more": 2}]},
     ],

@@ -7,7 +7,9 @@ field. A default that does not fit its type is left out: the field is then optio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import datetime
 
 from kubewright.emit.code.render import literal
 from kubewright.ir.types import (
@@ -33,6 +35,7 @@ from kubewright.ir.walk import values
 KUBERNETES = "io.k8s."
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _MAX_DEPTH = 40
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
 _PLAIN: dict[Primitive, tuple[type, ...]] = {
     Primitive.STRING: (str,),
     Primitive.INTEGER: (int,),
@@ -53,12 +56,14 @@ class Defaults:
         """The default of a field as an expression, or the function that gives it; both empty where there is none."""
         value = member.value
         given = value.default
-        if given is ABSENT or owner.name.startswith(KUBERNETES) or annotation == "datetime":
+        if given is ABSENT or owner.name.startswith(KUBERNETES):
             return "", ""
         if given is None or (not given and (owner.group, owner.version) not in self._crds):
             return "", ""
         if not self._fits(value, given, 0):
             return "", ""
+        if annotation == "datetime":
+            return "", f"lambda: convert({literal(given)}, datetime)"
         if not isinstance(given, dict | list):
             return literal(given), ""
         if given in ([], {}) and annotation.startswith(("list[", "dict[")):
@@ -111,6 +116,8 @@ class Defaults:
             right = isinstance(given, _PLAIN[node.primitive]) and (
                 not isinstance(given, bool) or node.primitive is Primitive.BOOLEAN
             )
+            if right and node.is_moment and not value.constraints.enum:
+                return _is_readable_moment(given)
             return right and (not value.constraints.enum or given in value.constraints.enum)
         if isinstance(node, IntOrString | Quantity):
             return isinstance(given, str | int) and not isinstance(given, bool)
@@ -147,4 +154,16 @@ def _is_plain(node: Type) -> bool:
         return _is_plain(node.values.type)
     if isinstance(node, Struct):
         return not node.fields
-    return isinstance(node, Scalar | RawJson | IntOrString | Quantity)
+    if isinstance(node, Scalar):
+        return not node.is_moment
+    return isinstance(node, RawJson | IntOrString | Quantity)
+
+
+def _is_readable_moment(text: Json) -> bool:
+    if not _MOMENT.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:  # a day or an hour that does not exist
+        return False
+    return True

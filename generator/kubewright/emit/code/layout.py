@@ -320,7 +320,7 @@ class _Planner:
         if isinstance(node, Ref):
             return self._annotate_ref(module, node)
         if isinstance(node, Scalar):
-            return SCALARS[node.primitive]
+            return "datetime" if node.is_moment else SCALARS[node.primitive]
         if isinstance(node, IntOrString):
             return "int | str"
         if isinstance(node, Quantity):
