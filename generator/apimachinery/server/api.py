@@ -10,15 +10,9 @@ import contextlib
 from typing import TYPE_CHECKING, Protocol
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.access.escalation import Escalation
 from apimachinery.server.access.rbac import GROUP
-from apimachinery.server.admission.access import CertificateRights, CreateRights, RoleEscalation
-from apimachinery.server.admission.interface import Admission
-from apimachinery.server.admission.mutating_policies import MutatingPolicies
-from apimachinery.server.admission.namespaces import NamespaceLifecycle
 from apimachinery.server.admission.order import InOrder
-from apimachinery.server.admission.policies import Policies
-from apimachinery.server.admission.validating_policies import ValidatingPolicies
+from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package, subresource_kind
 from apimachinery.server.catalog.hooks import Json
@@ -66,15 +60,8 @@ class Api:
             add_package(self.catalog, package, options)
         self._packages = packages
         access = backend.access
-        plugins: list[Admission] = [
-            NamespaceLifecycle(backend.cache),
-            MutatingPolicies(Policies("mutating", self.catalog, backend.cache, access)),
-        ]
-        if access.rbac is not None:
-            plugins.append(RoleEscalation(Escalation(access.rbac, access.authorizer)))
-        plugins += (CreateRights(access.authorizer), CertificateRights(access.authorizer))
-        plugins.append(ValidatingPolicies(Policies("validating", self.catalog, backend.cache, access)))
-        admission = InOrder(plugins)
+        around = Around(self.catalog, backend.cache, access)
+        admission = InOrder(make_plugins(options.plugins or DEFAULT, around))
         self.writer = Writer(backend.storage, backend.cache, admission)
         self.deleter = Deleter(self.writer, admission)
         codecs = Codecs([package.messages for package in packages])

@@ -30,6 +30,8 @@ class ApiOptions:
     controllers: frozenset[str] = frozenset(CONTROLLERS)
     runtime_config: Mapping[str, bool] = field(default_factory=dict)
     emulated_version: str = RELEASE
+    plugins: frozenset[str] | None = None
+    """Names of the admission plugins that run (``admission.plugins``); None for those that are on by default."""
     node: object = None
     """How the simulated node behaves (``node.behaviour.NodeBehaviour``); None for as it does by itself."""
 

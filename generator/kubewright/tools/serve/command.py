@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from apimachinery.server.admission.plugins import parse_plugins
 from apimachinery.server.catalog.options import (
     RELEASE,
     ApiOptions,
@@ -67,6 +68,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     access.add_arguments(parser)
     add("--packages", default="kubernetes_api", metavar="NAME,NAME", help="generated packages to serve")
     add("--controllers", default="all", metavar="all|none|NAME,NAME", help="loops that run in the process")
+    add("--enable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
+        help="admission plugins to run besides those that are on by default")  # fmt: skip
+    add("--disable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
+        help="admission plugins not to run")  # fmt: skip
     add("--runtime-config", action="append", default=[], metavar="KEY=BOOL",
         help="enable or disable api/all, api/beta, GROUP/VERSION or GROUP/VERSION/RESOURCE")  # fmt: skip
     add("--emulated-version", default=RELEASE, help="Kubernetes release to answer as (default %(default)s)")
@@ -104,6 +109,7 @@ def run(options: argparse.Namespace) -> int:
             controllers=parse_controllers(options.controllers),
             runtime_config=parse_runtime_config(options.runtime_config),
             emulated_version=parse_release(options.emulated_version),
+            plugins=parse_plugins(options.enable_admission_plugins, options.disable_admission_plugins),
         )
         folder = _kept_folder(options)
         security = _security(options, folder)

@@ -1,0 +1,148 @@
+"""Which admission plugins a server runs: names, order and defaults are kube-apiserver's.
+
+``--enable-admission-plugins`` adds to the defaults and ``--disable-admission-plugins`` takes away from them; where both
+name a plugin, it is off. The order in which they are named means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from apimachinery.server.access.control import Access
+from apimachinery.server.access.escalation import Escalation
+from apimachinery.server.admission import certificates
+from apimachinery.server.admission.access import CreateRights, RoleEscalation
+from apimachinery.server.admission.claim_resize import PersistentVolumeClaimResize
+from apimachinery.server.admission.default_classes import DefaultIngressClass, DefaultStorageClass
+from apimachinery.server.admission.default_tolerations import DefaultTolerationSeconds
+from apimachinery.server.admission.in_use_protection import StorageObjectInUseProtection
+from apimachinery.server.admission.interface import Admission
+from apimachinery.server.admission.mutating_policies import MutatingPolicies
+from apimachinery.server.admission.namespaces import NamespaceLifecycle
+from apimachinery.server.admission.node_taints import TaintNodesByCondition
+from apimachinery.server.admission.policies import Policies
+from apimachinery.server.admission.priority import Priority
+from apimachinery.server.admission.runtime_class import RuntimeClass
+from apimachinery.server.admission.topology_labels import PodTopologyLabels
+from apimachinery.server.admission.validating_policies import ValidatingPolicies
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.options import OptionError
+from apimachinery.storage.watch_cache import WatchCache
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What plugins are made of."""
+
+    catalog: Catalog
+    cache: WatchCache
+    access: Access
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """``make`` is None for what kube-apiserver has and this server has not; ``default`` where it is on there."""
+
+    name: str
+    make: Callable[[Around], Admission] | None = None
+    default: bool = True
+
+
+PLUGINS = (
+    Plugin("AlwaysAdmit", default=False),
+    Plugin("NamespaceAutoProvision", default=False),
+    Plugin("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.cache)),
+    Plugin("NamespaceExists", default=False),
+    Plugin("LimitPodHardAntiAffinityTopology", default=False),
+    Plugin("LimitRanger"),
+    Plugin("ServiceAccount"),
+    Plugin("NodeRestriction", default=False),
+    Plugin("TaintNodesByCondition", lambda around: TaintNodesByCondition()),
+    Plugin("AlwaysPullImages", default=False),
+    Plugin("ImagePolicyWebhook", default=False),
+    Plugin("PodSecurity"),
+    Plugin("PodNodeSelector", default=False),
+    Plugin("Priority", lambda around: Priority(around.cache)),
+    Plugin("DefaultTolerationSeconds", lambda around: DefaultTolerationSeconds()),
+    Plugin("PodTolerationRestriction", default=False),
+    Plugin("EventRateLimit", default=False),
+    Plugin("ExtendedResourceToleration", default=False),
+    Plugin("DefaultStorageClass", lambda around: DefaultStorageClass(around.cache)),
+    Plugin("StorageObjectInUseProtection", lambda around: StorageObjectInUseProtection()),
+    Plugin("PodGroupProtection"),
+    Plugin("OwnerReferencesPermissionEnforcement", default=False),
+    Plugin("PersistentVolumeClaimResize", lambda around: PersistentVolumeClaimResize(around.cache)),
+    Plugin("RuntimeClass", lambda around: RuntimeClass(around.cache)),
+    Plugin(
+        "CertificateApproval", lambda around: certificates.CertificateApproval(around.access.authorizer)
+    ),
+    Plugin("CertificateSigning", lambda around: certificates.CertificateSigning(around.access.authorizer)),
+    Plugin(
+        "ClusterTrustBundleAttest",
+        lambda around: certificates.ClusterTrustBundleAttest(around.access.authorizer),
+    ),
+    Plugin("CertificateSubjectRestriction", lambda around: certificates.CertificateSubjectRestriction()),
+    Plugin("DefaultIngressClass", lambda around: DefaultIngressClass(around.cache)),
+    Plugin("DenyServiceExternalIPs", default=False),
+    Plugin("PodTopologyLabels", lambda around: PodTopologyLabels(around.cache)),
+    Plugin("PodGroupWorkloadExists"),
+    Plugin("NodeDeclaredFeatureValidator"),
+    Plugin("JobValidation"),
+    Plugin("PodResizeValidator"),
+    Plugin(
+        "MutatingAdmissionPolicy",
+        lambda around: MutatingPolicies(Policies("mutating", around.catalog, around.cache, around.access)),
+    ),
+    Plugin("MutatingAdmissionWebhook"),
+    Plugin(
+        "ValidatingAdmissionPolicy",
+        lambda around: ValidatingPolicies(
+            Policies("validating", around.catalog, around.cache, around.access)
+        ),
+    ),
+    Plugin("ValidatingAdmissionWebhook"),
+    Plugin("ResourceQuota"),
+    Plugin("AlwaysDeny", default=False),
+)
+"""In order."""
+DEFAULT = frozenset(plugin.name for plugin in PLUGINS if plugin.default and plugin.make is not None)
+
+
+def parse_plugins(enabled: list[str], disabled: list[str]) -> frozenset[str]:
+    """The names of the plugins to run, from both options, each repeated or with commas. Raises OptionError."""
+    more, fewer = set(_names(enabled)), set(_names(disabled))
+    known = {plugin.name: plugin for plugin in PLUGINS}
+    for option, names in (("enable", more), ("disable", fewer)):
+        for name in sorted(names):
+            if name not in known:
+                raise OptionError(
+                    f"--{option}-admission-plugins: {name!r} is none; use {', '.join(sorted(known))}"
+                )
+            if option == "enable" and known[name].make is None:
+                served = ", ".join(plugin.name for plugin in PLUGINS if plugin.make is not None)
+                raise OptionError(
+                    f"--enable-admission-plugins: {name} is not served here; those that are: {served}"
+                )
+    return (DEFAULT | more) - fewer
+
+
+def _names(texts: list[str]) -> Iterator[str]:
+    for text in texts:
+        yield from (name.strip() for name in text.split(",") if name.strip())
+
+
+def make_plugins(names: frozenset[str], around: Around) -> list[Admission]:
+    """The plugins of these names, in order, with what is no plugin there but part of how roles and updates are stored:
+    that comes between what changes objects and what only looks."""
+    access = around.access
+    rights: list[Admission] = [CreateRights(access.authorizer)]
+    if access.rbac is not None:
+        rights.insert(0, RoleEscalation(Escalation(access.rbac, access.authorizer)))
+    found: list[Admission] = []
+    for plugin in PLUGINS:
+        if plugin.name == "ValidatingAdmissionPolicy":
+            found += rights
+        if plugin.make is not None and plugin.name in names:
+            found.append(plugin.make(around))
+    return found
