@@ -6,23 +6,10 @@ from apimachinery.meta.strategies import Strategy
 from apimachinery.rules.defaulters import (
     add_kubernetes_finalizer,
     normalize_data_sources,
-    protect_claim,
-    protect_volume,
-    resolve_priority,
     set_ip_families,
     set_qos_class,
     stamp_phase_transition,
-    taint_unready_node,
-    tolerate_unready_nodes,
 )
-from apimachinery.rules.fields import Json
-
-
-def admit_pod(pod: Json) -> None:
-    """What the server adds to a new Pod."""
-    resolve_priority(pod)
-    tolerate_unready_nodes(pod)
-
 
 STRATEGIES: dict[str, Strategy] = {
     "ConfigMap": Strategy(),
@@ -34,23 +21,10 @@ STRATEGIES: dict[str, Strategy] = {
         name="dns-label",
         prepare_create=add_kubernetes_finalizer,
     ),
-    "Node": Strategy(status={}, keeps_status_on_create=True, admit=taint_unready_node),
-    "PersistentVolume": Strategy(
-        status={"phase": "Pending"},
-        admit=protect_volume,
-        prepare_create=stamp_phase_transition,
-    ),
-    "PersistentVolumeClaim": Strategy(
-        status={"phase": "Pending"},
-        admit=protect_claim,
-        prepare_create=normalize_data_sources,
-    ),
-    "Pod": Strategy(
-        generation=("spec",),
-        status={"phase": "Pending"},
-        admit=admit_pod,
-        prepare_create=set_qos_class,
-    ),
+    "Node": Strategy(status={}, keeps_status_on_create=True),
+    "PersistentVolume": Strategy(status={"phase": "Pending"}, prepare_create=stamp_phase_transition),
+    "PersistentVolumeClaim": Strategy(status={"phase": "Pending"}, prepare_create=normalize_data_sources),
+    "Pod": Strategy(generation=("spec",), status={"phase": "Pending"}, prepare_create=set_qos_class),
     "PodTemplate": Strategy(generation=("template",)),
     "ReplicationController": Strategy(generation=("spec",), status={"replicas": 0}),
     "ResourceQuota": Strategy(status={}),

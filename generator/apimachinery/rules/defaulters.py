@@ -15,7 +15,6 @@ from apimachinery.rules.fields import Json, copied, created, items, lookup, stru
 
 _NO_EXECUTE_SECONDS = 300
 _UNREADY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
@@ -30,19 +29,8 @@ def encode_string_data(secret: Json) -> None:
             data[key] = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
 
 
-def resolve_priority(pod: Json) -> None:
-    """The Priority admission plugin for pods without a class of the user's: 0, or a system class's number."""
-    spec = struct(pod, "spec")
-    if spec is None:
-        return
-    name = spec.get("priorityClassName")
-    if not name or name in _SYSTEM_PRIORITIES:
-        spec.setdefault("priority", _SYSTEM_PRIORITIES.get(str(name), 0))
-        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
-
-
 def tolerate_unready_nodes(pod: Json) -> None:
-    """The DefaultTolerationSeconds admission plugin: five minutes on nodes not ready or out of reach."""
+    """Five minutes on nodes not ready or out of reach."""
     spec = struct(pod, "spec")
     if spec is None or not isinstance(spec.get("tolerations", []), list):
         return
@@ -123,7 +111,7 @@ def add_kubernetes_finalizer(namespace: Json) -> None:
 
 
 def taint_unready_node(node: Json) -> None:
-    """The TaintNodesByCondition admission plugin: a new node takes no pods until it is ready."""
+    """A new node takes no pods until it is ready."""
     spec = created(node, "spec")
     if spec is None or not isinstance(spec.get("taints", []), list):
         return
@@ -133,24 +121,6 @@ def taint_unready_node(node: Json) -> None:
         for item in items(spec, "taints")
     ):
         spec.setdefault("taints", []).append(taint)
-
-
-def protect_volume(volume: Json) -> None:
-    """The StorageObjectInUseProtection admission plugin for volumes."""
-    _add_finalizer(volume, "kubernetes.io/pv-protection")
-
-
-def protect_claim(claim: Json) -> None:
-    """The StorageObjectInUseProtection admission plugin for claims."""
-    _add_finalizer(claim, "kubernetes.io/pvc-protection")
-
-
-def _add_finalizer(obj: Json, name: str) -> None:
-    metadata = created(obj, "metadata")
-    if metadata is None or not isinstance(metadata.get("finalizers", []), list):
-        return
-    if name not in metadata.setdefault("finalizers", []):
-        metadata["finalizers"].append(name)
 
 
 def stamp_phase_transition(volume: Json) -> None:

@@ -6,18 +6,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING, Protocol
 
-from apimachinery.meta.errors import ApiError
 from apimachinery.server.access.rbac import GROUP
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package, subresource_kind
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
+from apimachinery.server.controllers.first_objects import make_first_objects, make_own_service
 from apimachinery.server.controllers.garbage import GarbageCollector
 from apimachinery.server.controllers.namespaces import NamespaceController
 from apimachinery.server.controllers.roles import ClusterRoleAggregation, make_roles
@@ -26,18 +24,12 @@ from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.handlers import Descriptions, Handlers, Reads, Writes
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.process import Backend
-from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.codecs import Codecs
-from apimachinery.server.request.options import WriteOptions
-from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
 
 if TYPE_CHECKING:
     from apimachinery.server.subresources.tokens import TokenRequests
-
-SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-SERVER = "kube-apiserver"
 
 
 class Loop(Protocol):
@@ -128,17 +120,9 @@ class Api:
         return None
 
     async def start(self) -> None:
-        """Makes the system's namespaces and roles, serves the definitions that are stored, and starts the loops."""
-        namespaces = self.catalog.find("", "v1", "namespaces")
-        if namespaces is not None:
-            for name in SYSTEM_NAMESPACES:
-                target = WriteTarget(namespaces, "", name, WriteOptions(manager=SERVER))
-                if self.writer.current(target) is None:
-                    obj: Json = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
-                    finish_form(obj, namespaces)
-                    with contextlib.suppress(ApiError):
-                        await self.writer.create(target, obj)
-        await self._make_own_service()
+        """Makes what a cluster starts with, serves the definitions that are stored, and starts the loops."""
+        await make_first_objects(self.catalog, self.writer)
+        await make_own_service(self.catalog, self.writer, "10.0.0.1", 6443)
         if self._bootstraps:
             await make_roles(self.catalog, self.writer, self.deleter)
         if self.definitions is not None:
@@ -146,33 +130,6 @@ class Api:
         for loop in self._loops:
             loop.start()
         await asyncio.sleep(0)
-
-    async def _make_own_service(self) -> None:
-        """The Service by which Pods find the server: kube-apiserver makes it, and its own tests look for it."""
-        services = self.catalog.find("", "v1", "services")
-        if services is None:
-            return
-        target = WriteTarget(services, "default", "kubernetes", WriteOptions(manager=SERVER))
-        if self.writer.current(target) is not None:
-            return
-        obj: Json = {
-            "kind": "Service",
-            "apiVersion": "v1",
-            "metadata": {
-                "name": "kubernetes",
-                "labels": {"component": "apiserver", "provider": "kubernetes"},
-            },
-            "spec": {
-                "clusterIP": "10.0.0.1",
-                "clusterIPs": ["10.0.0.1"],
-                "ipFamilies": ["IPv4"],
-                "ipFamilyPolicy": "SingleStack",
-                "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
-            },
-        }
-        finish_form(obj, services)
-        with contextlib.suppress(ApiError):
-            await self.writer.create(target, obj)
 
     async def stop(self) -> None:
         """Stops the loops."""

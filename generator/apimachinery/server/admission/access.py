@@ -16,6 +16,8 @@ from apimachinery.server.request.target import WriteTarget
 class RoleEscalation:
     """Nobody writes a role or binding that gives more than he holds."""
 
+    resources = frozenset((GROUP, plural) for plural in KINDS)
+
     def __init__(self, escalation: Escalation) -> None:
         self._escalation = escalation
 
@@ -23,12 +25,7 @@ class RoleEscalation:
         """Raises ApiError 403, 404."""
         target = operation.target
         served = target.served
-        if (
-            served.group != GROUP
-            or operation.obj is None
-            or target.user is None
-            or served.plural not in KINDS
-        ):
+        if operation.obj is None or target.user is None:
             return
         self._escalation.check(
             served.plural, target.namespace, target.name, target.user, operation.obj, operation.old

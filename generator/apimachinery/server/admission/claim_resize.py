@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from apimachinery.meta.errors import forbidden
 from apimachinery.meta.quantity import parse_quantity
 from apimachinery.server.admission.interface import Operation
@@ -11,7 +13,8 @@ from apimachinery.storage.watch_cache import WatchCache
 
 _ONLY_BOUND = "Only bound persistent volume claims can be expanded"
 _ONLY_ALLOWED = (
-    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+    "only dynamically provisioned pvc can be resized and "
+    "the storageclass that provisions the pvc must support resize"
 )
 
 
@@ -46,7 +49,7 @@ class PersistentVolumeClaimResize:
         return found is not None and found.get("allowVolumeExpansion") is True
 
 
-def _size(claim: Json) -> object:
+def _size(claim: Json) -> Fraction:
     requests = ((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}
     return parse_quantity(str(requests.get("storage") or "0")).value
 

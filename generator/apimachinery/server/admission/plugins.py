@@ -74,9 +74,7 @@ PLUGINS = (
     Plugin("OwnerReferencesPermissionEnforcement", default=False),
     Plugin("PersistentVolumeClaimResize", lambda around: PersistentVolumeClaimResize(around.cache)),
     Plugin("RuntimeClass", lambda around: RuntimeClass(around.cache)),
-    Plugin(
-        "CertificateApproval", lambda around: certificates.CertificateApproval(around.access.authorizer)
-    ),
+    Plugin("CertificateApproval", lambda around: certificates.CertificateApproval(around.access.authorizer)),
     Plugin("CertificateSigning", lambda around: certificates.CertificateSigning(around.access.authorizer)),
     Plugin(
         "ClusterTrustBundleAttest",

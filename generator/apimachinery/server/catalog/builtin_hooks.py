@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
 from apimachinery.crd.defaults import prepare_crd_for_update
-from apimachinery.rules.defaulters import resolve_priority, tolerate_unready_nodes
 from apimachinery.rules.services import is_external, needs_health_check
 from apimachinery.server.catalog import builtin_warnings as warn
 from apimachinery.server.catalog.hooks import BUILTIN, FieldValue, Hooks, Json
@@ -203,12 +202,6 @@ def _keep_spec(new: Json, old: Json) -> None:
     new["spec"] = old["spec"]
 
 
-def _admit_pod(new: Json, old: Json) -> None:
-    """What admission gave a Pod it gives again to an update that does not mention it."""
-    resolve_priority(new)
-    tolerate_unready_nodes(new)
-
-
 HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Namespace"): Hooks(
         selectable={"status.phase": "status.phase", "name": "metadata.name"},
@@ -228,7 +221,6 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Pod"): Hooks(
         grace=_grace_of_pod,
         warnings=warn.pod_name,
-        prepare_update=_admit_pod,
         answers_deleted=True,
         selectable={
             **_field("spec", "nodeName", "restartPolicy", "schedulerName", "serviceAccountName"),

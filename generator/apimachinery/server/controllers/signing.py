@@ -8,7 +8,7 @@ import logging
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.access.certificates import BadRequestForCertificate, SigningAuthority
-from apimachinery.server.admission.access import CLIENT_SIGNER
+from apimachinery.server.admission.certificates import CLIENT_SIGNER
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.options import WriteOptions

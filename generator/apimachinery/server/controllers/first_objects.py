@@ -1,0 +1,82 @@
+"""What a server makes when it starts, where it is missing: the system's namespaces, its priority classes, its
+addresses, and the Service by which pods find it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from apimachinery.meta.errors import ApiError
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.request.bodies import finish_form
+from apimachinery.server.request.options import WriteOptions
+from apimachinery.server.request.target import WriteTarget
+from apimachinery.server.write.writes import Writer
+
+NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+SERVER = "kube-apiserver"
+PRIORITIES = (
+    (
+        "system-node-critical",
+        2000001000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+    (
+        "system-cluster-critical",
+        2000000000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+)
+TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
+
+
+async def make_first_objects(catalog: Catalog, writer: Writer) -> None:
+    """Makes them; one that is refused is left out. Raises StorageError."""
+    for name in NAMESPACES:
+        await _make(catalog, writer, ("", "v1", "namespaces"), {"metadata": {"name": name}})
+    for name, value, description in PRIORITIES:
+        obj = {"metadata": {"name": name}, "value": value, "description": description}
+        await _make(catalog, writer, ("scheduling.k8s.io", "v1", "priorityclasses"), obj)
+    since = {"metadata": {"name": TRACKING, "namespace": "kube-system"}, "data": {"since": _today()}}
+    await _make(catalog, writer, ("", "v1", "configmaps"), since)
+
+
+async def make_own_service(catalog: Catalog, writer: Writer, address: str, port: int) -> None:
+    """The Service by which pods find the server: kube-apiserver makes it, and its own tests look for it."""
+    six = ":" in address
+    obj: Json = {
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": address,
+            "clusterIPs": [address],
+            "ipFamilies": ["IPv6" if six else "IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "ports": [{"name": "https", "port": 443, "targetPort": port}],
+        },
+    }
+    await _make(catalog, writer, ("", "v1", "services"), obj)
+
+
+def _today() -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime())
+
+
+async def _make(catalog: Catalog, writer: Writer, resource: tuple[str, str, str], obj: Json) -> None:
+    served = catalog.find(*resource)
+    if served is None:
+        return
+    metadata = obj["metadata"]
+    target = WriteTarget(
+        served, metadata.get("namespace", ""), metadata["name"], WriteOptions(manager=SERVER)
+    )
+    if writer.current(target) is not None:
+        return
+    whole: Json = {"kind": served.kind, "apiVersion": served.api_version, **obj}
+    finish_form(whole, served)
+    with contextlib.suppress(ApiError):
+        await writer.create(target, whole)

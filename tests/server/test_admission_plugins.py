@@ -1,0 +1,52 @@
+"""Built-in admission plugins, as conversations: what they fill in and refuse, in kube-apiserver 1.36's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.server.stories import play, stories
+from tests.server.test_api import MERGE, ask, run
+
+from apimachinery.server.admission.plugins import DEFAULT, parse_plugins
+from apimachinery.server.api import Api
+from apimachinery.server.catalog.options import ApiOptions, OptionError
+
+STORIES = stories("admission_plugins.yaml")
+PODS = "/api/v1/namespaces/default/pods"
+POD: dict[str, Any] = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+async def told(api: Api, steps: list[list[Any]]) -> None:
+    async def asked(method: str, path: str, body: Any) -> tuple[int, Any, list[str]]:
+        status, shown, headers = await ask(api, method, path, body, MERGE if method == "PATCH" else None)
+        return status, shown, [headers["Warning"]] if "Warning" in headers else []
+
+    assert list(await play(asked, steps, "story")) == []
+
+
+@pytest.mark.parametrize("about", STORIES)
+def test_plugin(about: str) -> None:
+    run(lambda api: told(api, STORIES[about]))
+
+
+def test_a_plugin_that_is_off_does_nothing() -> None:
+    async def story(api: Api) -> None:
+        code, pod, _ = await ask(api, "POST", PODS, POD)
+        assert code == 201
+        assert "tolerations" not in pod["spec"] and pod["spec"]["priority"] == 0
+
+    off = parse_plugins([], ["DefaultTolerationSeconds"])
+    run(story, ApiOptions(controllers=frozenset(), plugins=off))
+
+
+def test_names_of_plugins() -> None:
+    assert parse_plugins([], []) == DEFAULT
+    assert parse_plugins(["Priority"], ["Priority,RuntimeClass", "NodeRestriction"]) == DEFAULT - {
+        "Priority",
+        "RuntimeClass",
+    }
+    with pytest.raises(OptionError, match="'Prioity' is none; use AlwaysAdmit, "):
+        parse_plugins([], ["Prioity"])
+    with pytest.raises(OptionError, match="NodeRestriction is not served here"):
+        parse_plugins(["NodeRestriction"], [])
