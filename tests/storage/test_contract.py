@@ -20,8 +20,7 @@ from apimachinery.storage.interface import (
     StorageClosed,
     Value,
 )
-from apimachinery.storage.memory import MemoryStorage
-from apimachinery.storage.sqlite import SqliteStorage
+from apimachinery.storage.url import open_storage
 
 Story = Callable[[Storage], Awaitable[None]]
 A, B, C = "/core/pods/ns/a", "/core/pods/ns/b", "/core/pods/ns/c"
@@ -40,20 +39,23 @@ def stored(revision: int, text: str = "x") -> bytes:
     return (OBJECT % (revision, text)).encode()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "etcd"])
 def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Story], None]:
     """Runs a story on a fresh storage."""
+    url = {"memory": "memory://", "sqlite": f"sqlite:///{tmp_path}/log.db"}.get(request.param)
+    url = url or request.getfixturevalue("etcd_url")
 
     async def run(story: Story) -> None:
-        storage: Storage = (
-            MemoryStorage() if request.param == "memory" else await SqliteStorage.open(tmp_path / "log.db")
-        )
+        storage = await open_storage(url)
         try:
             await story(storage)
         finally:
             await storage.close()
 
-    return lambda story: asyncio.run(run(story))
+    loop: asyncio.AbstractEventLoop | None = None
+    if request.param == "etcd":  # gRPC is at home on one loop
+        loop = request.getfixturevalue("etcd_loop")
+    return lambda story: loop.run_until_complete(run(story)) if loop else asyncio.run(run(story))
 
 
 def names(events: list[Event]) -> list[tuple[str, str, int]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import uuid
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apimachinery.storage.interface import (
@@ -21,6 +22,7 @@ from apimachinery.storage.interface import (
 )
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.sqlite import SqliteStorage
+from apimachinery.storage.url import open_storage
 from apimachinery.storage.watch_cache import WatchCache
 
 KEYS = [f"/core/pods/{ns}/{name}" for ns in ("a", "a-b") for name in ("x", "xy", "y")]
@@ -140,6 +142,17 @@ def test_sqlite_is_the_model(story):
             await storage.close()
 
     asyncio.run(run())
+
+
+@settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(story=steps)
+def test_etcd_is_the_model(etcd_member, etcd_loop, story):
+    async def run() -> None:
+        storage = await open_storage(f"{etcd_member}?prefix=/{uuid.uuid4().hex}")
+        await play(storage, story)
+        await storage.close()
+
+    etcd_loop.run_until_complete(run())
 
 
 @settings(deadline=None, max_examples=40)

@@ -27,7 +27,7 @@ from apimachinery.server.read.listing import JoinedBodies
 from apimachinery.server.read.watch import Watches
 from apimachinery.storage.compaction import PERIOD_SECONDS, compact_for_ever
 from apimachinery.storage.interface import Storage
-from apimachinery.storage.url import open_storage
+from apimachinery.storage.url import NO_FILES, StorageFiles, open_storage
 from apimachinery.storage.watch_cache import WatchCache
 
 log = logging.getLogger("kubewright.server")
@@ -70,6 +70,7 @@ class ServerOptions:
     before those that their objects name."""
 
     storage: str = "memory://"
+    storage_files: StorageFiles = NO_FILES
     host: str = "127.0.0.1"
     port: int = 0
     tls: ssl.SSLContext | None = None
@@ -111,7 +112,7 @@ class Server:
 
     async def _start(self) -> None:
         options = self._options
-        storage = await open_storage(options.storage)
+        storage = await open_storage(options.storage, options.storage_files)
         self._stops.append(storage.close)
         cache = await WatchCache.open(storage)
         watches, metrics = Watches(), Metrics()

@@ -31,7 +31,7 @@ from apimachinery.server.http.tls import ensure_certificate, server_context
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageError
-from apimachinery.storage.url import StorageUrlError, storage_path
+from apimachinery.storage.url import StorageFiles, StorageUrlError, is_etcd, storage_path
 from kubewright.tools.serve import access
 from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
 
@@ -49,7 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     add = parser.add_argument
     add("--storage", default="sqlite:///kubewright.db", metavar="URL",
-        help="memory://, sqlite:///RELATIVE or sqlite:////ABSOLUTE (default %(default)s)")  # fmt: skip
+        help="memory://, sqlite:///RELATIVE, sqlite:////ABSOLUTE or etcd://HOST:PORT,HOST:PORT?prefix=/registry "
+             "(default %(default)s)")  # fmt: skip
+    for name, what in (("cafile", "who signed its certificates"), ("certfile", "certificate for it"),
+                       ("keyfile", "key of --etcd-certfile")):  # fmt: skip
+        add(f"--etcd-{name}", type=Path, metavar="FILE", help=f"etcd over TLS: {what}")
     add("--host", default="127.0.0.1", help="address to bind (default %(default)s)")
     add("--port", type=_port, default=6443, help="port to bind, 0 for a free one (default %(default)s)")
     add(
@@ -162,6 +166,9 @@ def _kept_folder(options: argparse.Namespace) -> Path:
     if options.cert_dir:
         return Path(options.cert_dir)
     database = storage_path(options.storage)
+    if is_etcd(options.storage):
+        # Kept, and found by every server that is started here: a token of one is good for all.
+        return Path("kubewright-etcd.certs")
     if database is None:
         return Path(tempfile.mkdtemp(prefix="kubewright-certs-"))
     return database.with_name(f"{database.name}.certs")
@@ -182,6 +189,7 @@ async def _serve(
     server = Server(
         ServerOptions(
             storage=options.storage,
+            storage_files=StorageFiles(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile),
             host=options.host,
             port=options.port,
             tls=security.tls,

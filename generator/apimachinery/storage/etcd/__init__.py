@@ -1,0 +1,1 @@
+"""The etcd driver: a log that several servers share (``driver``), over gRPC."""
