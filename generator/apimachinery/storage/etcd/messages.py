@@ -84,7 +84,7 @@ def _classes() -> dict[str, Any]:
     pool = (
         descriptor_pool.DescriptorPool()
     )  # of its own: others may have the whole definition in the default one
-    pool.Add(file)  # type: ignore[no-untyped-call]
+    pool.Add(file)
     return {
         message.name: message_factory.GetMessageClass(
             pool.FindMessageTypeByName(f"{_PACKAGE}.{message.name}")
