@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -300,7 +299,8 @@ def _refuse_unknown(parser: argparse.ArgumentParser, called: str, unknown: Seque
     if not option:
         parser.error(f"{called}: unexpected: {' '.join(unknown)}")
     own = parser_of(called)
-    known = {*re.findall(r"--[a-z][a-z0-9-]*", own.format_help())}
+    # Not out of the help, where a long option may be broken at a hyphen.
+    known = {text for action in own._actions for text in action.option_strings if text.startswith("--")}
     name = option.partition("=")[0]
     longer = sorted(each for each in known if each.startswith(name)) if name.startswith("--") else []
     hint = f"; did you mean {longer[0]}? Options are written out" if longer else _nearest(name, known)

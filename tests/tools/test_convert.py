@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +14,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from apimachinery.wire import yaml as wire_yaml
+from kubewright.tools.migrate.anchors import written_out
 from kubewright.tools.migrate.steps import UnknownStepError, read_table
 from tests.rules.test_conversion import kinds_of
 from tests.tools.command import kubewright
@@ -188,11 +191,43 @@ def test_an_object_of_an_openapi_group_survives(data: st.DataObject) -> None:
     there_and_back(obj, ("flags.kubewright.dev/v1",), "flags_api")
 
 
-def test_comments_that_had_to_go_are_not_dropped_in_silence() -> None:
-    text = TEXT.replace("target:", "<<: &more {suspend: true}\n  target:")
+def test_comments_next_to_anchors_are_kept() -> None:
+    text = TEXT.replace("target:", "<<: &more {suspend: true}   # for now\n  target:")
     code, out, err = kubewright("convert", "-f", "-", "--output-version", f"{GROUP}/v1", *CRDS, stdin=text)
     assert code == 0 and yaml.safe_load(out)["spec"]["suspend"] is True
-    assert "# what to copy" in out or "without its comments" in err
+    assert {"# every night", "# at three", "# what to copy", "# for now"} <= {
+        *re.findall("# [a-z ]+[a-z]", out)
+    }
+    assert "note: its aliases are written out as what they stand for" in err
+
+
+ALIASED = """\
+a: &x   # the a
+  k: 1  # one
+  l: [1, 2]
+b: *x   # the b
+c:
+  <<: *x  # merged
+  k: 3
+d:
+- *x
+- <<: [*x, {y: 1}]
+  n: &n [9]   # nine
+- {<<: *x, q: 1, z: *n}
+e:
+  <<: {}
+  f: &s text
+g: *s
+"""
+
+
+def test_aliases_are_written_out_where_they_are() -> None:
+    value = wire_yaml.decode(ALIASED.encode())
+    new = written_out(ALIASED, value)
+    assert new is not None and wire_yaml.decode(new.encode()) == value
+    assert not {"&", "*", "<"} & set(new)
+    assert re.findall("#.*", new) == ["# the a", "# one", "# the b", "# merged", "# nine"]
+    assert written_out("a: 1\n", {"a": 1}) is None
 
 
 @pytest.mark.parametrize("command", ["convert", "serve", "migrate"])

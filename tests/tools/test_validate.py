@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
@@ -232,6 +233,16 @@ def test_verdicts_on_real_and_mutated_crds_in_one_run(tmp_path: Path) -> None:
     counts = [n for n, entry in enumerate(entries) if len(entry["causes"]) != len(causes[n])]
     assert wrong == []
     assert len(counts) <= 1  # rules below a node with both properties and additionalProperties
+
+
+def test_a_process_that_has_a_handler_for_its_end_still_gets_its_verdicts(tmp_path: Path) -> None:
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{a: {'x' * 300_000}}}\n"
+    (tmp_path / "maps.yaml").write_text("---\n".join([text] * 3))
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        assert kubewright(tmp_path, "--jobs", "2")[0] == 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 GEARS = """\

@@ -7,8 +7,10 @@ module is imported when the first of its classes is asked for.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -73,9 +75,14 @@ class Scheme:
         Fields that are left out, or null where null is not allowed, have the default of their schema; without one,
         a field that must be there has the zero value, as Go's decoder gives. Unknown fields that the schema keeps
         come back when the object is encoded. Raises ``UnknownKindError``, or ``msgspec.DecodeError`` where the JSON
-        is broken or does not fit.
+        is broken or does not fit; of YAML the error says so.
         """
-        meta = _TYPE_META.decode(content)
+        try:
+            meta = _TYPE_META.decode(content)
+        except msgspec.DecodeError as fault:
+            if _is_yaml(content):
+                raise msgspec.DecodeError(f"{fault}. This is YAML, not JSON: use decode_yaml") from None
+            raise
         cls = self.class_for(meta.api_version, meta.kind)
         decoder = self._decoders.get(cls)
         if decoder is None:
@@ -99,6 +106,33 @@ class Scheme:
             lossless.remember(made, msgspec.json.encode(value))
         return made
 
+    def decode_yaml(self, content: bytes | str) -> Object:
+        """The typed object in the one document of YAML (or JSON) ``content``, read as kubectl reads it. Raises as
+        ``decode`` does, and ``msgspec.DecodeError`` where there is no document, or more than one."""
+        found = self.decode_yaml_all(content)
+        if len(found) != 1:
+            more = ": use decode_yaml_all" if found else ""
+            raise msgspec.DecodeError(f"YAML of one document is wanted, not of {len(found)}{more}")
+        return found[0]
+
+    def decode_yaml_all(self, content: bytes | str) -> list[Object]:
+        """The typed objects in all documents of YAML ``content``; those that say nothing are left out. Raises as
+        ``decode`` does."""
+        yaml = _yaml()
+        try:
+            values = yaml.decode_all(content.encode() if isinstance(content, str) else content)
+        except ValueError as fault:  # a DecodeFault
+            raise msgspec.DecodeError(str(fault)) from None
+        for value in values:
+            if not isinstance(value, dict):
+                raise msgspec.ValidationError(f"Expected `object`, got `{_JSON_NAMES[type(value)]}`")
+        return [self.from_dict(value) for value in values]
+
+    def encode_yaml(self, item: Object) -> bytes:
+        """``item`` as one document of YAML."""
+        written: bytes = _yaml().encode(self.to_dict(item))
+        return written
+
     def encode(self, item: Object) -> bytes:
         """``item`` as JSON. apiVersion and kind are always written."""
         return lossless.encode(item) if item.KEEPS_ORIGIN else msgspec.json.encode(item)
@@ -109,3 +143,26 @@ class Scheme:
             msgspec.json.decode(lossless.encode(item)) if item.KEEPS_ORIGIN else msgspec.to_builtins(item)
         )
         return plain
+
+
+_JSON_NAMES = {str: "str", int: "int", float: "float", bool: "bool", list: "array"}
+_YAML_BEGINS = re.compile(r"\s*(?:#[^\n]*\n\s*)*(?:---|[A-Za-z\"'][\w.\"'/-]*:(?:\s|$))")
+
+
+def _is_yaml(content: bytes | str) -> bool:
+    """Whether what is no JSON begins as YAML manifests do: a comment, a document marker, or `key:`."""
+    start = content[:4096]
+    text = start if isinstance(start, str) else bytes(start).decode("utf-8", "replace")
+    return _YAML_BEGINS.match(text) is not None
+
+
+def _yaml() -> ModuleType:
+    try:
+        from apimachinery.wire import yaml
+    except ModuleNotFoundError as missing:  # a bare install
+        if missing.name != "yaml":
+            raise
+        raise ModuleNotFoundError(
+            "YAML needs PyYAML: pip install 'kubewright[client]'", name="yaml"
+        ) from None
+    return yaml

@@ -45,14 +45,32 @@ def decode(data: bytes, duplicates: list[str] | None = None) -> Any:
     ``duplicates`` takes a text for each key that occurs twice in a mapping (the later one counts). Raises
     DecodeFault.
     """
+    return _documents(data, duplicates, 1)[0]
+
+
+def decode_all(data: bytes, duplicates: list[str] | None = None) -> list[Any]:
+    """All documents of a stream as JSON values, without those that say nothing. Otherwise as ``decode``."""
+    return [value for value in _documents(data, duplicates, None) if value is not None]
+
+
+def _documents(data: bytes, duplicates: list[str] | None, limit: int | None) -> list[Any]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DecodeFault("yaml: invalid leading UTF-8 octet") from None
     loader = _PARSER(text)
+    found: list[Any] = []
     try:
         events = iter(loader.get_event, None)
-        return _Builder(duplicates).build(_without_slashes(text, events) if "\\/" in text else events)
+        checked = _without_slashes(text, events) if "\\/" in text else events
+        aliased = 0
+        while limit is None or len(found) < limit:
+            builder = _Builder(duplicates, aliased)
+            found.append(builder.build(checked))
+            aliased = builder.aliased
+            if not builder.ended:
+                break
+        return found
     except yaml.MarkedYAMLError as fault:
         raise DecodeFault(_words(fault)) from None
     except yaml.reader.ReaderError:
@@ -111,10 +129,13 @@ _MERGE = object()
 
 
 class _Builder:
-    def __init__(self, duplicates: list[str] | None) -> None:
+    def __init__(self, duplicates: list[str] | None, aliased: int = 0) -> None:
         self._duplicates = duplicates
         self._anchors: dict[str, tuple[Any, int]] = {}
-        self._aliased = 0
+        self.aliased = aliased
+        """Nodes that aliases stood for, in all documents of the stream so far."""
+        self.ended = False
+        """Whether a document ended: without one, the stream did."""
         self._stack: list[_Frame] = []
         self._root: Any = None
 
@@ -144,11 +165,12 @@ class _Builder:
                 if event.anchor not in self._anchors:
                     raise DecodeFault(f"yaml: unknown anchor '{event.anchor}' referenced")
                 value, size = self._anchors[event.anchor]
-                self._aliased += size
-                if self._aliased > MAX_ALIASED_NODES:
+                self.aliased += size
+                if self.aliased > MAX_ALIASED_NODES:
                     raise DecodeFault("yaml: document contains excessive aliasing")
                 self._place(_copied(value), size, event)
             elif kind is yaml.DocumentEndEvent:
+                self.ended = True
                 return self._root
         return self._root
 

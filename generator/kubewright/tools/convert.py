@@ -102,6 +102,8 @@ def run(options: argparse.Namespace) -> int:
             rewritten = rewrite(text, value, new)
             if not rewritten.kept and "#" in text:
                 print(f"{where}: note: written anew, without its comments", file=sys.stderr)
+            if rewritten.written_out:
+                print(f"{where}: note: its aliases are written out as what they stand for", file=sys.stderr)
             text = rewritten.text
         written.append(text if text.endswith("\n") else text + "\n")
     sys.stdout.write("---\n".join(written))

@@ -129,3 +129,58 @@ def test_attributes_are_words() -> None:
     assert probe is not None
     assert probe.http_get is not None
     assert probe.http_get.port == "http"
+
+
+MANIFESTS = """\
+# two
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {on: "yes", number: "010"}
+---
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: b}
+spec:
+  containers: [{name: web, ports: [{containerPort: 0o120}]}]
+"""
+
+
+def test_yaml_is_read_and_written_as_kubectl_does() -> None:
+    first, second = SCHEME.decode_yaml_all(MANIFESTS)
+    assert isinstance(second, Pod) and second.spec is not None and second.spec.containers[0].ports
+    assert second.spec.containers[0].ports[0].container_port == 80
+    assert SCHEME.to_dict(first)["data"] == {"true": "yes", "number": "010"}
+    assert SCHEME.decode_yaml(SCHEME.encode_yaml(first)) == first
+    assert SCHEME.decode_yaml(SCHEME.encode(second)) == second  # JSON is YAML
+    assert SCHEME.decode_yaml_all(b"# nothing\n---\n") == []
+
+
+def test_yaml_that_is_none_or_too_much_is_refused() -> None:
+    with pytest.raises(msgspec.DecodeError, match="one document is wanted, not of 2: use decode_yaml_all"):
+        SCHEME.decode_yaml(MANIFESTS)
+    with pytest.raises(msgspec.DecodeError, match="one document is wanted, not of 0"):
+        SCHEME.decode_yaml("")
+    with pytest.raises(msgspec.DecodeError, match="yaml: line 2: mapping values are not allowed"):
+        SCHEME.decode_yaml("apiVersion: v1\nkind: a: b\n")
+    with pytest.raises(msgspec.ValidationError, match="Expected `object`, got `array`"):
+        SCHEME.decode_yaml("- a\n")
+    with pytest.raises(UnknownKindError):
+        SCHEME.decode_yaml("apiVersion: v1\nkind: Nothing\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["apiVersion: v1\nkind: Pod\n", "# a\n---\nkind: Pod", "---\n", '"kind": Pod\n']
+)
+def test_yaml_given_for_json_is_called_by_its_name(text: str) -> None:
+    for content in (text, text.encode(), memoryview(text.encode())):
+        with pytest.raises(msgspec.DecodeError, match=r"This is YAML, not JSON: use decode_yaml"):
+            SCHEME.decode(content)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1", "nope", "{apiVersion: v1}", "\x00:"])
+def test_other_broken_json_is_not_called_yaml(text: str) -> None:
+    with pytest.raises(msgspec.DecodeError) as refusal:
+        SCHEME.decode(text)
+    assert "YAML" not in str(refusal.value)

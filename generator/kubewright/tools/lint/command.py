@@ -39,6 +39,7 @@ class SettingsError(Exception):
 EXAMPLES = r"""
 kubewright lint crds/
 kubewright lint --explain L101
+kubewright lint --fix crds/
 """
 
 
@@ -76,6 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--statistics", action="store_true", help="print how often each rule is broken, not where"
     )
     parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="correct, in the files, what has a correction that changes no object's meaning (--explain says which)",
+    )
+    parser.add_argument(
         "--format", choices=[*reporting.FORMATS], default="text", help="how to print findings"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
@@ -103,7 +109,14 @@ def run(options: argparse.Namespace) -> int:
     if options.kubernetes and lacks_prose([f"kubernetes:{options.kubernetes}"]):
         print(f"kubewright lint: {DESCRIPTIONS}; rules about them (L4) are passed over", file=sys.stderr)
         settings = replace(settings, ignore=(*settings.ignore, "L4"))
-    findings, faults = _lint(options, settings)
+    try:
+        findings, faults = _fixed(options, settings, known) if options.fix else _lint(options, settings)
+    except baseline.BaselineError as error:
+        print(f"kubewright lint: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"kubewright lint: cannot fix {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
     if faults.has_errors:
         sys.stdout.write(reporting.FORMATS[options.format]([*faults], {}))
         return 2
@@ -186,6 +199,32 @@ def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding
     api = fold(api, read_known(package, diagnostics))
     files = {each.location.file for each in api.resources} | {d.value.location.file for d in api.definitions}
     return suppress(lint(api, settings), sorted(files), {rule.code for rule in chosen(settings)}), diagnostics
+
+
+def _fixed(
+    options: argparse.Namespace, settings: Settings, known: Path | None
+) -> tuple[list[Finding], Diagnostics]:
+    """What is left after fixing. Versions that are alike are reported once, so one fix may show the next."""
+    from kubewright.tools.lint.fixing import apply
+
+    count, files = 0, set[str]()
+    while True:
+        findings, faults = _lint(options, settings)
+        if faults.has_errors:
+            return findings, faults
+        agreed = known is not None and known.exists()
+        beyond = _against(findings, known, update=False)[0] if known is not None and agreed else findings
+        fixed = apply(beyond)
+        count, files = count + fixed.count, files | fixed.files
+        if not fixed.files:
+            break
+    print(
+        f"{count} finding{'s' * (count != 1)} fixed in {len(files)} file{'s' * (len(files) != 1)}",
+        file=sys.stderr,
+    )
+    for file in sorted({each.diagnostic.location.file for each in fixed.left}):
+        print(f"{file}: note: not fixed: its comments would be lost", file=sys.stderr)
+    return findings, faults
 
 
 def _against(findings: list[Finding], path: Path, *, update: bool) -> tuple[list[Finding], int]:
@@ -297,6 +336,8 @@ def _house(given: dict[str, Any]) -> House:
 
 
 def _explain(code: str) -> int:
+    from kubewright.tools.lint.fixing import FIXES
+
     rules = load_rules()
     if code == "all":
         for rule in rules.values():
@@ -316,6 +357,7 @@ def _explain(code: str) -> int:
         ("Why", rule.rationale),
         ("Source", rule.source),
         ("Do", rule.hint),
+        *([("Fix", f"--fix {FIXES[code].__doc__}")] if code in FIXES else []),
     ):
         print(textwrap.fill(f"{title}: {said}", 100, initial_indent="  ", subsequent_indent="    "))
     return 0

@@ -20,7 +20,7 @@ from kubewright.location import Location
 from kubewright.tools.lint.rule import UNUSED
 from kubewright.tools.lint.run import Finding
 
-_COMMENT: Final = re.compile(r"(?:^|\s)#\s*kubewright:\s*ignore\[\s*(L\d{3}(?:\s*,\s*L\d{3})*)\s*\]")
+COMMENT: Final = re.compile(r"(?:^|\s)#\s*kubewright:\s*ignore\[\s*(L\d{3}(?:\s*,\s*L\d{3})*)\s*\]")
 _ALONE: Final = re.compile(r"\s*#")
 
 
@@ -66,7 +66,7 @@ def _read(path: Path) -> _Comments:
         return found
     waiting: dict[str, tuple[int, int]] = {}
     for number, line in enumerate(text.split("\n"), 1):
-        said = _COMMENT.search(line)
+        said = COMMENT.search(line)
         codes = re.findall(r"L\d{3}", said[1]) if said else []
         here = {code: (number, said.start() + 1) for code in codes} if said else {}
         if _ALONE.match(line):

@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import Any
 
 import yaml
 
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
+from kubewright.tools.migrate.anchors import flow, written_out
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The new text. ``kept`` is False where it had to be rewritten, without comments and order."""
+    """The new text. ``kept`` is False where it had to be rewritten, without comments and order; ``written_out`` is True
+    where aliases had to become what they stand for."""
 
     text: str
     kept: bool
+    written_out: bool = False
 
 
 def rewrite(text: str, old: Any, new: Any) -> Rewritten:
@@ -26,6 +30,17 @@ def rewrite(text: str, old: Any, new: Any) -> Rewritten:
     if text.lstrip()[:1] == "{":
         indent = 2 if "\n" in text.strip() else None
         return Rewritten(json.dumps(new, indent=indent, ensure_ascii=False) + "\n", True)
+    edited = _edited(text, old, new)
+    if edited is not None:
+        return Rewritten(edited, True)
+    plain = written_out(text, old)
+    edited = _edited(plain, old, new) if plain is not None else None
+    if edited is not None:
+        return Rewritten(edited, True, True)
+    return Rewritten(wire_yaml.encode(new).decode(), False)
+
+
+def _edited(text: str, old: Any, new: Any) -> str | None:
     for moving in (True, False):
         try:
             loader = yaml.CSafeLoader(text)
@@ -39,10 +54,10 @@ def rewrite(text: str, old: Any, new: Any) -> Rewritten:
                 loader.dispose()
             edited = edits.apply()
             if wire_yaml.decode(edited.encode()) == new:
-                return Rewritten(edited, True)
+                return edited
         except (yaml.YAMLError, DecodeFault, _Unsupported):
             pass
-    return Rewritten(wire_yaml.encode(new).decode(), False)
+    return None
 
 
 class _Unsupported(Exception):
@@ -90,7 +105,34 @@ class _Edits:
                 for item, before, after in zip(node.value, old, new, strict=True):
                     self.change(item, before, after)
                 return
+            if not node.flow_style and old and new and self._items(node, old, new):
+                return
         self._replace(node, new)
+
+    def _items(self, node: Any, old: list[Any], new: list[Any]) -> bool:
+        """Items of a block list that came or went; False where the list is to be written anew."""
+        starts = [self._line_start(item.start_mark.index) for item in node.value]
+        own = all(
+            self.text[start : item.start_mark.index].strip() == "-"
+            for start, item in zip(starts, node.value, strict=True)
+        )
+        if not own or len(old) != len(node.value):
+            return False
+        column = node.start_mark.column
+        last = self._line_end(self._end(node.value[-1]))
+        was, said = ([json.dumps(item, sort_keys=True) for item in items] for items in (old, new))
+        for what, i, j, k, m in SequenceMatcher(None, was, said, autojunk=False).get_opcodes():
+            if what == "equal":
+                continue
+            if what == "replace" and j - i == m - k:
+                for item, before, after in zip(node.value[i:j], old[i:j], new[k:m], strict=True):
+                    self.change(item, before, after)
+                continue
+            start = starts[i] if i < len(starts) else last
+            end = self._line_end(self._end(node.value[j - 1])) if j > i else start
+            newline = "" if start == 0 or self.text[start - 1] == "\n" else "\n"
+            self.edits.append((start, end, newline + self._block(new[k:m], column)))
+        return True
 
     def _mapping(self, node: Any, old: dict[str, Any], new: dict[str, Any]) -> None:
         pairs = {key.value: (key, value) for key, value in node.value}
@@ -101,7 +143,7 @@ class _Edits:
         gone = [name for name in old if name not in new]
         for before, after in _renamed(old, new, gone, added):
             key = pairs[before][0]
-            self.edits.append((key.start_mark.index, key.end_mark.index, _flow(after)))
+            self.edits.append((key.start_mark.index, key.end_mark.index, flow(after)))
             gone.remove(before)
             added.remove(after)
             old = {after if name == before else name: value for name, value in old.items()}
@@ -131,7 +173,7 @@ class _Edits:
                 self.change(value, old[name], new[name])
 
     def _flow_mapping(self, node: Any, old: dict[str, Any], new: dict[str, Any]) -> None:
-        added = "".join(f", {_flow(name)}: {_flow(new[name])}" for name in new if name not in old)
+        added = "".join(f", {flow(name)}: {flow(new[name])}" for name in new if name not in old)
         for key, value in node.value:
             if key.value not in new:
                 raise _Unsupported
@@ -149,12 +191,12 @@ class _Edits:
         start, end = node.start_mark.index, self._end(node)
         block = isinstance(new, dict | list) and new and not getattr(node, "flow_style", False)
         if not block:
-            self.edits.append((start, end, _flow(new)))
+            self.edits.append((start, end, flow(new)))
             return
         line = self._line_start(start)
         before = self.text[line:start]
         if isinstance(node, yaml.ScalarNode) or before.strip():
-            self.edits.append((start, end, _flow(new)))
+            self.edits.append((start, end, flow(new)))
             return
         self.edits.append((line, end, self._block(new, len(before)).rstrip("\n")))
 
@@ -175,7 +217,7 @@ class _Edits:
         lines: list[str] = []
         if isinstance(value, dict):
             for name, inner in value.items():
-                key = f"{indent}{_flow(name)}:"
+                key = f"{indent}{flow(name)}:"
                 known = self._taken(inner, column)
                 if known is not None:
                     lines.append(key + known)
@@ -274,15 +316,3 @@ def _shifted(line: str, columns: int) -> str:
     if not line.strip():
         return ""
     return " " * columns + line if columns >= 0 else line[-columns:]
-
-
-def _flow(value: Any) -> str:
-    if isinstance(value, str):
-        if any(c in value for c in ",[]{}\n"):
-            return json.dumps(value, ensure_ascii=False)
-        return wire_yaml.encode([value]).decode().removeprefix("- ").rstrip("\n")
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_flow(name)}: {_flow(item)}" for name, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, value)) + "]"
-    return json.dumps(value)

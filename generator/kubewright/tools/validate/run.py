@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import signal
 from collections.abc import Callable, Sequence
 
 from kubewright.tools.validate.check import Judgement, Options, judge
@@ -81,7 +82,7 @@ def _judge(
     global _state
     _state = (kinds, options)
     try:
-        with multiprocessing.get_context("fork").Pool(workers) as pool:
+        with multiprocessing.get_context("fork").Pool(workers, _end_when_told) as pool:
             found = []
             for batch in pool.imap(_judge_batch, _batches(chunks)):
                 found += batch
@@ -90,6 +91,11 @@ def _judge(
             return found
     finally:
         _state = None
+
+
+def _end_when_told() -> None:
+    """A handler that this process has for SIGTERM is not for its workers: they could not be ended."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _batches(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
