@@ -19,6 +19,7 @@ from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics
+from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.process import Backend
 from apimachinery.server.read.listing import JoinedBodies
 from apimachinery.server.read.watch import Watches
@@ -70,6 +71,7 @@ ROUNDS = 2000
 async def main() -> None:
     storage = MemoryStorage()
     cache = await WatchCache.open(storage)
+    metrics = Metrics()
     backend = Backend(
         storage,
         cache,
@@ -77,7 +79,8 @@ async def main() -> None:
         Watches(),
         JoinedBodies(),
         Health(),
-        Metrics(),
+        metrics,
+        RequestMetrics(metrics),
         ServiceResolver(cache),
     )
     api = build_api(backend, ApiOptions(controllers=frozenset()))

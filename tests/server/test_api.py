@@ -16,6 +16,7 @@ from apimachinery.server.http.messages import Request, Response, User
 from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics
+from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.process import Backend
 from apimachinery.server.read.listing import JoinedBodies
 from apimachinery.server.read.watch import Watches
@@ -42,6 +43,7 @@ MERGE = {"content-type": "application/merge-patch+json"}
 async def serve(options: ApiOptions | None = None) -> Api:
     storage = MemoryStorage()
     cache = await WatchCache.open(storage)
+    metrics = Metrics()
     backend = Backend(
         storage,
         cache,
@@ -49,7 +51,8 @@ async def serve(options: ApiOptions | None = None) -> Api:
         Watches(),
         JoinedBodies(),
         Health(),
-        Metrics(),
+        metrics,
+        RequestMetrics(metrics),
         ServiceResolver(cache),
     )
     api = build_api(backend, options or ApiOptions(controllers=frozenset()))

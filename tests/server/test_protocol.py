@@ -419,20 +419,19 @@ def test_a_server_that_ends_closes_its_watches_cleanly(serve):
         assert time.monotonic() - began < 3
 
 
-def test_too_many_in_flight_are_429(serve, monkeypatch):
+def test_too_many_in_flight_are_429(serve):
     import asyncio
 
     from tests.server.toy_api import ToyApi
 
-    from apimachinery.server import app
+    from apimachinery.server.app import Limits
 
     class Slow(ToyApi):
         async def handle(self, request):
             await asyncio.sleep(0.5)
             return await super().handle(request)
 
-    monkeypatch.setattr(app.App.__init__, "__kwdefaults__", {"reads_in_flight": 1, "writes_in_flight": 1})
-    port = serve(build=Slow).port
+    port = serve(build=Slow, in_flight=Limits(1, 1)).port
     with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
         sock.sendall(request("GET", BASE))
         time.sleep(0.1)

@@ -16,7 +16,6 @@ from apimachinery.server.http.messages import Request, parse_query
 from apimachinery.server.http.tls import TlsError, ensure_certificate, server_context
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
-from apimachinery.server.operate.metrics import Metrics
 from kubewright.tools.serve import command as serve
 
 
@@ -74,16 +73,6 @@ def test_start_and_end():
     assert ask(health, "/readyz")[0] == 500
     assert ask(health, "/livez")[0] == 200
     assert ask(health, "/healthz")[0] == 200
-
-
-def test_metrics():
-    metrics = Metrics()
-    metrics.gauge("a_gauge", "Its text.", lambda: 7)
-    for _ in range(3):
-        metrics.count("GET", 200)
-    body = metrics.answer().body
-    assert b'apiserver_request_total{verb="GET",code="200"} 3\n' in body
-    assert b"# TYPE a_gauge gauge\na_gauge 7\n" in body
 
 
 def test_a_token_file(tmp_path):

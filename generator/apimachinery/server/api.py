@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from apimachinery.server.access.rbac import GROUP
 from apimachinery.server.admission.order import InOrder
@@ -27,6 +27,7 @@ from apimachinery.server.process import Backend
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
+from apimachinery.wire.json import DecodeFault
 
 if TYPE_CHECKING:
     from apimachinery.server.subresources.tokens import TokenRequests
@@ -66,7 +67,9 @@ class Api:
             self._is_kind,
             access,
             self._token_requests(backend, packages, codecs),
+            backend.counts,
         )
+        self._codecs = codecs
         self._bootstraps = access.rbac is not None
         self.handle = self.handlers.handle
         self.definitions: Definitions | None = None
@@ -118,6 +121,14 @@ class Api:
             if kind is not None:
                 return TokenRequests(tokens, backend.cache, codecs, self._is_kind, kind)
         return None
+
+    def decoded(self, media_type: str, body: bytes) -> Any:
+        """What an answer says, for the audit; None where it is no object that can be read."""
+        codec = self._codecs.reading(media_type.partition(";")[0])
+        try:
+            return codec.decode(body, []) if codec is not None else None
+        except DecodeFault:
+            return None
 
     async def start(self) -> None:
         """Makes what a cluster starts with, serves the definitions that are stored, and starts the loops."""

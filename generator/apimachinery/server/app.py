@@ -4,18 +4,25 @@
     | patch → storage → encode)
 
 Everything that fails on the way is a ``Status``: an ``ApiError`` says which, anything else is a bug of ours, is logged
-with its traceback and answered 500 without one.
+with its traceback and answered 500 without one. Whatever becomes of a request, it is counted, and its answer has its
+audit id: the one that the client sent, or one made here.
 """
 
 from __future__ import annotations
 
 import logging
+import secrets
+from dataclasses import dataclass
+from itertools import count
+from time import perf_counter
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.access.control import Access
 from apimachinery.server.http.messages import Handler, Request, Response, StreamResponse, UpgradeResponse
+from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics
+from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.wire.json import encode
 
 log = logging.getLogger("kubewright.server")
@@ -24,6 +31,15 @@ READS_IN_FLIGHT = 400
 WRITES_IN_FLIGHT = 200
 BODY_BYTES = 3 << 20
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
+Answer = Response | StreamResponse | UpgradeResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many requests may be under way at once; watches do not count."""
+
+    reads: int = READS_IN_FLIGHT
+    writes: int = WRITES_IN_FLIGHT
 
 
 class App:
@@ -35,38 +51,86 @@ class App:
         access: Access,
         health: Health,
         metrics: Metrics,
+        counts: RequestMetrics,
         *,
-        reads_in_flight: int = READS_IN_FLIGHT,
-        writes_in_flight: int = WRITES_IN_FLIGHT,
+        limits: Limits | None = None,
+        audit: Audit | None = None,
     ) -> None:
         self._api = api
         self._access = access
         self._health = health
         self._metrics = metrics
-        self._free = {True: reads_in_flight, False: writes_in_flight}
-        metrics.gauge(
-            "apiserver_current_inflight_reads", "Reads under way.", lambda: reads_in_flight - self._free[True]
+        self._counts = counts
+        self._audit = audit
+        limits = limits or Limits()
+        self._free = {True: limits.reads, False: limits.writes}
+        self._dropped = metrics.counter(
+            "apiserver_dropped_requests_total", "Requests refused for being too many.", "request_kind"
         )
-        metrics.gauge(
-            "apiserver_current_inflight_writes",
-            "Writes under way.",
-            lambda: writes_in_flight - self._free[False],
+        metrics.asked(
+            "apiserver_current_inflight_requests",
+            "Requests under way.",
+            ("request_kind",),
+            lambda: [
+                (("mutating",), limits.writes - self._free[False]),
+                (("readOnly",), limits.reads - self._free[True]),
+            ],
         )
+        # Unique, though not random: what a request is called need not be a secret, and this costs nothing.
+        self._made = (f"{secrets.token_hex(4)}-{secrets.token_hex(2)}-4{secrets.token_hex(2)[1:]}-9"
+                      f"{secrets.token_hex(2)[1:]}-").encode()  # fmt: skip
+        self._numbers = count(secrets.randbits(40))
 
-    async def answer(self, request: Request, oversized: bool) -> Response | StreamResponse | UpgradeResponse:
+    async def answer(self, request: Request, oversized: bool) -> Answer:
         """Answers a request. ``oversized``: its body was over the limit and is not there."""
+        began = request.began = perf_counter()
+        given = request.headers.get("audit-id")
+        audit_id = b"%b%012x" % (self._made, next(self._numbers)) if not given else given.encode("latin-1")
+        request.stamp = b"Audit-Id: %b\r\n" % audit_id
+        panicked = False
         try:
-            response = await self._answer(request, oversized)
+            response = await self._answer(request, oversized, audit_id, began)
         except ApiError as error:
             response = error_response(error)
         except Exception:
-            log.exception("a request failed", extra={"method": request.method, "path": request.path})
+            log.exception(
+                "a request failed",
+                extra={
+                    "method": request.method,
+                    "path": request.path,
+                    "audit_id": audit_id.decode("latin-1"),
+                },
+            )
             response = error_response(internal_error())
-        self._metrics.count(request.method, response.status)
+            panicked = True
+        if self._audit is not None:
+            self._audit.answered(request, response, panicked=panicked)
+        self._counts.answered(request, response, perf_counter() - began)
         return response
 
-    async def _answer(self, request: Request, oversized: bool) -> Response | StreamResponse | UpgradeResponse:
-        await self._access.admit(request)
+    async def _answer(self, request: Request, oversized: bool, audit_id: bytes, began: float) -> Answer:
+        identified = began
+        try:
+            try:
+                await self._access.identify(request)
+            finally:
+                identified = perf_counter()
+                if self._audit is not None:
+                    self._audit.received(request, audit_id.decode("latin-1"))
+            await self._access.act_as(request)
+            await self._access.authorize(request)
+        except ApiError as error:
+            user = request.user
+            self._counts.refused(
+                error.code, user.name if user else None, identified - began, perf_counter() - identified
+            )
+            raise
+        user = request.user
+        assert user is not None
+        self._counts.admitted(user.name, identified - began, perf_counter() - identified)
+        return await self._let_in(request, oversized)
+
+    async def _let_in(self, request: Request, oversized: bool) -> Answer:
         health = self._health.answer(request)
         if health is not None:
             return health
@@ -81,6 +145,8 @@ class App:
             return self._metrics.answer()
         reads = request.method in _READS
         if not self._free[reads]:
+            self._dropped.at("readOnly" if reads else "mutating").value += 1
+            self._counts.given_up(429, request)
             raise ApiError(
                 429, "TooManyRequests", "Too many requests, please try again later.", retry_after=1
             )
@@ -96,10 +162,14 @@ class App:
 
     def timed_out(self, request: Request) -> Response:
         """The answer to a request whose handler took too long."""
-        self._metrics.count(request.method, 504)
-        return error_response(
+        response = error_response(
             ApiError(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
         )
+        self._counts.given_up(504, request)
+        self._counts.answered(request, response, perf_counter() - request.began)
+        if self._audit is not None:
+            self._audit.answered(request, response)
+        return response
 
 
 def internal_error() -> ApiError:

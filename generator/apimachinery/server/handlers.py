@@ -31,6 +31,7 @@ from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.http.messages import LARGE_BYTES, Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.workers import apart, apart_if
+from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.read.listing import (
     JoinedBodies,
     list_page,
@@ -41,7 +42,7 @@ from apimachinery.server.read.listing import (
 )
 from apimachinery.server.read.selection import selection_of
 from apimachinery.server.read.watch import Watches
-from apimachinery.server.request.bodies import bring_into_form, read_body
+from apimachinery.server.request.bodies import bring_into_form, note_object, note_patch, read_body
 from apimachinery.server.request.codecs import JSON, Codecs, whole
 from apimachinery.server.request.delete_bodies import read_delete_body
 from apimachinery.server.request.list_options import read_list_options
@@ -84,6 +85,10 @@ WARNING_CUT = 256
 Answer = Response | StreamResponse | UpgradeResponse
 
 
+LONG_CALLS = frozenset({"exec", "attach", "portforward", "proxy"})
+"""Subresources that hand the connection over: counted as CONNECT, as kube-apiserver counts them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reads:
     """What gets, lists and watches are made of."""
@@ -122,7 +127,9 @@ class Handlers:
         is_kind: IsKind,
         access: Access,
         tokens: TokenRequests | None,
+        counts: RequestMetrics,
     ) -> None:
+        self._counts = counts
         self._catalog = catalog
         self._cache, self._watches, self._bodies = reads.cache, reads.watches, reads.bodies
         self._writer, self._deleter = writes.writer, writes.deleter
@@ -197,8 +204,29 @@ class Handlers:
             check_routed(accept, watch=verb in ("list", "watch"))
         if served.builtin:
             request.warnings.extend(served.warnings)
+        self._count(verb, request, route, served)
         check_path_name(route.name)
         return await self._verb(verb, request, route, served)
+
+    def _count(self, verb: str, request: Request, route: Route, served: Served) -> None:
+        """Says under what the request is counted, and notes that a deprecated API is asked for."""
+        if verb == "patch" and request.headers.get("content-type", "").startswith("application/apply-patch"):
+            verb = "apply"
+        scope = "cluster"
+        if route.name or verb == "create":
+            scope = "resource"
+        elif route.namespace:
+            scope = "namespace"
+        if route.subresource in LONG_CALLS:
+            verb = "connect"
+        request.counted = self._counts.resource(served.named, verb, route.subresource, scope)
+        if served.warnings:
+            group, version, resource = served.named
+            removed = served.resource.removed_in
+            self._counts.deprecated(group, version, resource, route.subresource, removed)
+            request.annotations["k8s.io/deprecated"] = "true"
+            if removed:
+                request.annotations["k8s.io/removed-release"] = removed
 
     async def _verb(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         if not self._cache.shared:
@@ -280,6 +308,7 @@ class Handlers:
         """The object of a body, in form."""
         obj, duplicates = read_body(request, self._codecs, target.served, self._is_kind)
         bring_into_form(obj, target.served, target.options.validation, duplicates, target.warnings)
+        note_object(request.trail, obj)
         return obj
 
     async def _update(self, request: Request, route: Route, served: Served) -> Answer:
@@ -302,11 +331,14 @@ class Handlers:
 
     async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=False)
+        note_patch(request)
         written = await patch(request, served, route.namespace, route.name, route.subresource, self._writer)
         return await self._written(view, written)
 
     async def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         form = negotiate(request.headers.get("accept", ""), self._codecs, typed=served.builtin)
+        if verb == "patch":
+            note_patch(request)
         if verb == "get":
             scale = self._scales.read(served, route.namespace, route.name)
         elif verb in ("update", "patch"):
@@ -323,7 +355,10 @@ class Handlers:
         return Response(code, body, view.content_type)
 
     async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
-        options = read_delete_options(request, read_delete_body(request, self._codecs))
+        body = read_delete_body(request, self._codecs)
+        if body:
+            note_object(request.trail, body)
+        options = read_delete_options(request, body)
         form = negotiate(request.headers.get("accept", ""), self._codecs)
         write_options = WriteOptions(dry_run=options.dry_run)
         target = WriteTarget.asked(request, served, route.namespace, route.name, write_options)
@@ -342,7 +377,10 @@ class Handlers:
         return Response(200, whole(form.codec, status), form.codec.media_type)
 
     async def _delete_collection(self, request: Request, route: Route, served: Served) -> Answer:
-        options = read_delete_options(request, read_delete_body(request, self._codecs))
+        body = read_delete_body(request, self._codecs)
+        if body and request.trail is not None:
+            note_object(request.trail, body)
+        options = read_delete_options(request, body)
         list_options = read_list_options(request.query)
         view = asked_view(request, served, self._codecs, of_list=True)
         selection, scope = selection_of(request, route, served)

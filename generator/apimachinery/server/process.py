@@ -12,17 +12,20 @@ import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from apimachinery.server.access.control import Access, AccessOptions
-from apimachinery.server.app import App
+from apimachinery.server.app import App, Limits
 from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.outgoing import Outgoing
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
 from apimachinery.server.network.services import Address, ServiceResolver
+from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.loop_lag import LoopLag
 from apimachinery.server.operate.metrics import Metrics
+from apimachinery.server.operate.process_metrics import add_process_metrics
+from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.read.listing import JoinedBodies
 from apimachinery.server.read.watch import Watches
 from apimachinery.storage.compaction import PERIOD_SECONDS, compact_for_ever
@@ -44,6 +47,7 @@ class Backend:
     bodies: JoinedBodies
     health: Health
     metrics: Metrics
+    counts: RequestMetrics
     services: ServiceResolver
     outgoing: Outgoing = field(default_factory=Outgoing)
 
@@ -54,6 +58,9 @@ class Api(Protocol):
     async def handle(self, request: Request) -> Response | StreamResponse | UpgradeResponse:
         """Answers an authenticated request. Raises ApiError."""
 
+    def decoded(self, media_type: str, body: bytes) -> Any:
+        """What an answer says, None where it is no object."""
+
     async def start(self) -> None:
         """Prepares what must exist before the first request (the default namespaces), starts controllers."""
 
@@ -62,6 +69,7 @@ class Api(Protocol):
 
 
 BuildApi = Callable[[Backend], Api]
+MakeAudit = Callable[[Metrics, Outgoing], Audit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,7 @@ class ServerOptions:
     port: int = 0
     tls: ssl.SSLContext | None = None
     limits: ConnectionLimits | None = None
+    in_flight: Limits | None = None
     livez_grace_seconds: float = 0.0
     shutdown_delay_seconds: float = 0.0
     shutdown_seconds: float = 10.0
@@ -85,7 +94,14 @@ class ServerOptions:
 class Server:
     """One server. ``start`` it on the event loop that is to run it, and ``stop`` it there."""
 
-    def __init__(self, options: ServerOptions, access: AccessOptions, build: BuildApi) -> None:
+    def __init__(
+        self,
+        options: ServerOptions,
+        access: AccessOptions,
+        build: BuildApi,
+        make_audit: MakeAudit | None = None,
+    ) -> None:
+        self._make_audit = make_audit
         self._options = options
         self._access = access
         self._build = build
@@ -117,13 +133,20 @@ class Server:
         cache = await WatchCache.open(storage)
         watches, metrics = Watches(), Metrics()
         cache.on_reset(watches.cut)
+        counts = RequestMetrics(metrics)
         bodies = JoinedBodies()
         access = self.access = Access(self._access, cache)
         services = ServiceResolver(cache, options.services)
-        backend = Backend(storage, cache, access, watches, bodies, self.health, metrics, services)
+        backend = Backend(storage, cache, access, watches, bodies, self.health, metrics, counts, services)
         self._stops.append(backend.outgoing.close)
+        audit = self._make_audit(metrics, backend.outgoing) if self._make_audit is not None else None
+        if audit is not None:
+            self._stops.append(audit.close)
+            audit.start()
         api = self._build(backend)
         self._stops.append(api.stop)
+        if audit is not None:
+            audit.decode = api.decoded
         self.health.add(Check("etcd", lambda: not storage.failed))
         self.health.add_ready(Check("storage", lambda: not storage.trouble, reason=lambda: storage.trouble))
         metrics.gauge(
@@ -145,9 +168,18 @@ class Server:
         )
         metrics.gauge("kubewright_joined_body_bytes", "Bytes of lists kept joined.", lambda: bodies.size)
         lag = LoopLag(metrics)
+        add_process_metrics(metrics)
         metrics.gauge("kubewright_storage_revision", "Newest revision.", lambda: storage.revision)
         await api.start()
-        app = App(api.handle, access, self.health, metrics)
+        app = App(
+            api.handle,
+            access,
+            self.health,
+            metrics,
+            counts,
+            limits=options.in_flight or Limits(),
+            audit=audit,
+        )
         connections = Connections(app, options.limits)
         listener = await asyncio.get_running_loop().create_server(
             connections, options.host, options.port, ssl=options.tls, backlog=1024

@@ -1,4 +1,4 @@
-"""The gate of a server: who asks, as whom, and whether he may. ``Access.admit`` is before every handler.
+"""The gate of a server: who asks, as whom, and whether he may. ``App`` takes the three steps before every handler.
 
     authenticate → impersonate → authorize
 
@@ -124,19 +124,30 @@ class Access:
             raise ValueError(f"unknown authorization mode {mode!r}; there are {', '.join(MODES)}")
         return mode(cache)
 
-    async def admit(self, request: Request) -> None:
-        """Sets ``request.user``. Raises ApiError 401 or 403, 400 for headers that contradict each other."""
-        user = await self._user(request)
-        request.user = user
+    async def identify(self, request: Request) -> None:
+        """Sets ``request.user``. Raises ApiError 401, 403 for a page of another site."""
+        request.user = await self._user(request)
+
+    async def act_as(self, request: Request) -> None:
+        """Sets ``request.user`` to whom he wants to be, where he does. Raises ApiError 403, 400 for headers that
+        contradict each other."""
         for header in request.headers:
             if header.startswith(PREFIX):
-                await self._impersonate(request, user)
-                user = request.user
+                await self._impersonate(request)
                 break
+
+    async def authorize(self, request: Request) -> None:
+        """Whether ``request.user`` may. Raises ApiError 403. What was decided, and why, is noted for the audit."""
+        user = request.user
+        assert user is not None
         if MASTERS in user.groups and self.record is None:
+            if request.trail is not None:
+                _note(request, "allow", "")
             return
         attributes = attributes_of(request, user)
         verdict = self.authorizer.decide(attributes) or await self.authorizer.ask(attributes)
+        if request.trail is not None:
+            _note(request, "allow" if verdict.allowed else "forbid", verdict.reason)
         if not verdict.allowed:
             raise _refused(attributes, verdict)
         if self.record is not None:
@@ -179,12 +190,21 @@ class Access:
             raise unauthorized()
         return NOBODY
 
-    async def _impersonate(self, request: Request, user: User) -> None:
+    async def _impersonate(self, request: Request) -> None:
+        user = request.user
+        assert user is not None
         wanted = wanted_user(request)
         if wanted is None:
             return
         request.impersonator = user
-        request.user = await impersonate(wanted, attributes_of(request, user), self.ask)
+        request.user, constraint = await impersonate(wanted, attributes_of(request, user), self.ask)
+        if request.trail is not None:
+            request.trail.constraint = constraint
+
+
+def _note(request: Request, decision: str, reason: str) -> None:
+    request.annotations["authorization.k8s.io/decision"] = decision
+    request.annotations["authorization.k8s.io/reason"] = reason
 
 
 def _refused(attributes: Attributes, verdict: Verdict) -> ApiError:

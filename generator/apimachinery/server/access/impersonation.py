@@ -81,19 +81,20 @@ def _go_user(user: User) -> str:
     return f"&user.DefaultInfo{{Name:{go_quote(user.name)}, UID:{go_quote(user.uid)}, Groups:{groups}, Extra:{extra}}}"
 
 
-async def impersonate(wanted: User, attributes: Attributes, ask: Ask) -> User:
-    """The user that ``attributes.user`` may act as. Raises ApiError 403."""
+async def impersonate(wanted: User, attributes: Attributes, ask: Ask) -> tuple[User, str]:
+    """The user that ``attributes.user`` may act as, and by which constrained right (empty for the older one). Raises
+    ApiError 403."""
     first: ApiError | None = None
     for mode in (_associated_node, _arbitrary_node, _service_account, _user_info):
         name = mode(wanted, attributes.user)
         if not name:
             continue
         try:
-            return await _constrained(name, wanted, attributes, ask)
+            return await _constrained(name, wanted, attributes, ask), f"impersonate:{name}"
         except ApiError as error:
             first = first or error
     try:
-        return await _as(wanted, attributes.user, "impersonate", ask, constrained=False)
+        return await _as(wanted, attributes.user, "impersonate", ask, constrained=False), ""
     except ApiError as error:
         raise first or error from None
 

@@ -115,6 +115,7 @@ class Served:
         self.resource = resource
         self.group, self.version, self.kind = resource.group, resource.version, resource.kind
         self.plural = resource.plural
+        self.named = (resource.group, resource.version, resource.plural)
         self.api_version = resource.api_version
         self.list_kind = resource.list_kind or f"{resource.kind}List"
         self.namespaced = resource.namespaced

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import unquote_plus
 
 LARGE_BYTES = 64 << 10
@@ -28,6 +28,30 @@ class User:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
+class Counts(Protocol):
+    """What requests of one sort are counted under."""
+
+    labels: tuple[str, ...]
+    long_running: Any
+
+    def answered(self, code: int, seconds: float, size: int, body: int, dry_run: str) -> None:
+        """One of them was answered."""
+
+
+class Trail(Protocol):
+    """The audit of a request: what is noted of it on its way."""
+
+    wants_objects: bool
+    constraint: str
+    """By which right somebody acts as another."""
+
+    def note_object(self, encoded: bytes) -> None:
+        """The object that the client sent, as JSON."""
+
+    def note_name(self, name: str) -> None:
+        """The name of a created object, which the path has not."""
+
+
 @dataclass(slots=True)
 class Request:
     """A request whose body has been read.
@@ -37,6 +61,11 @@ class Request:
     ``impersonator`` unless he acts as another. ``repeated`` has the single values of repeated headers, ``peer`` the
     client's certificate (DER), verified by TLS. ``warnings`` collects texts for the Warning headers of the answer,
     failures included, ``annotations`` what admission has to say in the audit event.
+
+    ``uri`` is the target as it came, ``source`` the client's address. ``stamp`` are header lines, ready to send, that
+    the answer has whatever becomes of the request. ``counted`` says under what the request is counted, ``trail`` is
+    its audit, where there is one. ``done`` is called when the answer was sent, or could not be;
+    ``began`` is when the request was whole (``perf_counter``).
     """
 
     method: str
@@ -50,6 +79,13 @@ class Request:
     impersonator: User | None = None
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
+    uri: bytes = b""
+    source: str = ""
+    stamp: bytes = b""
+    counted: Counts | None = None
+    trail: Trail | None = None
+    done: Callable[[], None] | None = None
+    began: float = 0.0
     _query: dict[str, list[str]] | None = None
 
     @property

@@ -129,22 +129,28 @@ class Outgoing:
 
     async def json(self, endpoint: Endpoint, body: Any = None) -> Any:
         """The JSON that an endpoint answers, to a POST where there is a body. Raises CallFailed."""
-        headers = [("Accept", "application/json"), ("Accept-Encoding", "identity")]
-        data = None
-        if body is not None:
-            headers.append(("Content-Type", "application/json"))
-            data = json.dumps(body).encode()
+        content = await self._exchange(endpoint, None if body is None else json.dumps(body).encode())
         try:
-            answer = await self.open("GET" if body is None else "POST", endpoint, headers, data)
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            raise CallFailed(f"{endpoint.url}: did not answer JSON") from None
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> None:
+        """Sends JSON to whoever only takes it; what he answers is not looked at. Raises CallFailed."""
+        await self._exchange(endpoint, body)
+
+    async def _exchange(self, endpoint: Endpoint, data: bytes | None) -> bytes:
+        headers = [("Accept", "application/json"), ("Accept-Encoding", "identity")]
+        if data is not None:
+            headers.append(("Content-Type", "application/json"))
+        try:
+            answer = await self.open("GET" if data is None else "POST", endpoint, headers, data)
             content = await answer.read(ANSWER_BYTES)
         except (CallFailed, ValueError) as fault:
             raise CallFailed(f"{endpoint.url}: {fault}") from None
         if not 200 <= answer.status < 300:
             raise CallFailed(f"{endpoint.url}: answered {answer.status}", answer.status, content)
-        try:
-            return json.loads(content)
-        except (ValueError, RecursionError):
-            raise CallFailed(f"{endpoint.url}: did not answer JSON") from None
+        return content
 
     async def close(self) -> None:
         """Closes all connections."""

@@ -209,6 +209,8 @@ class Connection(asyncio.Protocol):
         self._secure = transport.get_extra_info("sslcontext") is not None
         tls = transport.get_extra_info("ssl_object")
         self._peer: bytes = (tls.getpeercert(True) or b"") if tls is not None else b""
+        address = transport.get_extra_info("peername")
+        self._source = str(address[0]) if isinstance(address, tuple) else ""
         self._connections.open.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -407,6 +409,8 @@ class Connection(asyncio.Protocol):
             self._body if isinstance(self._body, bytes) else bytes(self._body),
             repeated=self._repeated,
             peer=self._peer,
+            uri=self._url,
+            source=self._source,
         )
 
     def _knows(self) -> bool:
@@ -452,7 +456,7 @@ class Connection(asyncio.Protocol):
                 await self._hand_over(response)
                 keep_alive = False
             elif isinstance(response, StreamResponse):
-                keep_alive = await self._stream(response, keep_alive, pending.chunks)
+                keep_alive = await self._stream(request, response, keep_alive, pending.chunks)
             else:
                 await self._send(request, response, keep_alive)
         except asyncio.CancelledError:
@@ -462,6 +466,8 @@ class Connection(asyncio.Protocol):
             keep_alive = False
         finally:
             self._connections.buffered -= pending.buffered
+            if request.done is not None:
+                request.done()
         self._task = None
         self._answered(keep_alive, oversized)
 
@@ -493,7 +499,7 @@ class Connection(asyncio.Protocol):
         body = response.body
         parts = (body,) if isinstance(body, bytes) else body
         size = sum(map(len, parts))
-        extra = _lines(response.headers)
+        extra = request.stamp + _lines(response.headers)
         if wants_gzip(size, request.headers.get("accept-encoding")):
             parts = (await gzip_parts(parts, size),)
             size = len(parts[0])
@@ -523,14 +529,16 @@ class Connection(asyncio.Protocol):
                 if self._drained is not None:
                     await self._drained
 
-    async def _stream(self, response: StreamResponse, keep_alive: bool, chunked: bool) -> bool:
+    async def _stream(
+        self, request: Request, response: StreamResponse, keep_alive: bool, chunked: bool
+    ) -> bool:
         parts: AsyncIterator[bytes] = response.parts
         keep_alive = keep_alive and chunked
         self._streaming = True
         framing = b"Transfer-Encoding: chunked\r\n\r\n" if chunked else b"\r\n"
         head = _head(response.status, response.content_type, keep_alive)
         write = self._transport.write
-        write(b"%b%b%b" % (head, _lines(response.headers), framing))
+        write(b"%b%b%b%b" % (head, request.stamp, _lines(response.headers), framing))
         try:
             async for part in parts:
                 write(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)

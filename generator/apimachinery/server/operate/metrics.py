@@ -1,40 +1,193 @@
-"""Counts for /metrics, in the Prometheus text format, by kube-apiserver's names."""
+"""What the server counts, shown in the Prometheus text format: families of counters, gauges and histograms.
+
+Theory. A *family* has a name, labels and *series*, one for each combination of values. Whoever counts gets its series
+once and keeps it, so that counting is an addition: no lookup by labels on the way of a request. Nothing is computed
+before somebody asks for /metrics. Names and labels are kube-apiserver's where it has the thing; what is ours alone is
+called ``kubewright_…``.
+
+Everything runs on one loop; there are no locks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar
 
 from apimachinery.server.http.messages import Response
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_Series = TypeVar("_Series", "Count", "Distribution")
+Pairs = Iterable[tuple[Sequence[str], float]]
+"""Values of labels, and the number that belongs to them."""
+
+
+class Count:
+    """One series of a counter, or of a gauge that is set."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: float = 0
+
+    def add(self, amount: float = 1) -> None:
+        """Counts."""
+        self.value += amount
+
+
+class Distribution:
+    """One series of a histogram: how many observations fell below each bound, and their sum."""
+
+    __slots__ = ("bounds", "counts", "sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, value: float, times: int = 1) -> None:
+        """Adds an observation, or as many of the same."""
+        self.counts[bisect_left(self.bounds, value)] += times
+        self.sum += value * times
+
+    @property
+    def total(self) -> int:
+        """How many there were."""
+        return sum(self.counts)
+
+
+class Family(Generic[_Series]):
+    """All series of one name."""
+
+    def __init__(self, name: str, text: str, kind: str, labels: Sequence[str], make: Callable[[], _Series]):
+        self.name, self.text, self.kind, self.labels = name, text, kind, tuple(labels)
+        self._make: Callable[[], _Series] = make
+        self._series: dict[tuple[str, ...], _Series] = {}
+
+    def at(self, *values: str) -> _Series:
+        """The series of these values of the labels, made where there is none yet."""
+        series = self._series.get(values)
+        if series is None:
+            if len(values) != len(self.labels):
+                raise ValueError(f"{self.name} has the labels {self.labels}, not {values}")
+            series = self._series[values] = self._make()
+        return series
+
+    def forget(self, *values: str) -> None:
+        """Lets go of a series."""
+        self._series.pop(values, None)
+
+    def lines(self) -> Iterable[str]:
+        """The series as text, in order."""
+        for values, series in sorted(self._series.items()):
+            if isinstance(series, Count):
+                yield f"{self.name}{_labels(self.labels, values)} {number(series.value)}"
+            else:
+                yield from _histogram(self.name, self.labels, values, series)
+
+
+def _histogram(
+    name: str, labels: Sequence[str], values: Sequence[str], series: Distribution
+) -> Iterable[str]:
+    below = 0
+    with_bound = (*labels, "le")
+    for bound, count in zip((*series.bounds, float("inf")), series.counts, strict=True):
+        below += count
+        yield f"{name}_bucket{_labels(with_bound, (*values, number(bound)))} {below}"
+    plain = _labels(labels, values)
+    yield f"{name}_sum{plain} {number(series.sum)}"
+    yield f"{name}_count{plain} {below}"
+
+
+class _Asked:
+    """A family whose numbers are looked up when they are asked for."""
+
+    def __init__(self, name: str, text: str, kind: str, labels: Sequence[str], values: Callable[[], Pairs]):
+        self.name, self.text, self.kind, self._names, self._values = name, text, kind, labels, values
+
+    def lines(self) -> Iterable[str]:
+        for values, value in sorted(self._values(), key=lambda pair: tuple(pair[0])):
+            yield f"{self.name}{_labels(self._names, values)} {number(value)}"
 
 
 class Metrics:
-    """What the server counts; gauges are asked when they are shown."""
+    """The families of one server."""
 
     def __init__(self) -> None:
-        self._requests: dict[tuple[str, int], int] = {}
-        self._gauges: list[tuple[str, str, str, Callable[[], float]]] = []
+        self._families: dict[str, Family[Count] | Family[Distribution] | _Asked] = {}
 
-    def count(self, method: str, code: int) -> None:
-        """One answered request."""
-        place = (method, code)
-        self._requests[place] = self._requests.get(place, 0) + 1
+    def counter(self, name: str, text: str, *labels: str) -> Family[Count]:
+        """A number that only grows."""
+        return self._add(Family(name, text, "counter", labels, Count))
+
+    def gauges(self, name: str, text: str, *labels: str) -> Family[Count]:
+        """Numbers that are set."""
+        return self._add(Family(name, text, "gauge", labels, Count))
+
+    def histogram(self, name: str, text: str, bounds: Sequence[float], *labels: str) -> Family[Distribution]:
+        """Observations below bounds (in ascending order; the last, infinity, goes without saying)."""
+        fixed = tuple(bounds)
+        return self._add(Family(name, text, "histogram", labels, lambda: Distribution(fixed)))
+
+    def _add(self, family: Family[_Series]) -> Family[_Series]:
+        if family.name in self._families:
+            raise ValueError(f"there are two metrics {family.name}")
+        self._families[family.name] = family
+        return family
 
     def gauge(self, name: str, text: str, value: Callable[[], float], *, kind: str = "gauge") -> None:
         """A number that is looked up when it is asked for."""
-        self._gauges.append((name, text, kind, value))
+        self._families[name] = _Asked(name, text, kind, (), lambda: [((), value())])
+
+    def asked(
+        self, name: str, text: str, labels: Sequence[str], values: Callable[[], Pairs], *, kind: str = "gauge"
+    ) -> None:
+        """Numbers with labels that are looked up when they are asked for."""
+        self._families[name] = _Asked(name, text, kind, labels, values)
+
+    def text(self) -> str:
+        """All of them, by name."""
+        lines: list[str] = []
+        for name, family in sorted(self._families.items()):
+            lines += (f"# HELP {name} {_escaped(family.text)}", f"# TYPE {name} {family.kind}")
+            lines += family.lines()
+        return "\n".join(lines) + "\n"
 
     def answer(self) -> Response:
-        """All of them."""
-        lines = [
-            "# HELP apiserver_request_total Requests answered, by verb and code.",
-            "# TYPE apiserver_request_total counter",
-        ]
-        lines += [
-            f'apiserver_request_total{{verb="{method}",code="{code}"}} {number}'
-            for (method, code), number in sorted(self._requests.items())
-        ]
-        for name, text, kind, value in self._gauges:
-            lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}", f"{name} {value():g}"]
-        return Response(200, ("\n".join(lines) + "\n").encode(), TEXT)
+        """The answer to /metrics."""
+        return Response(200, self.text().encode(), TEXT)
+
+
+def number(value: float) -> str:
+    """A number as Prometheus reads it: whole ones without a fraction, infinity as ``+Inf``."""
+    if value == float("inf"):
+        return "+Inf"
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value)) if abs(value) < 1e6 else _exponent(value)
+    return _exponent(value)
+
+
+def _exponent(value: float) -> str:
+    """As Go prints it: ``1e+06``, ``1.05e+06``, 21 digits at most without an exponent are not asked for."""
+    text = repr(float(value))
+    if "e" not in text and abs(value) >= 1e6:
+        digits = text.replace(".", "").rstrip("0").lstrip("-")
+        power = len(text.lstrip("-").split(".")[0]) - 1
+        first, rest = digits[0], digits[1:]
+        sign = "-" if value < 0 else ""
+        text = f"{sign}{first}{'.' + rest if rest else ''}e+{power:02d}"
+    return text
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _labels(names: Sequence[str], values: Sequence[str]) -> str:
+    if not names:
+        return ""
+    return "{" + ",".join(f'{n}="{_quoted(v)}"' for n, v in zip(names, values, strict=True)) + "}"
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', '\\"')

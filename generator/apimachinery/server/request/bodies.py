@@ -15,9 +15,10 @@ from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.refusals import cannot_handle, unrecognized
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request
+from apimachinery.server.http.messages import Request, Trail
 from apimachinery.server.request.codecs import Codec, Codecs
-from apimachinery.wire.json import DecodeFault, NumberFault, decode_merging, type_name
+from apimachinery.wire import yaml
+from apimachinery.wire.json import DecodeFault, NumberFault, decode, decode_merging, encode, type_name
 from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error
 
 _TYPE_META = (
@@ -55,6 +56,32 @@ def read_body(request: Request, codecs: Codecs, served: Served, is_kind: IsKind)
         if duplicates and served.family.merges_duplicates:
             value = {**decode_merging(data), "kind": value["kind"], "apiVersion": value["apiVersion"]}
     return value, duplicates
+
+
+def note_object(trail: Trail | None, obj: Json) -> None:
+    """Keeps what the client sent for the audit, and its name where the path has none."""
+    if trail is None:
+        return
+    metadata = obj.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    trail.note_name(name if isinstance(name, str) else "")
+    if trail.wants_objects:
+        trail.note_object(encode(obj))
+
+
+def note_patch(request: Request) -> None:
+    """Keeps a patch for the audit as it came; one in YAML as JSON, or the event would not be JSON."""
+    if request.trail is None or not request.trail.wants_objects:
+        return
+    try:
+        value = (
+            yaml.decode(request.body)
+            if "yaml" in request.headers.get("content-type", "")
+            else decode(request.body)
+        )
+        request.trail.note_object(encode(value))
+    except DecodeFault:
+        return
 
 
 def _name_kind(value: Any, codec: Codec, data: bytes, served: Served, is_kind: IsKind) -> None:

@@ -21,7 +21,7 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.workers import apart_if
-from apimachinery.server.request.bodies import bring_into_form, read_body
+from apimachinery.server.request.bodies import bring_into_form, note_object, read_body
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import METADATA, negotiate
 from apimachinery.server.request.options import WriteOptions, read_write_options
@@ -81,6 +81,7 @@ class VirtualResources:
         await apart_if(
             request.large, bring_into_form, obj, served, options.validation, duplicates, request.warnings
         )
+        note_object(request.trail, obj)
         if route.namespace:
             match_namespace(metadata_of(obj), route.namespace)
         faults = check_object(served, obj, None, [], request.warnings)
@@ -132,6 +133,7 @@ class VirtualResources:
         obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
         target = WriteTarget.asked(request, served, "", route.name, options, "finalize")
         bring_into_form(obj, served, options.validation, duplicates, target.warnings)
+        note_object(request.trail, obj)
         match_name(obj, route.name)
         wanted = (obj.get("spec") or {}).get("finalizers")
         version = metadata_of(obj).get("resourceVersion") or ""

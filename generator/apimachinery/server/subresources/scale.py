@@ -25,7 +25,7 @@ from apimachinery.server.catalog.family import BUILT_IN, IsKind
 from apimachinery.server.catalog.hooks import BUILTIN, Json
 from apimachinery.server.catalog.served import Behaviour, Compiled, Served, StoredAs
 from apimachinery.server.http.messages import Request
-from apimachinery.server.request.bodies import bring_into_form, read_body
+from apimachinery.server.request.bodies import bring_into_form, note_object, read_body
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.request.media_types import APPLY_CBOR_PATCH, APPLY_PATCH
 from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, Form
@@ -166,6 +166,7 @@ class Scales:
         try:
             scale, duplicates = read_body(request, self._codecs, _KIND, self._is_kind)
             bring_into_form(scale, _KIND, target.options.validation, duplicates, target.warnings)
+            note_object(request.trail, scale)
         except ApiError as error:
             if target.served.builtin or error.code != 400:
                 raise

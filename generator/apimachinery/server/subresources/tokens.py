@@ -14,12 +14,13 @@ from apimachinery.merge.field_set import from_paths
 from apimachinery.meta.errors import bad_request, conflict, not_found
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.printing import go_quote
+from apimachinery.server.access.keys import unverified_claims
 from apimachinery.server.access.service_accounts import Bound, ServiceAccountTokens
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.request.bodies import bring_into_form, read_body
+from apimachinery.server.request.bodies import bring_into_form, note_object, read_body
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import read_write_options
@@ -64,6 +65,7 @@ class TokenRequests:
         options = read_write_options(request, "CreateOptions")
         obj, duplicates = read_body(request, self._codecs, self._kind, self._is_kind)
         bring_into_form(obj, self._kind, options.validation, duplicates, request.warnings)
+        note_object(request.trail, obj)
         metadata = metadata_of(obj)
         match_namespace(metadata, route.namespace)
         account = self._read(f"/core/serviceaccounts/{route.namespace}/{route.name}")
@@ -86,6 +88,8 @@ class TokenRequests:
         token, expires = self._tokens.sign(
             route.namespace, route.name, uid, spec["audiences"], seconds, bound
         )
+        claims = unverified_claims(token) or {}
+        request.annotations["authentication.kubernetes.io/issued-credential-id"] = f"JTI={claims['jti']}"
         shown = {
             "name": route.name,
             "namespace": route.namespace,

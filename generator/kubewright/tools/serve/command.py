@@ -32,7 +32,7 @@ from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageFiles, StorageUrlError, is_etcd, storage_path
-from kubewright.tools.serve import access
+from kubewright.tools.serve import access, operate
 from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
 
 # The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
@@ -70,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig there; - prints it")
     access.add_arguments(parser)
+    operate.add_arguments(parser)
     add("--packages", default="kubernetes_api", metavar="NAME,NAME", help="generated packages to serve")
     add("--controllers", default="all", metavar="all|none|NAME,NAME", help="loops that run in the process")
     add("--enable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
@@ -117,12 +118,14 @@ def run(options: argparse.Namespace) -> int:
         )
         folder = _kept_folder(options)
         security = _security(options, folder)
+        audit, lines = operate.make_audit(options)
+        security.granted.summary.extend(lines)
     except (OptionError, ValueError, StorageUrlError, OSError) as fault:
         # Every reader of files and options raises a ValueError that names file or option.
         print(f"kubewright serve: error: {fault}", file=sys.stderr)
         return 2
     try:
-        code: int = _event_loop()(_serve(options, api_options, security, folder))
+        code: int = _event_loop()(_serve(options, api_options, security, folder, audit))
         return code
     except (StorageError, StorageUrlError, OptionError, OSError) as fault:
         print(f"kubewright serve: error: {fault}", file=sys.stderr)
@@ -182,7 +185,11 @@ def _is_loopback(host: str) -> bool:
 
 
 async def _serve(
-    options: argparse.Namespace, api_options: ApiOptions, security: _Security, folder: Path
+    options: argparse.Namespace,
+    api_options: ApiOptions,
+    security: _Security,
+    folder: Path,
+    audit: operate.MakeAudit | None,
 ) -> int:
     from apimachinery.server.api import build_api
 
@@ -200,6 +207,7 @@ async def _serve(
         ),
         security.granted.options,
         lambda backend: build_api(backend, api_options),
+        audit,
     )
     asked = asyncio.Event()
     _on_signals(asked.set)

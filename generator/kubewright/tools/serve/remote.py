@@ -76,9 +76,9 @@ def token_kinds(options: argparse.Namespace) -> tuple[list[TokenKind], bool | No
     if options.oidc_issuer_url:
         kinds.append(_flag_issuer(options))
     if options.authentication_token_webhook_config_file:
-        endpoint = _endpoint(options.authentication_token_webhook_config_file)
+        asked = endpoint(options.authentication_token_webhook_config_file)
         seconds = duration(options.authentication_token_webhook_cache_ttl)
-        kinds.append(TokenWebhook(endpoint, options.authentication_token_webhook_version, seconds))
+        kinds.append(TokenWebhook(asked, options.authentication_token_webhook_version, seconds))
     return kinds, anonymous
 
 
@@ -91,7 +91,7 @@ def webhook_mode(options: argparse.Namespace) -> MakeAuthorizer:
         allowed_seconds=duration(options.authorization_webhook_cache_authorized_ttl),
         refused_seconds=duration(options.authorization_webhook_cache_unauthorized_ttl),
     )
-    webhook = AuthorizationWebhook(_endpoint(options.authorization_webhook_config_file), rules)
+    webhook = AuthorizationWebhook(endpoint(options.authorization_webhook_config_file), rules)
     return lambda cache: webhook
 
 
@@ -129,8 +129,8 @@ def _configured_webhook(entry: Json, place: str) -> MakeAuthorizer:
         duration(entry.get("authorizedTTL") or "5m"),
         duration(entry.get("unauthorizedTTL") or "30s"),
     )
-    endpoint = _endpoint(Path(connection["kubeConfigFile"]), duration(entry.get("timeout") or "10s"))
-    webhook = AuthorizationWebhook(endpoint, rules)
+    asked = endpoint(Path(connection["kubeConfigFile"]), duration(entry.get("timeout") or "10s"))
+    webhook = AuthorizationWebhook(asked, rules)
     return lambda cache: webhook
 
 
@@ -204,7 +204,7 @@ def _flag_issuer(options: argparse.Namespace) -> IssuerTokens:
     )
 
 
-def _endpoint(path: Path, seconds: float = 10.0) -> Endpoint:
+def endpoint(path: Path, seconds: float = 10.0) -> Endpoint:
     """Where a kubeconfig points. Raises OptionError."""
     from apimachinery.client.transport import make_tls
 

@@ -1,0 +1,117 @@
+"""The audit of a server: decides with the policy what is kept of a request, and hands events to the backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from apimachinery.meta.errors import internal
+from apimachinery.server.http.messages import Request, StreamResponse, UpgradeResponse
+from apimachinery.server.operate.audit.policy import Level, Policy
+from apimachinery.server.operate.audit.trail import NOBODY, Answer, AuditedRequest, attributes_for
+from apimachinery.server.operate.metrics import Metrics
+
+Decode = Callable[[str, bytes], Any]
+
+
+class Backend(Protocol):
+    """Where events go."""
+
+    name: str
+    strict: bool
+    """Whether a request is refused whose arrival cannot be written."""
+
+    def write(self, event: bytes) -> None:
+        """Takes an event: a line of JSON. Raises OSError where it is strict."""
+
+    def start(self) -> None:
+        """Starts what runs besides, on the running loop."""
+
+    async def close(self) -> None:
+        """Writes what still waits, and ends."""
+
+
+class Audit:
+    """``policy`` may be exchanged while the server runs."""
+
+    def __init__(self, policy: Policy, backends: Sequence[Backend], metrics: Metrics) -> None:
+        self.policy = policy
+        self.backends = backends
+        self.decode: Decode = lambda media_type, body: None
+        self._events = metrics.counter("apiserver_audit_event_total", "Audit events made.").at()
+        self._levels = metrics.counter(
+            "apiserver_audit_level_total", "Requests by the level at which they are kept.", "level"
+        )
+        self._rejected = metrics.counter(
+            "apiserver_audit_requests_rejected_total", "Requests refused because their event was not written."
+        ).at()
+        self._counts = {
+            level: self._levels.at(name)
+            for level, name in zip(Level, ("None", "Metadata", "Request", "RequestResponse"), strict=True)
+        }
+
+    def received(self, request: Request, audit_id: str) -> None:
+        """A request whose user is known, or refused (None), begins; sets ``request.trail`` where it is kept. Raises
+        ApiError 500 in a strict mode, where the event cannot be written."""
+        attributes = attributes_for(request)
+        kept = self.policy.kept(request.user or NOBODY, attributes)
+        self._counts[kept.level].value += 1
+        if kept.level is Level.NONE:
+            return
+        trail = AuditedRequest(request, audit_id, kept, self._write, attributes, self.decode)
+        request.trail = trail
+        if request.user is None:
+            return  # kube-apiserver keeps one event of whoever is not known: the refusal
+        try:
+            trail.received()
+        except OSError:
+            self._rejected.value += 1
+            raise internal("audit: the event of the request cannot be written") from None
+
+    def answered(self, request: Request, answer: Answer, *, panicked: bool = False) -> None:
+        """A request has its answer; of a stream, its beginning: the end is noted when it was sent."""
+        trail = request.trail
+        if not isinstance(trail, AuditedRequest):
+            return
+        if panicked:
+            self._quietly(trail.panicked, answer)
+            return
+        if request.user is None:
+            # Whoever is not known gets as far as a beginning.
+            self._quietly(trail.started, answer)
+            return
+        if isinstance(answer, StreamResponse | UpgradeResponse):
+            self._quietly(trail.started, answer)
+            before = request.done
+
+            def done() -> None:
+                self._quietly(trail.complete, answer)
+                if before is not None:
+                    before()
+
+            request.done = done
+            return
+        if trail.streams:
+            self._quietly(trail.started, answer)
+        self._quietly(trail.complete, answer)
+
+    def _quietly(self, emit: Callable[[Answer], None], answer: Answer) -> None:
+        try:
+            emit(answer)
+        except OSError:
+            return  # counted by the backend; the answer is on its way
+
+    def _write(self, event: bytes) -> None:
+        self._events.value += 1
+        for backend in self.backends:
+            backend.write(event)
+
+    def start(self) -> None:
+        """Starts the backends."""
+        for backend in self.backends:
+            backend.start()
+
+    async def close(self) -> None:
+        """Ends them, after what still waits was written."""
+        for backend in self.backends:
+            await backend.close()

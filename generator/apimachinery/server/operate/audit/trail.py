@@ -1,0 +1,235 @@
+"""The audit of one request: what is noted on its way, and the events made of it at its stages.
+
+An event is encoded from pieces: the objects of request and answer are bytes already and go in as they are, unless
+managed fields are to be left out. Field order and the rules for what is left out follow kube-apiserver's encoder.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from apimachinery.server.access.attributes import attributes_of
+from apimachinery.server.access.authorization import Attributes
+from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse, User
+from apimachinery.server.operate.audit.policy import NAMES, NOTHING, Kept, Level
+from apimachinery.wire.json import encode
+
+Answer = Response | StreamResponse | UpgradeResponse
+Sink = Callable[[bytes], None]
+NOBODY = User("")
+# Answers that are no API objects, though they are JSON.
+_NO_OBJECTS = ("/openapi/", "/version", "/.well-known/", "/debug/")
+_STREAMED = frozenset({"log", "exec", "attach", "portforward", "proxy"})
+_STATUS_KEYS = ("metadata", "status", "message", "reason", "details", "code")
+_ADDRESS = re.compile(r"[0-9A-Fa-f.:]+\Z")
+
+
+class AuditedRequest:
+    """See ``messages.Trail``. ``decode`` reads answers that are not JSON, None where they cannot be read."""
+
+    def __init__(
+        self,
+        request: Request,
+        audit_id: str,
+        kept: Kept,
+        sink: Sink,
+        attributes: Attributes,
+        decode: Callable[[str, bytes], Any],
+    ) -> None:
+        self.kept = kept
+        self.audit_id = audit_id
+        self.wants_objects = kept.level >= Level.REQUEST
+        self.constraint = ""
+        self._request = request
+        self._sink = sink
+        self._decode = decode
+        self._attributes = attributes
+        self._received = time.time()
+        self._object = b""
+        self._name = attributes.name
+        self._user = request.user or NOBODY
+
+    def note_object(self, encoded: bytes) -> None:
+        """See Trail."""
+        self._object = encoded
+
+    def note_name(self, name: str) -> None:
+        """The name that a created object has, where the path has none."""
+        if name and not self._name:
+            self._name = name
+
+    def received(self) -> None:
+        """The request is here."""
+        self._emit("RequestReceived", self._received, None)
+
+    def started(self, answer: Answer) -> None:
+        """The head of an answer is known whose body takes its time."""
+        self._emit("ResponseStarted", time.time(), answer)
+
+    def complete(self, answer: Answer) -> None:
+        """The answer is complete."""
+        self._emit("ResponseComplete", time.time(), answer)
+
+    def panicked(self, answer: Answer) -> None:
+        """The server failed."""
+        self._emit("Panic", time.time(), answer)
+
+    @property
+    def streams(self) -> bool:
+        """Whether an answer takes its time by its nature."""
+        return self._attributes.verb == "watch" or self._attributes.subresource in _STREAMED
+
+    def _emit(self, stage: str, now: float, answer: Answer | None) -> None:
+        if stage in self.kept.omitted_stages:
+            return
+        request = self._request
+        parts = [
+            b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"',
+            NAMES[self.kept.level].encode(),
+            b'","auditID":',
+            encode(self.audit_id),
+            b',"stage":"',
+            stage.encode(),
+            b'","requestURI":',
+            encode(request.uri.decode("latin-1") if request.uri else _uri(request)),
+            b',"verb":',
+            encode(self._attributes.verb),
+            b',"user":',
+            encode(_user(self._user)),
+        ]
+        if request.impersonator is not None and request.user is not None:
+            parts += (b',"impersonatedUser":', encode(_user(request.user)))
+            if self.constraint:
+                parts += (
+                    b',"authenticationMetadata":',
+                    encode({"impersonationConstraint": self.constraint}),
+                )
+        if addresses := _addresses(request):
+            parts += (b',"sourceIPs":', encode(addresses))
+        if agent := request.headers.get("user-agent"):
+            parts += (b',"userAgent":', encode(agent[:1024]))
+        if self._attributes.is_resource:
+            parts += (b',"objectRef":', encode(self._object_ref(stage)))
+        if answer is not None:
+            parts += self._of_answer(stage, answer)
+        parts += (
+            b',"requestReceivedTimestamp":"',
+            _stamp(self._received),
+            b'","stageTimestamp":"',
+            _stamp(now),
+            b'"',
+        )
+        if request.annotations and stage != "RequestReceived":
+            parts += (b',"annotations":', encode(dict(sorted(request.annotations.items()))))
+        parts.append(b"}\n")
+        self._sink(b"".join(parts))
+
+    def _object_ref(self, stage: str) -> dict[str, str]:
+        attributes = self._attributes
+        name = attributes.name if stage == "RequestReceived" else self._name
+        ref = {
+            "resource": attributes.resource,
+            "namespace": attributes.namespace,
+            "name": name,
+            "apiGroup": attributes.group,
+            "apiVersion": attributes.version,
+            "subresource": attributes.subresource,
+        }
+        return {key: value for key, value in ref.items() if value}
+
+    def _of_answer(self, stage: str, answer: Answer) -> list[bytes]:
+        data, value = b"", None
+        objects = answer.status >= 400 or not self._request.path.startswith(_NO_OBJECTS)
+        if isinstance(answer, Response) and objects:
+            data, value = self._body(answer)
+        failed = isinstance(value, dict) and value.get("kind") == "Status" and value.get("apiVersion") == "v1"
+        status: dict[str, Any] = {"metadata": {}, "code": answer.status}
+        if failed and value is not None:
+            status = {key: value[key] for key in _STATUS_KEYS if key in value}
+            status["metadata"] = status.get("metadata") or {}
+            status["code"] = answer.status
+        parts = [b',"responseStatus":', encode(status)]
+        if self._object and self.kept.level >= Level.REQUEST:
+            parts += (b',"requestObject":', self._cleaned(self._object))
+        if data and self.kept.level >= Level.REQUEST_RESPONSE:
+            parts += (b',"responseObject":', self._cleaned(data))
+        return parts
+
+    def _body(self, answer: Response) -> tuple[bytes, Any]:
+        """The body as JSON, and what it says where it is a failure."""
+        body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+        small = answer.status >= 400 or b'"kind":"Status"' in body[:100]
+        wanted = self.kept.level >= Level.REQUEST_RESPONSE
+        if not body or not (small or wanted):
+            return b"", None
+        kind = answer.content_type.partition(";")[0]
+        if kind == "application/json":
+            if small:
+                value = self._decode(kind, body)
+                return (body.rstrip(), value) if value is not None else (b"", None)
+            return body.rstrip(), None
+        value = self._decode(answer.content_type, body)
+        return (encode(value), value if small else None) if isinstance(value, dict) else (b"", None)
+
+    def _cleaned(self, data: bytes) -> bytes:
+        if not self.kept.omit_managed_fields or b'"managedFields"' not in data:
+            return data
+        value = self._decode("application/json", data)
+        if not isinstance(value, dict):
+            return data
+        for obj in (value, *(value.get("items") or ())):
+            metadata = obj.get("metadata") if isinstance(obj, dict) else None
+            if isinstance(metadata, dict):
+                metadata.pop("managedFields", None)
+        return encode(value)
+
+
+def _uri(request: Request) -> str:
+    return f"{request.path}?{request.query_string}" if request.query_string else request.path
+
+
+def _user(user: User) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    if user.name:
+        shown["username"] = user.name
+    if user.uid:
+        shown["uid"] = user.uid
+    if user.groups:
+        shown["groups"] = user.groups
+    if user.extra:
+        shown["extra"] = {key: list(values) for key, values in sorted(user.extra)}
+    return shown
+
+
+def _addresses(request: Request) -> list[str]:
+    """Where the request comes from: whom proxies name, in their order, then who is connected. A proxy's word proves
+    nothing; it is kept as kube-apiserver keeps it."""
+    named: list[str] = []
+    for text in request.values("x-forwarded-for"):
+        named += (part.strip() for part in text.split(","))
+    real = request.headers.get("x-real-ip", "").strip()
+    addresses = [address for address in named if _ADDRESS.match(address)]
+    if real and _ADDRESS.match(real) and real not in addresses:
+        addresses.append(real)
+    if request.source and (not addresses or addresses[-1] != request.source):
+        addresses.append(request.source)
+    return addresses
+
+
+def _stamp(seconds: float) -> bytes:
+    """RFC 3339 with microseconds."""
+    whole = int(seconds)
+    parts = time.gmtime(whole)
+    micros = int((seconds - whole) * 1e6)
+    return b"%04d-%02d-%02dT%02d:%02d:%02d.%06dZ" % (*parts[:6], micros)
+
+
+def attributes_for(request: Request) -> Attributes:
+    """What a request asks for, as the policy sees it."""
+    return attributes_of(request, request.user or NOBODY)
+
+
+__all__ = ["NOTHING", "AuditedRequest", "attributes_for"]

@@ -1,0 +1,190 @@
+"""The options of ``kubewright serve`` for those who run it; their names are kube-apiserver's.
+
+Audit: a policy says what is kept; a log file, a webhook, or both take it. A policy without either, or the other way
+round, is refused at the start, as an operator would believe that something is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from apimachinery.server.catalog.options import OptionError
+from apimachinery.server.http.outgoing import Outgoing
+from apimachinery.server.operate.audit.audit import Audit, Backend
+from apimachinery.server.operate.audit.batches import Batches, Batching, Webhook, log_delivery
+from apimachinery.server.operate.audit.log_file import LogFile, Rotation
+from apimachinery.server.operate.audit.policy import Policy, read_policy
+from apimachinery.server.operate.metrics import Metrics
+from kubewright.tools.serve.remote import duration, endpoint
+
+LOG_BATCHES = Batching(batch=1, wait_seconds=0.0, qps=0)
+MODES = ("batch", "blocking", "blocking-strict")
+MakeAudit = Callable[[Metrics, Outgoing], Audit]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options."""
+    group = parser.add_argument_group("audit", "who did what; without a policy nothing is kept")
+    add = group.add_argument
+    add(
+        "--audit-policy-file",
+        type=Path,
+        metavar="FILE",
+        help="audit.k8s.io/v1 Policy: what is kept of which request",
+    )
+    add(
+        "--audit-log-path",
+        default="",
+        metavar="FILE",
+        help="where events are written, a line each; - is standard output",
+    )
+    add("--audit-log-format", choices=("json", "legacy"), default="json")
+    add("--audit-log-mode", choices=MODES, default="blocking",
+        help="blocking (default): written before the request goes on; strict: refuse what cannot be kept")  # fmt: skip
+    add(
+        "--audit-log-maxsize",
+        type=int,
+        default=100,
+        metavar="MB",
+        help="a file is exchanged when it has so many megabytes (default 100)",
+    )
+    add("--audit-log-maxbackup", type=int, default=0, metavar="N", help="full files to keep (default: all)")
+    add(
+        "--audit-log-maxage",
+        type=int,
+        default=0,
+        metavar="DAYS",
+        help="days to keep them (default: for ever)",
+    )
+    add("--audit-log-compress", action="store_true", help="compress full files")
+    _add_batching(add, "log", LOG_BATCHES)
+    add(
+        "--audit-webhook-config-file",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the server that takes events",
+    )
+    add("--audit-webhook-mode", choices=MODES[:2], default="batch",
+        help="batch (default), or blocking: each event by itself as it comes")  # fmt: skip
+    add(
+        "--audit-webhook-initial-backoff",
+        default="10s",
+        metavar="DURATION",
+        help="before a second try (default 10s)",
+    )
+    _add_batching(add, "webhook", Batching())
+
+
+def _add_batching(add: Callable[..., Any], of: str, usual: Batching) -> None:
+    prefix = f"--audit-{of}-batch"
+    add(f"{prefix}-buffer-size", type=int, default=usual.buffer, metavar="N", help="events that may wait")
+    add(f"{prefix}-max-size", type=int, default=usual.batch, metavar="N", help="events in a batch")
+    add(f"{prefix}-max-wait", default=f"{usual.wait_seconds:g}s", metavar="DURATION",
+        help="how long a batch waits to be full")  # fmt: skip
+    add(f"{prefix}-throttle-enable", choices=("true", "false"), default="true" if usual.qps else "false")
+    add(f"{prefix}-throttle-qps", type=float, default=10.0, metavar="N", help="batches a second")
+    add(f"{prefix}-throttle-burst", type=int, default=15, metavar="N")
+
+
+def make_audit(options: argparse.Namespace) -> tuple[MakeAudit | None, list[str]]:
+    """What makes the audit on a server, None for none, and lines for the operator. Raises OptionError, PolicyError,
+    OSError."""
+    path = options.audit_policy_file
+    wanted = options.audit_log_path or options.audit_webhook_config_file
+    if path is None:
+        if wanted:
+            raise OptionError("--audit-policy-file is missing: without a policy no event is kept")
+        return None, []
+    if not wanted:
+        raise OptionError(
+            "--audit-policy-file: give --audit-log-path or --audit-webhook-config-file too, or events go nowhere"
+        )
+    policy = read_policy(path)
+    receiver, backoff = None, duration(options.audit_webhook_initial_backoff)
+    if options.audit_webhook_config_file:
+        receiver = replace(endpoint(options.audit_webhook_config_file), seconds=30.0)
+    batching = {of: _batching(options, of) for of in ("log", "webhook")}
+    if options.audit_log_path and options.audit_log_path != "-":
+        _check_log(Path(options.audit_log_path))
+
+    def make(metrics: Metrics, outgoing: Outgoing) -> Audit:
+        lost = metrics.counter("apiserver_audit_error_total", "Audit events that were lost.", "plugin")
+        backends: list[Backend] = []
+        if options.audit_log_path:
+            file = _log_file(options, lost.at("log"))
+            if options.audit_log_mode == "batch":
+                backends.append(_LogInBatches(file, batching["log"], lost.at("log")))
+            else:
+                backends.append(file)
+        if receiver is not None:
+            webhook = Webhook(receiver, outgoing.send, backoff=backoff)
+            waiting = batching["webhook"]
+            if options.audit_webhook_mode == "blocking":
+                waiting = replace(waiting, batch=1, wait_seconds=0.0, qps=0.0)
+            backends.append(Batches("webhook", webhook.deliver, waiting, lost.at("webhook")))
+        return Audit(policy, backends, metrics)
+
+    return make, _lines(path, policy)
+
+
+def _check_log(path: Path) -> None:
+    """A log that cannot be written is known at the start."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab"):
+        pass
+
+
+def _lines(path: Path, policy: Policy) -> list[str]:
+    lines = [f"audit: by {path}, {len(policy.rules)} rules"]
+    lines += [f"audit: warning: {path}: {text}; use the level Metadata for it" for text in policy.exposures()]
+    return lines
+
+
+def _log_file(options: argparse.Namespace, lost: Any) -> LogFile:
+    rotation = Rotation(
+        max(1, options.audit_log_maxsize) if options.audit_log_maxsize else 100,
+        options.audit_log_maxbackup,
+        options.audit_log_maxage,
+        options.audit_log_compress,
+    )
+    return LogFile(
+        options.audit_log_path,
+        rotation,
+        lost,
+        strict=options.audit_log_mode == "blocking-strict",
+        legacy=options.audit_log_format == "legacy",
+    )
+
+
+def _batching(options: argparse.Namespace, of: str) -> Batching:
+    def value(name: str) -> Any:
+        return getattr(options, f"audit_{of}_batch_{name}")
+
+    prefix = f"--audit-{of}-batch"
+    buffer, batch, burst = value("buffer_size"), value("max_size"), value("throttle_burst")
+    if buffer < 1 or batch < 1 or burst < 1:
+        raise OptionError(f"{prefix}-buffer-size, -max-size and -throttle-burst are 1 at least")
+    if batch > buffer:
+        raise OptionError(f"{prefix}-max-size {batch}: the buffer holds {buffer} only")
+    throttled = value("throttle_enable") == "true"
+    qps = value("throttle_qps") if throttled else 0.0
+    if throttled and qps <= 0:
+        raise OptionError(f"{prefix}-throttle-qps is above 0; or give {prefix}-throttle-enable false")
+    return Batching(buffer, batch, duration(value("max_wait")), qps, burst)
+
+
+class _LogInBatches(Batches):
+    """A log file that is written by batches, on a thread."""
+
+    def __init__(self, file: LogFile, batching: Batching, lost: Any) -> None:
+        super().__init__("log", log_delivery(file.write), batching, lost)
+        self._file = file
+
+    async def close(self, seconds: float = 30.0) -> None:
+        """See Backend."""
+        await super().close(seconds)
+        await self._file.close()
