@@ -22,8 +22,13 @@ from typing import Any
 
 import yaml
 
+from apimachinery.client.config import Config
+from apimachinery.client.resource import DynamicResource
+from kubernetes_api.client import Client
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+REFERENCE = ROOT.parent / "shared/reference/reference.sh"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "kubewright-peers"
 OUTCOME = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?:\[\d+\] )?(\S+)", re.M)
 
@@ -82,7 +87,9 @@ def fetch(name: str, suite: dict[str, Any]) -> Path | None:
 
 
 class Server:
-    """A server in a process of its own, with a simulated node."""
+    """A server in a process of its own, with a simulated node; what a cluster made by kind runs in kube-system, as far
+    as ``cluster.yaml`` says; and the stock controller manager where the reference is at hand.
+    """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -104,7 +111,7 @@ class Server:
         ]
         path = os.pathsep.join(str(ROOT / name) for name in ("generator", "generated"))
         self._process = subprocess.Popen(
-            [*command, "--anonymous-admin"],
+            command,
             cwd=self._folder,
             env=os.environ | {"PYTHONPATH": path},
             stdout=subprocess.DEVNULL,
@@ -114,10 +121,23 @@ class Server:
             if self._process.poll() is not None or time.monotonic() > ends:
                 raise RuntimeError("the server did not start")
             time.sleep(0.05)
+        with Client(Config.load(str(self._kubeconfig))) as client:
+            for obj in yaml.safe_load_all((HERE / "cluster.yaml").read_text()):
+                resource = DynamicResource.of(client, obj["apiVersion"], obj["kind"])
+                resource.create(obj, namespace=obj["metadata"]["namespace"])
+        if REFERENCE.is_file():
+            self._manage("start-controllers", "*,-nodeipam,-nodelifecycle,-ttl")
         return self._kubeconfig
+
+    def _manage(self, verb: str, *arguments: str) -> None:
+        environment = os.environ | {"KUBECONFIG_OF": str(self._kubeconfig)}
+        command = [str(REFERENCE), verb, str(self._folder / "controllers"), *arguments]
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
 
     def __exit__(self, *_: object) -> None:
         assert self._process is not None
+        if REFERENCE.is_file():
+            self._manage("stop")
         self._process.terminate()
         self._process.wait(20)
 

@@ -160,6 +160,27 @@ def test_deletion_takes_what_it_is_told_to_within_the_grace(
     assert 0.9 < time.monotonic() - began < 3
 
 
+def test_watchers_see_the_containers_end_before_a_pod_goes(
+    server: ApiServer, client: Client, pod: Callable[..., Any]
+) -> None:
+    pod("ending", exit_code="3")
+    until(lambda: is_ready(get(server, "ending")))
+    version = get(server, "ending")["metadata"]["resourceVersion"]
+    seen = []
+    with client.core_v1.pods.watch(
+        namespace="default", resource_version=version, field_selector="metadata.name=ending"
+    ) as events:
+        server.request("DELETE", f"{PODS}/ending")
+        for event in events:
+            status = event.object.status
+            assert status is not None
+            ready = next(c.status for c in status.conditions or [] if c.type == "Ready")
+            seen.append((event.type, status.phase, ready))
+            if event.type == "DELETED":
+                break
+    assert seen[-2:] == [("MODIFIED", "Failed", "False"), ("DELETED", "Failed", "False")]
+
+
 def test_other_schedulers_and_nodes_are_left_alone(server: ApiServer, pod: Callable[..., Any]) -> None:
     pod("mine", schedulerName="mine")
     pod("elsewhere", nodeName="other")
@@ -172,6 +193,7 @@ def test_other_schedulers_and_nodes_are_left_alone(server: ApiServer, pod: Calla
 def test_the_node_is_there(server: ApiServer) -> None:
     node = server.request("GET", "/api/v1/nodes/kubewright-node")
     assert {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"] == "True"
+    assert "taints" not in node["spec"]
     lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/kubewright-node"
     assert server.request("GET", lease)["spec"]["holderIdentity"] == "kubewright-node"
 

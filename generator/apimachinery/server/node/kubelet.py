@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from apimachinery.meta.errors import ApiError
@@ -34,6 +34,7 @@ LOOK_SECONDS = 0.02
 HEARTBEAT_SECONDS = 10.0
 RETRY_SECONDS = 0.2
 FIRST_RESTART_SECONDS = 1.0
+NOT_READY = "node.kubernetes.io/not-ready"
 KUBELET, SCHEDULER = "kubelet", "kube-scheduler"
 LEASE_NAMESPACE = "kube-node-lease"
 _CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "10000", "ephemeral-storage": "1Ti"}
@@ -199,11 +200,25 @@ class SimulatedNode:
         if moment < ends:
             known.due = ends
             return
+        if grace and (pod.get("status") or {}).get("phase") == "Running":
+            await self._stop(target, known)
+            return
         if pod["metadata"].get("finalizers") and grace == 0:
             return  # gone as far as the node is concerned
         options = DeleteOptions(grace_seconds=0, uid=known.uid)
         with contextlib.suppress(ApiError):  # it went meanwhile
             await self._deleter.delete(target, options)
+
+    async def _stop(self, target: WriteTarget, known: _Running) -> None:
+        """The containers end; who watches the pod sees that before it goes."""
+
+        def transform(pod: Json) -> Json:
+            plan = self._behaviour.plan_of(pod)
+            stage = Stage.FAILED if plan.exit_code else Stage.SUCCEEDED
+            return write_stage(pod, stage, plan, _address(known.uid), known.restarts)
+
+        await self._writer.update(replace(target, subresource="status"), transform)
+        known.due = time.monotonic() + LOOK_SECONDS
 
     async def _heartbeat(self) -> None:
         nodes = self._catalog.find("", "v1", "nodes")
@@ -216,8 +231,10 @@ class SimulatedNode:
             obj: Json = {"kind": "Node", "apiVersion": "v1", "metadata": metadata}
             finish_form(obj, nodes)
             await self._writer.create(target, obj)
-        target.subresource = "status"
-        await self._writer.update(target, _healthy)
+        await self._writer.update(replace(target, subresource="status"), _healthy)
+        current = self._writer.current(target)
+        if current is not None and _untainted(nodes.read(current)) is not None:
+            await self._writer.update(target, lambda node: _untainted(node) or node)
         leases = self._catalog.find("coordination.k8s.io", "v1", "leases")
         if leases is not None:
             await self._renew(leases)
@@ -242,6 +259,16 @@ class SimulatedNode:
             await self._writer.create(target, lease)
         else:
             await self._writer.update(target, renew)
+
+
+def _untainted(node: Json) -> Json | None:
+    """A ready node without the taint of new nodes, as a node controller leaves it; None where it has none."""
+    spec = dict(node.get("spec") or {})
+    taints = spec.pop("taints", None) or []
+    kept = [taint for taint in taints if taint.get("key") != NOT_READY]
+    if len(kept) == len(taints):
+        return None
+    return {**node, "spec": {**spec, "taints": kept} if kept else spec}
 
 
 def _healthy(node: Json) -> Json:

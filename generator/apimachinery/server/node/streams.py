@@ -161,10 +161,15 @@ class Channels:
         return True
 
     async def send(self, channel: int, data: bytes) -> None:
-        """Sends bytes on a channel, in pieces."""
+        """Sends bytes on a channel, in pieces; nothing to a client that has gone."""
         for low in range(0, len(data), PIECE):
             message = bytes([channel]) + data[low : low + PIECE]
-            self._tunnel.write(self._socket.send(BytesMessage(message)))
+            try:
+                framed = self._socket.send(BytesMessage(message))
+            except ProtocolError:  # it closed while the command ran
+                self._ended = True
+                return
+            self._tunnel.write(framed)
             await self._tunnel.drain()
 
     async def receive(self, seconds: float | None = None) -> tuple[int, bytes] | None:
@@ -198,7 +203,7 @@ class Channels:
 
     async def close(self) -> None:
         """Ends the websocket in order: both sides say so."""
-        if not self._ended:
+        if not self._ended and self._socket.state is ConnectionState.OPEN:
             self._tunnel.write(self._socket.send(CloseConnection(code=1000)))
             try:
                 while await self.receive(1.0) is not None:
