@@ -3,7 +3,7 @@ kube-apiserver, as their texts are its.
 
 A step is ``[METHOD, PATH, BODY, CODE, HOLDS]``. ``$A`` is the core group's path of a namespace of the story's own,
 ``$apis/GROUP/VERSION$N`` the same in another group. HOLDS is what the answer contains, or how its message ends; a list
-in it is compared whole. A sixth entry is the texts of Warning headers, in order.
+in it is compared whole. ``$NAME`` in it is the namespace. A sixth entry is the texts of Warning headers, in order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ async def play(ask: Ask, steps: list[list[Any]], namespace: str) -> Iterator[str
     """What went otherwise than told, a line each."""
     await ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     wrong = []
-    for method, path, body, code, wanted, *rest in steps:
+    for method, path, body, code, told, *rest in steps:
+        wanted = named(told, namespace)
         whole = filled(path, namespace)
         status, answer, warnings = await ask(method, whole, body)
         if status != code:
@@ -37,7 +38,7 @@ async def play(ask: Ask, steps: list[list[Any]], namespace: str) -> Iterator[str
                 wrong.append(f"{method} {whole}: {answer.get('message')}\n  is not …{wanted}")
         elif not holds(answer, wanted):
             wrong.append(f"{method} {whole}: {wanted} is not in {answer}")
-        if rest and warnings != rest[0]:
+        if rest and warnings != named(rest[0], namespace):
             wrong.append(f"{method} {whole}: warnings {warnings}, not {rest[0]}")
     return iter(wrong)
 
@@ -46,6 +47,13 @@ def filled(path: str, namespace: str) -> str:
     """A path with its namespace."""
     path = path.replace("$apis", "/apis").replace("$A", f"/api/v1/namespaces/{namespace}")
     return path.replace("$N", f"/namespaces/{namespace}")
+
+
+def named(wanted: Any, namespace: str) -> Any:
+    """What is wanted, with the namespace's name in its texts."""
+    if isinstance(wanted, str):
+        return wanted.replace("$NAME", namespace)
+    return [named(each, namespace) for each in wanted] if isinstance(wanted, list) else wanted
 
 
 def holds(found: Any, wanted: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,16 +12,20 @@ from tests.server.test_api import MERGE, ask, run
 from apimachinery.server.admission.plugins import DEFAULT, parse_plugins
 from apimachinery.server.api import Api
 from apimachinery.server.catalog.options import ApiOptions, OptionError
+from apimachinery.server.http.messages import Request
 
-STORIES = stories("admission_plugins.yaml")
+STORIES = {**stories("admission_plugins.yaml"), **stories("pod_security.yaml")}
 PODS = "/api/v1/namespaces/default/pods"
 POD: dict[str, Any] = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
 async def told(api: Api, steps: list[list[Any]]) -> None:
     async def asked(method: str, path: str, body: Any) -> tuple[int, Any, list[str]]:
-        status, shown, headers = await ask(api, method, path, body, MERGE if method == "PATCH" else None)
-        return status, shown, [headers["Warning"]] if "Warning" in headers else []
+        where, _, query = path.partition("?")
+        headers = MERGE if method == "PATCH" else {}
+        answer = await api.handle(Request(method, where, query, headers, json.dumps(body or {}).encode()))
+        warnings = [value for key, value in answer.headers if key == "Warning"]
+        return answer.status, json.loads(answer.body), warnings
 
     assert list(await play(asked, steps, "story")) == []
 

@@ -6,10 +6,19 @@ from apimachinery.meta.strategies import Strategy
 from apimachinery.rules.defaulters import (
     add_kubernetes_finalizer,
     normalize_data_sources,
+    set_app_armor_profiles,
     set_ip_families,
     set_qos_class,
     stamp_phase_transition,
 )
+from apimachinery.rules.fields import Json
+
+
+def create_pod(pod: Json) -> None:
+    """What the server adds to a new Pod."""
+    set_qos_class(pod)
+    set_app_armor_profiles(pod)
+
 
 STRATEGIES: dict[str, Strategy] = {
     "ConfigMap": Strategy(),
@@ -24,7 +33,7 @@ STRATEGIES: dict[str, Strategy] = {
     "Node": Strategy(status={}, keeps_status_on_create=True),
     "PersistentVolume": Strategy(status={"phase": "Pending"}, prepare_create=stamp_phase_transition),
     "PersistentVolumeClaim": Strategy(status={"phase": "Pending"}, prepare_create=normalize_data_sources),
-    "Pod": Strategy(generation=("spec",), status={"phase": "Pending"}, prepare_create=set_qos_class),
+    "Pod": Strategy(generation=("spec",), status={"phase": "Pending"}, prepare_create=create_pod),
     "PodTemplate": Strategy(generation=("template",)),
     "ReplicationController": Strategy(generation=("spec",), status={"replicas": 0}),
     "ResourceQuota": Strategy(status={}),

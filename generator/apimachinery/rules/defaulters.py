@@ -84,6 +84,39 @@ def _positive(holder: Json, key: str) -> dict[str, Any]:
     return found
 
 
+_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+
+
+def set_app_armor_profiles(pod: Json) -> None:
+    """Profiles that annotations name go into the fields that came after them, where these say nothing: of a container,
+    and unless the pod as a whole has the same one."""
+    spec = struct(pod, "spec")
+    annotations = struct(pod, "metadata", "annotations")
+    if spec is None or annotations is None or lookup(spec, "os", "name") == "windows":
+        return
+    of_pod = lookup(spec, "securityContext", "appArmorProfile")
+    for key in ("initContainers", "containers"):
+        for container in items(spec, key):
+            text = annotations.get(f"{_APP_ARMOR}{container.get('name')}")
+            if (
+                not isinstance(text, str)
+                or lookup(container, "securityContext", "appArmorProfile") is not None
+            ):
+                continue
+            profile = _app_armor_profile(text)
+            if profile is not None and profile != of_pod:
+                context = created(container, "securityContext")
+                if context is not None:
+                    context["appArmorProfile"] = profile
+
+
+def _app_armor_profile(text: str) -> Json | None:
+    if text.startswith("localhost/") and len(text) > len("localhost/"):
+        return {"type": "Localhost", "localhostProfile": text.removeprefix("localhost/")}
+    kind = {"unconfined": "Unconfined", "runtime/default": "RuntimeDefault"}.get(text)
+    return None if kind is None else {"type": kind}
+
+
 def set_ip_families(service: Json) -> None:
     """Families and policy of a service's addresses in a cluster of IPv4, and what goes without saying of a
     headless one: its ``clusterIPs``. A headless service without selector gets both families."""

@@ -171,12 +171,12 @@ def pod_resources(spec: Json, path: str) -> Errors:
         yield forbidden(f"{place}.claims", "claims may not be set for Resources at pod-level")
     yield from _requirements(resources, place, pod=True)
     requests, limits = struct(resources, "requests") or {}, struct(resources, "limits") or {}
-    for name, total in sorted(_sum(spec, "requests").items()):
+    for name, total in sorted(aggregate(spec, "requests").items()):
         own = _parsed(requests.get(name))
         if own is not None and total.value > own.value:
             detail = f"must be greater than or equal to aggregate container requests of {total}"
             yield invalid_value(f"{place}.requests[{name}]", str(own), detail)
-    for name, total in sorted(_sum(spec, "limits").items()):
+    for name, total in sorted(aggregate(spec, "limits").items()):
         own = _parsed(limits.get(name)) if is_huge_page(name) else None
         if own is not None and total.value > own.value:
             detail = f"must be greater than or equal to aggregate container limits of {total}"
@@ -192,8 +192,9 @@ def pod_resources(spec: Json, path: str) -> Errors:
                 )
 
 
-def _sum(spec: Json, key: str) -> dict[str, Quantity]:
-    """What all containers ask for at once: init containers run one by one, next to the sidecars before them."""
+def aggregate(spec: Json, key: str) -> dict[str, Quantity]:
+    """What all containers ask for at once (``key`` is requests or limits), by resource: init containers run one by one,
+    next to the sidecars before them."""
     total: dict[str, Fraction] = {}
     forms: dict[str, str] = {}
 
@@ -228,3 +229,14 @@ def _sum(spec: Json, key: str) -> dict[str, Quantity]:
     for name, value in most.items():
         total[name] = max(total.get(name, Fraction(0)), value)
     return {name: Quantity(value, forms[name]) for name, value in total.items()}
+
+
+def of_pod(spec: Json, key: str) -> dict[str, Quantity]:
+    """What a pod asks for (``key`` is requests or limits), by resource: what is said of the pod as a whole counts
+    before the sum of its containers."""
+    total = aggregate(spec, key)
+    for name, text in (lookup(spec, "resources", key) or {}).items():
+        quantity = _parsed(text)
+        if quantity is not None:
+            total[name] = quantity
+    return total

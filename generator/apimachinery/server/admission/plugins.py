@@ -18,9 +18,11 @@ from apimachinery.server.admission.default_classes import DefaultIngressClass, D
 from apimachinery.server.admission.default_tolerations import DefaultTolerationSeconds
 from apimachinery.server.admission.in_use_protection import StorageObjectInUseProtection
 from apimachinery.server.admission.interface import Admission
+from apimachinery.server.admission.limit_ranger import LimitRanger
 from apimachinery.server.admission.mutating_policies import MutatingPolicies
 from apimachinery.server.admission.namespaces import NamespaceLifecycle
 from apimachinery.server.admission.node_taints import TaintNodesByCondition
+from apimachinery.server.admission.pod_security import PodSecurity
 from apimachinery.server.admission.policies import Policies
 from apimachinery.server.admission.priority import Priority
 from apimachinery.server.admission.runtime_class import RuntimeClass
@@ -55,13 +57,13 @@ PLUGINS = (
     Plugin("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.cache)),
     Plugin("NamespaceExists", default=False),
     Plugin("LimitPodHardAntiAffinityTopology", default=False),
-    Plugin("LimitRanger"),
+    Plugin("LimitRanger", lambda around: LimitRanger(around.cache)),
     Plugin("ServiceAccount"),
     Plugin("NodeRestriction", default=False),
     Plugin("TaintNodesByCondition", lambda around: TaintNodesByCondition()),
     Plugin("AlwaysPullImages", default=False),
     Plugin("ImagePolicyWebhook", default=False),
-    Plugin("PodSecurity"),
+    Plugin("PodSecurity", lambda around: PodSecurity(around.cache)),
     Plugin("PodNodeSelector", default=False),
     Plugin("Priority", lambda around: Priority(around.cache)),
     Plugin("DefaultTolerationSeconds", lambda around: DefaultTolerationSeconds()),
