@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from apimachinery.meta.errors import ApiError
 from apimachinery.meta.strategies import Strategy
 from apimachinery.rules import services
 from apimachinery.schema.typed_form import compile_typed_form
+from apimachinery.server.access.control import OPEN_TO_LOOPBACK, Access
+from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.order import InOrder
+from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.storage.memory import MemoryStorage
+from apimachinery.storage.watch_cache import WatchCache
 from kubernetes_api.registry import GROUP_VERSIONS
 from kubernetes_api.zero_values import ZERO_VALUES
 
@@ -60,6 +69,25 @@ def strategy(obj: Json) -> Strategy:
     return found if isinstance(found, Strategy) else Strategy()
 
 
+@cache
+def admission() -> InOrder:
+    """The plugins that are on by default, where nothing is stored, less those that look at a namespace."""
+    cache = WatchCache(MemoryStorage())
+    names = DEFAULT - {"MutatingAdmissionPolicy", "NamespaceLifecycle", "ServiceAccount"}
+    return InOrder(make_plugins(names, Around(Catalog(), cache, Access(OPEN_TO_LOOPBACK, cache))))
+
+
+def admitted(obj: Json) -> None:
+    """Adds what built-in admission plugins add."""
+    resources = generated(obj["apiVersion"], "resources")
+    for resource in resources.RESOURCES if resources else ():
+        if resource.kind == obj["kind"]:
+            served = SimpleNamespace(group=resource.group, plural=resource.plural)
+            target = SimpleNamespace(served=served, subresource="", namespace="", user=None)
+            with suppress(ApiError):  # what a plugin refuses keeps what the others made of it
+                admission().admit(Operation("CREATE", target, obj, None, ""))  # type: ignore[arg-type]
+
+
 def create(
     obj: Json, namespace: str = "", uid: str = "00000000-0000-0000-0000-000000000000", whole: bool = False
 ) -> Json:
@@ -69,6 +97,7 @@ def create(
     facts = strategy(obj)
     if facts.admit:
         facts.admit(obj)
+    admitted(obj)
     metadata = obj["metadata"]
     metadata["uid"] = uid
     if namespace:
