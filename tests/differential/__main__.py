@@ -6,6 +6,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 import yaml
 
 from tests.differential import conversation as scenarios
+from tests.differential import leftovers
 from tests.differential.answers import signature
 from tests.differential.connection import Server
 from tests.differential.conversation import Conversation
@@ -25,6 +27,8 @@ from tests.differential.draw.areas import AREAS, conversations
 from tests.differential.play import Side, Verdict, judge
 from tests.differential.reduce import reduced
 from tests.differential.report import Class, Report
+
+DAY = 24 * 3600
 
 
 @contextmanager
@@ -172,6 +176,7 @@ def _arguments() -> argparse.Namespace:
         help="no run: write the reference's answers into it",
     )
     add("--json", type=Path, help="write the whole report there")
+    add("--clear", action="store_true", help="no run: delete what killed runs left in the reference")
     add("--port", type=int, default=0, help="of the server that is started (default: a free one)")
     return parser.parse_args()
 
@@ -179,8 +184,13 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """The command."""
     options = _arguments()
-    run = f"{os.getpid() % 100000:05d}"
+    run = f"{leftovers.MARK}{os.getpid() % 100000:05d}"
     reference = Side(Server.of_kubeconfig(options.reference), run)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what is below ``finally`` runs then too
+    if options.clear:
+        print(f"{leftovers.clear(reference)} objects of earlier runs deleted")
+        return 0
+    leftovers.clear(reference, older_than=DAY)
     if options.record:
         for path in options.record:
             _record(reference, path)

@@ -15,6 +15,7 @@ from tests.differential.answers import Pairs, Placeholders, agreement
 from tests.differential.connection import Server, Watch
 from tests.differential.conversation import Conversation, Step, at, fill
 
+_OWN_COLUMNS = re.compile(r"^/apis/[^/]+\.example\.com/")  # a CRD's, which are compared to the letter
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -60,6 +61,12 @@ class Side:
         for name in sorted(self._ready):
             self.server.ask({"method": "DELETE", "path": f"{CRDS}/{name}"})
 
+    def remove(self, path: str) -> None:
+        """Deletes an object for good, whatever its finalizers."""
+        patch = {"method": "PATCH", "path": path, "body": {"metadata": {"finalizers": None}}}
+        self.server.ask({**patch, "headers": {"Content-Type": "application/merge-patch+json"}})
+        self.server.ask({"method": "DELETE", "path": path, "query": {"gracePeriodSeconds": "0"}})
+
     def open(self, conversation: Conversation, namespace: str) -> None:
         """Prepares a conversation."""
         for crd in conversation.crds:
@@ -68,8 +75,11 @@ class Side:
             body = {"metadata": {"name": namespace}}
             self.server.ask({"method": "POST", "path": "/api/v1/namespaces", "body": body})
 
-    def close(self, conversation: Conversation, namespace: str) -> None:
-        """Ends a conversation: its namespace goes, whether or not a controller runs that ends namespaces."""
+    def close(self, conversation: Conversation, namespace: str, made: set[str]) -> None:
+        """Ends a conversation: its objects of cluster scope go, and its namespace, whether or not a controller runs
+        that ends namespaces."""
+        for path in made:
+            self.remove(path)
         if not conversation.namespace:
             return
         path = f"/api/v1/namespaces/{namespace}"
@@ -90,13 +100,19 @@ class Side:
         variables: dict[str, Any] = {"run": self.run, "ns": f"d-{label}-{run}", "own": run}
         placeholders = Placeholders(self.run)
         watches: dict[str, Watch] = {}
+        paths: dict[str, str] = {}
+        made: set[str] = set()
         self.open(conversation, variables["ns"])
         try:
             for number, raw in enumerate(conversation.steps):
                 step = fill({k: v for k, v in raw.items() if k != "expect"}, variables)
                 answer = self._step(step, watches)
+                path = paths.setdefault(step["watch"], step["path"]) if "watch" in step else step.get("path")
                 if answer is None:
                     continue
+                made |= _made(step, answer)
+                if not _OWN_COLUMNS.search(path or paths.get(step.get("take", ""), "")):
+                    _undescribe(answer)
                 for name, path in step.get("save", {}).items():
                     variables[name] = at(answer, path if path.split(".")[0] in answer else f"body.{path}")
                 if not step.get("quiet"):
@@ -104,7 +120,7 @@ class Side:
         finally:
             for watch in watches.values():
                 watch.close()
-            self.close(conversation, variables["ns"])
+            self.close(conversation, variables["ns"], made)
 
     def _step(self, step: Step, watches: dict[str, Watch]) -> dict[str, Any] | None:
         if "sleep" in step:
@@ -125,6 +141,31 @@ class Side:
                 time.sleep(0.1)
                 answer = self.server.ask(step)
         return answer
+
+
+def _made(step: Step, answer: dict[str, Any]) -> set[str]:
+    """The path of an object of cluster scope that a step created."""
+    path, body = step.get("path", ""), answer.get("body")
+    if answer.get("status") != 201 or not isinstance(body, dict) or "/namespaces/" in path:
+        return set()
+    if step["method"] != "POST":
+        return {path}
+    name = at(answer, "body.metadata.name")
+    return {f"{path.rstrip('/')}/{name}"} if name and body.get("kind") != "Status" else set()
+
+
+def _undescribe(value: Any) -> None:
+    """Takes the descriptions out of a Table's columns: those of built-in kinds are prose of the Kubernetes project,
+    and no server has to repeat it (docs/fidelity.md)."""
+    if isinstance(value, dict):
+        for column in value.get("columnDefinitions") or ():
+            if isinstance(column, dict):
+                column.pop("description", None)
+        for key in ("body", "object", "events", "cbor"):
+            _undescribe(value.get(key))
+    elif isinstance(value, list):
+        for each in value:
+            _undescribe(each)
 
 
 def _met(answer: dict[str, Any], until: dict[str, Any]) -> bool:

@@ -94,7 +94,7 @@ class Report:
             lines.append(f"{each.first:4d}/{each.count:<4d} {each.signature}   [{where}]")
         return "\n".join([*lines, *(f"! {error[:500]}" for error in self.errors[:5])])
 
-    def as_json(self, limit: int = 200) -> dict[str, Any]:
+    def as_json(self, limit: int = 2000) -> dict[str, Any]:
         """The same with the classes, for programs."""
         return {
             "areas": {area: dict(sums) for area, sums in self.sums.items()},
