@@ -22,8 +22,11 @@ _PLACEHOLDER = re.compile(r"<(?:uid|version):\d+>")
 _GENERATED = re.compile(r"(?<=-gen-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _POINTER = re.compile(r"0x[0-9a-f]{8,}|(?<=selfType)\d+")
 _EMBEDDED = re.compile(r'(resourceVersion\\*":\\*")\d+')
-_REVISION = re.compile(r"(?<=current: )\d+")
-_OPAQUE = {"selfLink", "serverRelativeURL", "hash", "storageVersionHash"}
+_REVISION = re.compile(r"(?<=current: )\d+|(?<=in record \()\d+|(?<=too old resource version: )\d+ \(\d+")
+_AGE = re.compile(r"[0-5]?\ds")
+_NUMBER = re.compile(r"\d{2,}")
+_ALLOCATED = re.compile(r"10\.(?:0\.0|96\.\d+)\.\d+")
+_OPAQUE = {"selfLink", "serverRelativeURL", "hash", "storageVersionHash", "serverAddress"}
 _TEXTS = {"message", "warning"}
 
 
@@ -41,6 +44,8 @@ class Placeholders:
     def clean(self, value: Any, key: str = "", parent: dict[str, Any] | None = None) -> Any:
         """A copy of an answer that can be compared with another run's."""
         if isinstance(value, dict):
+            if key == "protobuf" or "frames" in value:
+                return self._unnamed(value)
             return {self.text(str(k)): self.clean(each, str(k), value) for k, each in value.items()}
         if isinstance(value, list):
             return [self.clean(each, key) for each in value]
@@ -53,7 +58,23 @@ class Placeholders:
             return "<continue>"
         if key in _OPAQUE:
             return f"<{key}>"
+        if key == "cells" and _AGE.fullmatch(value):
+            return "<age>"
+        if key in ("clusterIP", "clusterIPs") and _ALLOCATED.fullmatch(value):
+            return "<allocated>"
         return self.text(value)
+
+    def _unnamed(self, value: Any) -> Any:
+        """Of a message without names of fields: versions and times are known by being numbers."""
+        if isinstance(value, dict):
+            return {self.text(str(key)): self._unnamed(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._unnamed(each) for each in value]
+        if isinstance(value, int) and value > 1_700_000_000:
+            return "<seconds>"
+        if isinstance(value, str):
+            return "<number>" if _NUMBER.fullmatch(value) else self.text(value)
+        return value
 
     def text(self, value: str) -> str:
         """A text with placeholders."""

@@ -188,7 +188,9 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    return getattr(value, "value", value) if type(value).__name__ == "CBORTag" else value
+    if type(value).__name__ == "CBORTag":
+        return {f"tag {value.tag}": _plain(value.value)}
+    return value
 
 
 class Watch:

@@ -1,4 +1,4 @@
-"""What a run that was killed left behind: CRDs, namespaces and objects of cluster scope, known by the mark in their names."""
+"""What a killed run left behind: CRDs, namespaces and objects of cluster scope, known by a mark in their names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,12 @@ def clear(side: Side, older_than: float = 0) -> int:
         name = obj["metadata"]["name"]
         side.remove(f"{path}/{name}")
         if path == _NAMESPACES:
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}}
+            body = {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": name},
+                "spec": {"finalizers": []},
+            }
             side.server.ask({"method": "PUT", "path": f"{path}/{name}/finalize", "body": body})
     return count
 

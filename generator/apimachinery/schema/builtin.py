@@ -39,6 +39,12 @@ class BuiltinSchema:
         """See ``CompiledSchema``; in the order of the document."""
         return self._decoder.unknown(value, drop=True)
 
+    def binary_fields(self) -> tuple[tuple[str, ...], ...]:
+        """See ``CompiledSchema``; fields of definitions that hold themselves are left out."""
+        found: list[tuple[str, ...]] = []
+        _find_binary(self.node, (), frozenset(), found)
+        return tuple(found)
+
     def unknown_fields(self, value: Any) -> list[str]:
         """See ``CompiledSchema``; in the order of the document."""
         return self._decoder.unknown(value, drop=False)
@@ -54,3 +60,18 @@ class BuiltinSchema:
     def validate(self, value: Any, old: Any = None) -> list[FieldError]:
         """Nothing: a value of a wrong type is a decode fault, other rules are generated code."""
         return []
+
+
+def _find_binary(
+    node: Node, path: tuple[str, ...], above: frozenset[int], found: list[tuple[str, ...]]
+) -> None:
+    if id(node) in above:
+        return
+    if node.types == ("string",) and node.format == "byte":
+        found.append(path)
+    above |= {id(node)}
+    for name, child in node.properties.items():
+        _find_binary(child, (*path, name), above, found)
+    for child in (node.additional, node.items):
+        if isinstance(child, Node):
+            _find_binary(child, (*path, "*"), above, found)

@@ -56,6 +56,10 @@ class CustomSchema:
             dropped += prune_embedded(self.node, value)
         return dropped
 
+    def binary_fields(self) -> tuple[tuple[str, ...], ...]:
+        """See ``CompiledSchema``: a custom resource has none, whatever a format says."""
+        return ()
+
     def unknown_fields(self, value: Any) -> list[str]:
         """See ``CompiledSchema``."""
         return self.prune(deepcopy(value))

@@ -229,10 +229,8 @@ def _decode_quantity(value: Any) -> None:
         text = str(value)
     else:
         text = str(value) if not isinstance(value, float) else go_float(value)
-    if not text:
-        return
     try:
-        parse_quantity(text)
+        parse_quantity(text.strip())
     except ValueError as e:
         raise DecodeError(str(e)) from None
 

@@ -43,6 +43,10 @@ class CompiledSchema(Protocol):
         """
         ...
 
+    def binary_fields(self) -> tuple[tuple[str, ...], ...]:
+        """The paths of fields that hold bytes (base64 in JSON); ``*`` is any key of a map and any index."""
+        ...
+
     def unknown_fields(self, value: Any) -> list[str]:
         """The paths that ``prune`` would drop; the value stays as it is."""
         ...

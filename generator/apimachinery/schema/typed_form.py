@@ -171,7 +171,8 @@ def _each_entry(apply: Apply) -> Apply:
     def apply_to_entries(value: Any) -> Any:
         if isinstance(value, dict):
             for key, item in value.items():
-                value[key] = apply(item)
+                # A quantity is a struct, so null is its zero value.
+                value[key] = "0" if item is None and apply is _quantity else apply(item)
         return value
 
     return apply_to_entries

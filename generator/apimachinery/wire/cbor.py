@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
@@ -20,12 +20,14 @@ from typing import Any, Final
 import cbor2
 
 from apimachinery.meta.times import SECONDS_LAYOUT, parse_fault, reformatted
-from apimachinery.wire.json import DecodeFault
+from apimachinery.wire.cbor_faults import first_repeated
+from apimachinery.wire.json import DecodeFault, InnerFault
 
 SELF_DESCRIBED: Final = 55799
 MAX_DEPTH: Final = 64
 MANY_ITEMS: Final = 200
 _TAG: Final = b"\xd9\xd9\xf7"
+_LATER_BASE64: Final = 22
 _ARRAY, _MAP = 0x80, 0xA0
 _REFUSED: Final = "cbor: data item of cbor type {} is not accepted by protocol: {}"
 _INTO: Final = "cbor: cannot unmarshal {} into Go value of type {}"
@@ -56,29 +58,68 @@ _SEMANTICS: Final = {number: _marked(number) for number in _MEANT} | dict.fromke
 
 
 def decode(data: bytes) -> Any:
-    """The value of a CBOR document. Raises DecodeFault."""
+    """The value of a CBOR document. Raises DecodeFault, for what is wrong inside an object whose kind can be read
+    InnerFault."""
     if not data:
         raise DecodeFault("EOF")
     stream = io.BytesIO(data)
-    decoder = cbor2.CBORDecoder(
-        stream,
-        max_depth=MAX_DEPTH,
-        allow_duplicate_keys=False,
-        semantic_decoders=_SEMANTICS,
-        tag_hook=lambda tag, immutable: tag.value,
-    )
+    decoder = _decoder(stream, exact=True)
     try:
         value = decoder.decode()
     except cbor2.CBORDecodeEOF:
         raise DecodeFault("unexpected EOF") from None
     except cbor2.CBORDecodeError as fault:
-        raise DecodeFault(_worded(str(fault), data)) from None
+        return _again(data, _worded(str(fault), data))
     except (RecursionError, MemoryError, OverflowError, ValueError, TypeError) as fault:
         raise DecodeFault(f"cbor: {fault}") from None
     left = len(data) - stream.tell()
     if left:
         raise DecodeFault(f"cbor: {left} bytes of extraneous data starting at index {stream.tell()}")
     return _plain(value)
+
+
+def _decoder(stream: io.BytesIO, *, exact: bool) -> cbor2.CBORDecoder:
+    return cbor2.CBORDecoder(
+        stream,
+        max_depth=MAX_DEPTH,
+        allow_duplicate_keys=not exact,
+        str_errors="strict" if exact else "replace",
+        semantic_decoders=_SEMANTICS,
+        tag_hook=lambda tag, immutable: tag.value,
+    )
+
+
+def _again(data: bytes, fault: str) -> Any:
+    """A document that ``fault`` is said of, read without heed of keys that come twice and of text that is not UTF-8:
+    the kind is read first, and bad keys of a struct are no more than unknown fields. Raises DecodeFault, InnerFault."""
+    stream = io.BytesIO(data)
+    try:
+        value = _plain(_decoder(stream, exact=False).decode())
+    except (cbor2.CBORDecodeError, RecursionError, MemoryError, OverflowError, ValueError, TypeError):
+        raise DecodeFault(fault) from None
+    if left := len(data) - stream.tell():
+        raise DecodeFault(f"cbor: {left} bytes of extraneous data starting at index {stream.tell()}")
+    if not isinstance(value, dict) or any("\ufffd" in key for key in value):
+        raise DecodeFault(fault)
+    if "duplicate" in fault and (found := first_repeated(data)) is not None:
+        depth, name, place = found
+        fault = f'cbor: found duplicate map key "{name}" at map element index {place}'
+        if depth == 0:
+            raise DecodeFault(fault)
+    elif not _has_replaced(value):
+        return value
+    api_version, kind = value.get("apiVersion", ""), value.get("kind", "")
+    if not isinstance(api_version, str) or not isinstance(kind, str) or "\ufffd" in api_version + kind:
+        raise DecodeFault(fault)
+    raise InnerFault(fault, api_version, kind)
+
+
+def _has_replaced(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_replaced, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_replaced, value))
+    return isinstance(value, str) and "\ufffd" in value
 
 
 def _worded(fault: str, data: bytes) -> str:
@@ -98,6 +139,57 @@ def _worded(fault: str, data: bytes) -> str:
         reserved = next((second for first, second in pairwise(data) if first == 0xF8), 0)
         return f"cbor: invalid simple value {reserved} for type primitives"
     return f"cbor: {fault}"
+
+
+def text_strings(data: bytes, paths: Collection[tuple[str, ...]]) -> Iterator[str]:
+    """Those of ``paths`` (``*`` is any key or index) where a good document has a text string, by their first name."""
+    document = _decoder(io.BytesIO(data), exact=False).decode()
+
+    def texts(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
+        if not path:
+            yield value
+        elif path[0] != "*" and isinstance(value, Mapping):
+            # A key is a byte string or a text string.
+            for key in (path[0], path[0].encode()):
+                if key in value:
+                    yield from texts(value[key], path[1:])
+        elif path[0] == "*":
+            items = (
+                value.values()
+                if isinstance(value, Mapping)
+                else value
+                if isinstance(value, list | tuple)
+                else ()
+            )
+            for item in items:
+                yield from texts(item, path[1:])
+
+    for path in paths:
+        if any(isinstance(value, str) for value in texts(document, path)):
+            yield path[0]
+
+
+class Binary(str):
+    """Base64 text that CBOR shows as the bytes themselves, tagged so that JSON gets base64 again."""
+
+
+def mark_binary(value: Any, path: tuple[str, ...]) -> None:
+    """Makes the base64 texts at a path (``*`` is any key or index) ``Binary``, in place."""
+    *above, last = path
+    places = [value]
+    for name in above:
+        if name == "*":
+            inner = [(p.values() if isinstance(p, dict) else p) for p in places if isinstance(p, dict | list)]
+            places = [each for some in inner for each in some]
+        else:
+            places = [p[name] for p in places if isinstance(p, dict) and p.get(name) is not None]
+    for place in places:
+        if isinstance(place, dict):
+            for key in list(place) if last == "*" else [last]:
+                if isinstance(place.get(key), str):
+                    place[key] = Binary(place[key])
+        elif isinstance(place, list) and last == "*":
+            place[:] = [Binary(each) if isinstance(each, str) else each for each in place]
 
 
 def encode(value: Any) -> bytes:
@@ -220,6 +312,8 @@ def _unix_time(seconds: Any) -> str:
 
 
 def _strings_as_bytes(value: Any) -> Any:
+    if isinstance(value, Binary):
+        return cbor2.CBORTag(_LATER_BASE64, base64.b64decode(value))
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
     if isinstance(value, Mapping):

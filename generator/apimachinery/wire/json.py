@@ -22,6 +22,15 @@ class DecodeFault(ValueError):
     """A body that cannot be read; the text is what kube-apiserver says of it."""
 
 
+class InnerFault(DecodeFault):
+    """An object whose apiVersion and kind can be read, and the rest cannot."""
+
+    def __init__(self, text: str, api_version: str, kind: str) -> None:
+        super().__init__(text)
+        self.version = api_version.rpartition("/")[2]
+        self.kind = kind
+
+
 LONGEST_INTEGER = 4000
 
 

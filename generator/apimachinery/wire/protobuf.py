@@ -20,16 +20,17 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, unknown_fields
 from google.protobuf.message import DecodeError, Message
 
 from apimachinery.meta.gvk import GroupVersion
-from apimachinery.wire.json import DecodeFault
+from apimachinery.wire.json import DecodeFault, InnerFault
 
 FieldNumbers: TypeAlias = "dict[str, int | tuple[int, FieldNumbers]]"
 
@@ -104,8 +105,11 @@ class Messages:
         self._numbers = {**numbers, **(_META_NUMBERS if has_metadata else {})}
         self._tables: dict[str, dict[int, _Field]] = {}
 
-    def decode(self, data: bytes) -> dict[str, Any]:
-        """The object of an envelope. Raises ``ProtobufFault``."""
+    def decode(self, data: bytes, wanted: tuple[str, str] = ("", "")) -> dict[str, Any]:
+        """The object of an envelope; an envelope without apiVersion or kind has those that are ``wanted``.
+
+        Raises ``ProtobufFault``, for an object whose kind is known ``InnerFault``.
+        """
         if not data:
             raise ProtobufFault("empty data")
         if not data.startswith(MAGIC):
@@ -116,14 +120,19 @@ class Messages:
             raise ProtobufFault("empty body")
         envelope = self._new("Unknown")
         _parse(envelope, data[len(MAGIC) :])
-        api_version, kind = _text(envelope.typeMeta.apiVersion), _text(envelope.typeMeta.kind)
+        api_version, kind = _text(envelope.typeMeta.apiVersion), _text(envelope.typeMeta.kind) or wanted[1]
+        if not api_version or api_version.count("/") > 1:
+            api_version = wanted[0]
         value: dict[str, Any] = {"apiVersion": api_version, "kind": kind}
         name = self._kinds.get((api_version, kind))
         if name is None:
             return value
         message = self._new(_message_name(name))
-        _parse(message, envelope.raw)
-        value.update(self._read(message, name))
+        try:
+            _parse(message, envelope.raw)
+            value.update(self._read(message, name))
+        except ProtobufFault as fault:
+            raise InnerFault(str(fault), api_version, kind) from None
         return value
 
     def encode(self, value: Mapping[str, Any]) -> bytes:
@@ -136,7 +145,7 @@ class Messages:
         self._put(message, name, value)
         envelope = self._new("Unknown")
         envelope.typeMeta.apiVersion, envelope.typeMeta.kind = api_version, kind
-        envelope.raw = message.SerializeToString()
+        envelope.raw = message.SerializeToString(deterministic=True)  # maps by their keys
         envelope.contentEncoding = envelope.contentType = ""
         return MAGIC + bytes(envelope.SerializeToString())
 
@@ -256,6 +265,11 @@ class Messages:
 
     def _read_fields(self, message: Message, table: dict[int, _Field]) -> dict[str, Any]:
         value: dict[str, Any] = {}
+        for stranger in unknown_fields.UnknownFieldSet(message):
+            # What the library could not read into a field that it knows.
+            if (field := table.get(stranger.field_number)) is not None:
+                wrong = f"wrong wireType = {stranger.wire_type} for field {_go_name(field.name)}"
+                raise ProtobufFault(f"proto: {wrong}")
         for descriptor, item in message.ListFields():
             field = table.get(descriptor.number)
             if field is None:
@@ -450,7 +464,9 @@ class Messages:
         return read, fill
 
 
-_MAY_BE_FALSE: Final = "x-kubernetes-preserve-unknown-fields"
+_MAY_BE_FALSE: Final = frozenset(
+    {"x-kubernetes-preserve-unknown-fields", "default", "example", "additionalProperties", "additionalItems"}
+)
 
 
 def _without_zeros(schema: Any) -> Any:
@@ -462,7 +478,7 @@ def _without_zeros(schema: Any) -> Any:
         return schema
     kept: dict[str, Any] = {}
     for key, value in schema.items():
-        if (value == "" or value is False) and key != _MAY_BE_FALSE:
+        if (value == "" or value is False) and key not in _MAY_BE_FALSE:
             continue
         if key in ("properties", "patternProperties", "definitions"):
             kept[key] = {name: _without_zeros(each) for name, each in value.items()}
@@ -519,11 +535,23 @@ def _same(value: Any) -> Any:
     return value
 
 
+_INITIALISMS: Final = re.compile(
+    r"(api|cidr|csi|fc|fqdn|http|https|id|ip|ips|iscsi|json|nfs|os|rbd|tcp|tls|uid|url)(?=$|[A-Z])"
+)
+
+
+def _go_name(name: str) -> str:
+    """The name of a field in Go, as its decoder's messages have it."""
+    if name == "metadata":
+        return "ObjectMeta"
+    if found := _INITIALISMS.match(name):
+        return found[1].upper() + name[found.end() :]
+    return name[:1].upper() + name[1:]
+
+
 def _text(value: Any) -> str:
-    """A string field; the library gives bytes for what is not UTF-8."""
-    if not isinstance(value, str):
-        raise ProtobufFault("string field contains invalid UTF-8")
-    return value
+    """A string field; the library gives bytes for what is not UTF-8, which becomes U+FFFD, as when Go writes JSON."""
+    return value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
 
 
 def _no_message(target: Any, value: Any) -> None:

@@ -73,6 +73,27 @@ def _find(value: Any, path: str, found: dict[str, None]) -> None:
             _find(each, f"{path}[{index}]", found)
 
 
+def in_order_of(data: bytes, texts: Collection[str]) -> list[str]:
+    """Texts about duplicate and unknown fields in the order in which a decoder of the JSON document meets them."""
+    met: dict[str, int] = {}
+    read = json.loads(data.decode("utf-8", "replace"), object_pairs_hook=_Pairs, parse_int=_number)
+    _meet(read, "", met)
+    return sorted(texts, key=lambda text: met.get(text, len(met)))
+
+
+def _meet(value: Any, path: str, met: dict[str, int]) -> None:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for name, each in value:
+            inner = f"{path}.{name}" if path else name
+            met.setdefault(f'{"duplicate" if name in seen else "unknown"} field "{inner}"', len(met))
+            seen.add(name)
+            _meet(each, inner, met)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            _meet(each, f"{path}[{index}]", met)
+
+
 def field_texts(duplicates: Iterable[str], unknown: Iterable[str]) -> list[str]:
     """The text of each: ``duplicate field "a.b"``, then ``unknown field "c"``."""
     return [f'duplicate field "{path}"' for path in duplicates] + [

@@ -479,6 +479,10 @@ def odd(dice: Dice, kind: Kind) -> Step:
         step["query"] = {"timeoutSeconds": "1", "fieldSelector": "metadata.name=a"}
     if kind.cluster and step["method"] in ("GET", "DELETE", "get") and path.rstrip("/").endswith(kind.plural):
         step["query"] = {"fieldSelector": f"metadata.name={kind.named('a')}", **step.get("query", {})}
+    if path == f"{kind.path}/{kind.plural}" and not kind.cluster:
+        step["query"] = {"fieldSelector": "metadata.namespace={ns}"}  # other conversations have objects too
+    if path.strip("/") in ("", "apis", "index.html", "openid/v1/jwks", "openapi/v3"):
+        step["ignore"] = ["body.paths", "body.groups", "body.keys"]
     if step["method"] == "DELETE":
         step["query"] = {"dryRun": "All", **step.get("query", {})}
     if step["method"] in ("POST", "PUT", "PATCH") and dice.chance(0.7):

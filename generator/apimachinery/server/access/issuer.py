@@ -11,13 +11,19 @@ KEYS = "/openid/v1/jwks"
 _CACHED = (("Cache-Control", "public, max-age=3600"),)
 
 
-def issuer_document(request: Request, access: Access) -> Response | None:
-    """The answer to one of the two paths, None for any other."""
-    path = request.path.rstrip("/")
-    if path not in (CONFIGURATION, KEYS) or access.service_accounts is None:
-        return None
-    if request.method != "GET":
-        return Response(405, b"", "")
+MEDIA_TYPES = {CONFIGURATION: ("application/json",), KEYS: ("application/jwk-set+json",)}
+
+
+def issuer_path(request: Request, access: Access) -> str:
+    """Which of the two a path is, or is below; empty for any other."""
+    if access.service_accounts is None:
+        return ""
+    return next((path for path in MEDIA_TYPES if f"{request.path}/".startswith(f"{path}/")), "")
+
+
+def issuer_document(path: str, access: Access) -> Response:
+    """The answer to one of the two paths."""
+    assert access.service_accounts is not None
     keys = access.service_accounts.keys
     if path == KEYS:
         from apimachinery.server.access.keys import key_set

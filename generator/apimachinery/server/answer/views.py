@@ -7,7 +7,7 @@ Plain JSON, the usual case, copies stored bytes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 from apimachinery.meta.errors import bad_request, not_acceptable, plain_failure
@@ -15,7 +15,7 @@ from apimachinery.server.answer.table import Columns, columns_of
 from apimachinery.server.answer.view import JsonView, ListMeta, View, encode_list_meta
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
-from apimachinery.server.request.codecs import JSON, Codec, Codecs
+from apimachinery.server.request.codecs import CBOR, JSON, Codec, Codecs
 from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, PLAIN, TABLE, Form, negotiate
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode
@@ -185,9 +185,10 @@ class EncodedView:
 
     lists_quickly = False
 
-    def __init__(self, view: View, codec: Codec) -> None:
+    def __init__(self, view: View, codec: Codec, binary: Collection[tuple[str, ...]] = ()) -> None:
         self._view = view
         self._codec = codec
+        self._binary = binary  # paths of bytes, for a codec that does not write them as base64
         self.content_type = codec.media_type
         self.watch_content_type = codec.stream_media_type
 
@@ -197,7 +198,18 @@ class EncodedView:
         return self._view.key
 
     def _again(self, data: bytes) -> bytes:
-        return self._codec.encode(decode(data))
+        value = decode(data)
+        if self._binary:
+            from apimachinery.wire.cbor import mark_binary
+
+            if value.keys() == {"type", "object"}:
+                shown = [value["object"]]
+            else:
+                shown = value["items"] if isinstance(value.get("items"), list) else [value]
+            for obj in shown:
+                for path in self._binary:
+                    mark_binary(obj, path)
+        return self._codec.encode(value)
 
     def object(self, record: Record) -> bytes:
         """One object."""
@@ -263,7 +275,10 @@ def _made(served: Served, form: Form, include: str) -> View:
         view = MetadataView(served, form.version)
     else:
         view = ServedView(served)
-    return view if form.codec is JSON else EncodedView(view, form.codec)
+    if form.codec is JSON:
+        return view
+    binary = served.binary_fields if form.codec is CBOR and not form.shown_as else ()
+    return EncodedView(view, form.codec, binary)
 
 
 class WrongNumber(MetadataView):

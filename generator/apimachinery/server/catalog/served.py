@@ -149,6 +149,11 @@ class Served:
         """The functions of the kind."""
         return self._compile()
 
+    @cached_property
+    def binary_fields(self) -> tuple[tuple[str, ...], ...]:
+        """The paths of the kind's fields that hold bytes; ``*`` is any key and any index."""
+        return self.compiled.schema.binary_fields()
+
     def key(self, namespace: str, name: str) -> str:
         """The storage key of an object."""
         return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name

@@ -25,21 +25,29 @@ from apimachinery.server.request.routes import Route
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode
 
+Selectors = tuple[LabelSelector, FieldSelector]
 
-def selection_of(request: Request, route: Route, served: Served) -> tuple[Selection | None, str]:
-    """The choice (None for all) and the storage scope. Raises ApiError 400."""
+
+def read_selectors(request: Request) -> Selectors | None:
+    """The selectors of a query, None where it has none. Raises ApiError 400 for one that cannot be read."""
     label_text = request.first("labelSelector") if request.query_string else ""
     field_text = request.first("fieldSelector") if request.query_string else ""
-    namespace, name = route.namespace, route.name
     if not label_text and not field_text:
+        return None
+    try:
+        return parse_label_selector(label_text), parse_field_selector(field_text)
+    except SelectorError as fault:
+        raise bad_request(str(fault)) from None
+
+
+def selection_of(selectors: Selectors | None, route: Route, served: Served) -> tuple[Selection | None, str]:
+    """The choice (None for all) and the storage scope. Raises ApiError 400 for labels of fields that are not known."""
+    namespace, name = route.namespace, route.name
+    if selectors is None:
         if name:
             return None, served.key(namespace, name)
         return None, served.scope(namespace)
-    try:
-        labels = parse_label_selector(label_text)
-        fields = parse_field_selector(field_text)
-    except SelectorError as fault:
-        raise bad_request(str(fault)) from None
+    labels, fields = selectors
     readers = {term.field: field_reader(served, term.field) for term in fields.terms}
     scope, fields = _narrowed(served, namespace, name, fields)
     if not labels.requirements and not fields.terms:

@@ -14,7 +14,7 @@ Rules (KEP-365, KEP-956, KEP-3157):
 - With a selection: an object that enters is ADDED; one that leaves is DELETED with its old content and the
   new version; one that stays is MODIFIED.
 - A compacted N is answered by one ERROR event with a 410 Status. Bookmarks come about every minute, and
-  before a timed end.
+  two seconds before a timed end: a shorter watch has none.
 - A client that reads too slowly is cut off: its watch ends, and it starts again from its last version.
 
 Backlogs are bounded twice: each of them, and all together (``Budget``). What waits for several is counted once; past
@@ -38,6 +38,7 @@ from apimachinery.storage.interface import Compacted, Event, Record
 from apimachinery.storage.watch_cache import ResourceCache
 
 BOOKMARK_SECONDS = 60.0
+LAST_BOOKMARK_SECONDS = 2.0
 MIN_TIMEOUT_SECONDS = 1800
 BACKLOG_BYTES = 32 << 20
 ALL_BACKLOGS_BYTES = 192 << 20
@@ -407,17 +408,17 @@ class _Timers:
         seconds = options.timeout_seconds
         lasts = float(seconds) if seconds else MIN_TIMEOUT_SECONDS * (1 + random.random())
         self._handles = [self._loop.call_later(lasts, self._end)]
-        self._allowed = options.allow_bookmarks
-        if self._allowed:
+        if options.allow_bookmarks:
             self._handles.append(self._loop.call_later(BOOKMARK_SECONDS, self._mark))
+            if lasts > LAST_BOOKMARK_SECONDS:
+                last = lasts - LAST_BOOKMARK_SECONDS
+                self._handles.append(self._loop.call_later(last, lambda: watcher.send(bookmark())))
 
     def _mark(self) -> None:
         self._watcher.send(self._bookmark())
         self._handles[1] = self._loop.call_later(BOOKMARK_SECONDS, self._mark)
 
     def _end(self) -> None:
-        if self._allowed:
-            self._watcher.push(self._bookmark())
         self._watcher.end()
 
     def cancel(self) -> None:

@@ -16,10 +16,19 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.refusals import cannot_handle, unrecognized
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Trail
-from apimachinery.server.request.codecs import Codec, Codecs
+from apimachinery.server.request.codecs import CBOR, JSON, Codec, Codecs
 from apimachinery.wire import yaml
-from apimachinery.wire.json import DecodeFault, NumberFault, decode, decode_merging, encode, type_name
-from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error
+from apimachinery.wire.cbor_faults import typed_fault, unknown_place
+from apimachinery.wire.json import (
+    DecodeFault,
+    InnerFault,
+    NumberFault,
+    decode,
+    decode_merging,
+    encode,
+    type_name,
+)
+from apimachinery.wire.strict import duplicate_fields, field_texts, in_order_of, strict_error
 
 _TYPE_META = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -28,8 +37,9 @@ _TYPE_META = (
 
 def codec_of(request: Request, codecs: Codecs) -> Codec:
     """The codec of a request's body; JSON if nothing is given. Raises ApiError 415."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    codec = codecs.reading(media_type or "application/json")
+    content_type = request.headers.get("content-type", "")
+    media_type = content_type.partition(";")[0].strip().lower() if content_type else "application/json"
+    codec = codecs.reading(media_type)
     if codec is None:
         raise unsupported_media_type(
             "the body of the request was in an unknown format - accepted media types include: "
@@ -38,21 +48,63 @@ def codec_of(request: Request, codecs: Codecs) -> Codec:
     return codec
 
 
-def read_body(request: Request, codecs: Codecs, served: Served, is_kind: IsKind) -> tuple[Json, list[str]]:
+class Sent(list[str]):
+    """The texts about keys that are in a body twice, and how else faults of it are worded."""
+
+    def __init__(self, codec: Codec, data: bytes) -> None:
+        super().__init__()
+        self._codec = codec
+        self._data = data
+
+    def text_fault(self, served: Served) -> str | None:
+        """Why text is no value of a field that holds bytes, which CBOR has a type of its own for."""
+        if self._codec is not CBOR or not served.binary_fields:
+            return None
+        from apimachinery.wire.cbor import text_strings
+
+        for name in text_strings(self._data, served.binary_fields):
+            return f"json: cannot unmarshal string into Go struct field {served.kind}.{name} of type []uint8"
+        return None
+
+    def misfit(self, fault: str, served: Served) -> str:
+        """A fault of a value's type in the words of the body's decoder."""
+        return typed_fault(fault, f"{served.version}.{served.kind}") if self._codec is CBOR else fault
+
+    def unknown(self, dropped: Collection[str], served: Served) -> list[str]:
+        """The texts about both duplicate and unknown fields, in the order in which the body's decoder meets them."""
+        if self._codec is CBOR and dropped and served.builtin:
+            place = unknown_place(self._data, dropped)
+            return [*self, f"cbor: found unknown field at map element index {place}"]
+        if dropped and served.builtin:
+            # A struct has no place for an unknown field, so it is not there twice.
+            strangers = {*field_texts(dropped, [])}
+            self[:] = [text for text in self if text not in strangers]
+        texts = [*self, *field_texts([], dropped)]
+        return (
+            in_order_of(self._data, texts)
+            if self and dropped and served.builtin and self._codec is JSON
+            else texts
+        )
+
+
+def read_body(request: Request, codecs: Codecs, served: Served, is_kind: IsKind) -> tuple[Json, Sent]:
     """The object of a body, and the keys that are in it twice. Raises ApiError 400, 415, 422."""
     codec = codec_of(request, codecs)
     data = request.body
-    duplicates: list[str] = []
+    duplicates = Sent(codec, data)
     try:
-        value = codec.decode(data, duplicates)
+        value = codec.decode(data, duplicates, (served.api_version, served.kind))
     except NumberFault as fault:
         raise cannot_handle(served.kind, served.version, served.kind, str(fault)) from None
+    except InnerFault as fault:
+        # What is wrong inside the object is noticed after its kind was read.
+        raise cannot_handle(fault.kind, fault.version, served.kind, str(fault)) from None
     except DecodeFault as fault:
         raise unrecognized(served.kind, codec.explain(str(fault)), data) from None
     value = {} if value is None else value
     _name_kind(value, codec, data, served, is_kind)
     if codec.checks_duplicates and not duplicates:
-        duplicates = field_texts(duplicate_fields(data, value), [])
+        duplicates += field_texts(duplicate_fields(data, value), [])
         if duplicates and served.family.merges_duplicates:
             value = {**decode_merging(data), "kind": value["kind"], "apiVersion": value["apiVersion"]}
     return value, duplicates
@@ -89,14 +141,18 @@ def _name_kind(value: Any, codec: Codec, data: bytes, served: Served, is_kind: I
     kind_name = served.kind
     if not isinstance(value, dict):
         fault = f"json: cannot unmarshal {type_name(value)} into Go value of type {_TYPE_META}"
-        raise unrecognized(kind_name, codec.explain(fault), data)
+        raise unrecognized(kind_name, codec.explain(_said(fault, codec)), data)
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name, ""), str) and value[name] is not None:
             fault = (
                 f"json: cannot unmarshal {type_name(value[name])} into Go struct field .{name} of type string"
             )
-            raise unrecognized(kind_name, codec.explain(fault), data)
+            raise unrecognized(kind_name, codec.explain(_said(fault, codec)), data)
     served.family.name_kind(served, value, data, is_kind)
+
+
+def _said(fault: str, codec: Codec) -> str:
+    return typed_fault(fault, "v1.TypeMeta") if codec is CBOR else fault
 
 
 def bring_into_form(
@@ -108,7 +164,10 @@ def bring_into_form(
     """
     compiled = served.compiled
     schema = compiled.schema
-    if fault := schema.decode_fault(obj):
+    fault = duplicates.text_fault(served) if isinstance(duplicates, Sent) else None
+    if fault := fault or schema.decode_fault(obj):
+        if isinstance(duplicates, Sent):
+            fault = duplicates.misfit(fault, served)
         raise cannot_handle(served.kind, served.version, served.kind, fault)
     if unknown := unknown_faults(obj, served, validation, duplicates, warnings):
         raise cannot_handle(served.kind, served.version, served.kind, strict_error(unknown))
@@ -122,7 +181,10 @@ def unknown_faults(
     dropped = served.compiled.schema.prune(obj)
     if (not dropped and not duplicates) or validation == "Ignore":
         return []
-    texts = [*duplicates, *field_texts([], dropped)]
+    if isinstance(duplicates, Sent):
+        texts = duplicates.unknown(dropped, served)
+    else:
+        texts = [*duplicates, *field_texts([], dropped)]
     if validation == "Strict":
         return texts
     warnings.extend(texts)

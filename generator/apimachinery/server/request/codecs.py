@@ -36,8 +36,9 @@ class Codec(Protocol):
     def checks_duplicates(self) -> bool:
         """Whether keys that occur twice are looked for in the bytes."""
 
-    def decode(self, data: bytes, duplicates: list[str]) -> Any:
-        """A body's value; ``duplicates`` takes texts about keys that occur twice. Raises DecodeFault."""
+    def decode(self, data: bytes, duplicates: list[str], wanted: tuple[str, str] = ("", "")) -> Any:
+        """A body's value; ``duplicates`` takes texts about keys that occur twice, ``wanted`` is the apiVersion and
+        kind of a body that says none. Raises DecodeFault."""
 
     def encode(self, value: Any) -> bytes:
         """A value's bytes."""
@@ -59,7 +60,7 @@ class _Plain:
     frame: Callable[[bytes], bytes]
     prefix: str = ""
 
-    def decode(self, data: bytes, duplicates: list[str]) -> Any:
+    def decode(self, data: bytes, duplicates: list[str], wanted: tuple[str, str] = ("", "")) -> Any:
         return self.reads(data, duplicates)
 
     def explain(self, fault: str) -> str:
@@ -77,11 +78,11 @@ class Protobuf:
         self._loaders = tuple(loaders)
         self._loaded: tuple[Messages, ...] | None = None
 
-    def decode(self, data: bytes, duplicates: list[str]) -> Any:
+    def decode(self, data: bytes, duplicates: list[str], wanted: tuple[str, str] = ("", "")) -> Any:
         """A body's object. Raises DecodeFault."""
         value: Any = None
         for messages in self._messages():
-            value = messages.decode(data)
+            value = messages.decode(data, wanted)
             if messages.covers(value["apiVersion"], value["kind"]):
                 break
         if value is None:
@@ -117,7 +118,7 @@ class _Cbor:
     stream_media_type: str = "application/cbor-seq"
     checks_duplicates: bool = False
 
-    def decode(self, data: bytes, duplicates: list[str]) -> Any:
+    def decode(self, data: bytes, duplicates: list[str], wanted: tuple[str, str] = ("", "")) -> Any:
         from apimachinery.wire import cbor
 
         return cbor.decode(data)

@@ -1,4 +1,4 @@
-"""The options of list and watch requests: read from the query, and refused in senseless combinations.
+"""The options of list and watch requests: read from the query, then refused in senseless combinations.
 
 Rules (meta/v1 ListOptions, KEP-1904, KEP-3157). Reading fails with 400 in Go's words for numbers; a boolean is
 true unless it says ``false`` or ``0``. The combinations are then judged together, with 422 and every fault.
@@ -37,7 +37,7 @@ PLAIN = ListOptions()
 def read_list_options(query: Mapping[str, Sequence[str]], *, watch: bool = False) -> ListOptions:
     """The options of a query. ``watch`` is set where the path (``/watch/…``) asks for one.
 
-    Raises ApiError 400 for what cannot be read, 422 for combinations that are forbidden.
+    Raises ApiError 400 for what cannot be read; combinations are ``check_list_options``' matter.
     """
     if not query:
         return ListOptions(watch=True) if watch else PLAIN
@@ -55,7 +55,7 @@ def read_list_options(query: Mapping[str, Sequence[str]], *, watch: bool = False
     watches = watch or boolean("watch")
     timeout = number("timeoutSeconds")
     limit = number("limit") or 0
-    options = ListOptions(
+    return ListOptions(
         watch=watches,
         allow_bookmarks=boolean("allowWatchBookmarks"),
         resource_version=text("resourceVersion"),
@@ -65,10 +65,14 @@ def read_list_options(query: Mapping[str, Sequence[str]], *, watch: bool = False
         continue_token=text("continue"),
         send_initial_events=boolean("sendInitialEvents") if "sendInitialEvents" in query else None,
     )
-    causes = _watch_causes(options) if watches else _list_causes(options)
-    if causes:
+
+
+def check_list_options(options: ListOptions) -> None:
+    """Raises ApiError 422 for combinations that are forbidden."""
+    if options is PLAIN:
+        return
+    if causes := _watch_causes(options) if options.watch else _list_causes(options):
         raise _invalid(causes)
-    return options
 
 
 def parse_int64(text: str) -> int:
@@ -160,8 +164,9 @@ def _watch_causes(options: ListOptions) -> list[Cause]:
             )
         if options.match != NOT_OLDER_THAN:
             causes.append(_unsupported(options.match, NOT_OLDER_THAN))
-    if options.continue_token:
-        # Said of watches that have no resourceVersionMatch, too.
+    # A watch from the present state is given a resourceVersionMatch where it has none (KEP-3157).
+    from_now = options.send_initial_events is None and options.resource_version in ("", "0")
+    if options.continue_token and (options.match or from_now):
         causes.append(_forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided"))
     return causes
 

@@ -69,15 +69,16 @@ def _clauses(accept: str) -> tuple[_Clause, ...]:
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
 
-def check_routed(accept: str, *, watch: bool = False) -> None:
-    """Raises ApiError 406 where the router of built-in resources knows none of the types."""
-    if not accept or accept == "application/json":
+def check_routed(accept: str, listed: Iterable[str] = MEDIA_TYPES, *, watch: bool = False) -> None:
+    """Raises ApiError 406 where the router of built-in paths knows none of the types; ``watch`` is for paths whose
+    answer may be a stream."""
+    if not accept or (accept == "application/json" and listed is MEDIA_TYPES):
         return
-    known = {*MEDIA_TYPES, "*/*"}
+    listed = [*listed, *(_STREAMS if watch else ())]
     for part in accept.split(","):
-        if part.partition(";")[0].strip() in known:
+        media_type = part.partition(";")[0].strip()
+        if media_type in listed or media_type == "*/*":
             return
-    listed = [*MEDIA_TYPES, *(_STREAMS if watch else ())]
     raise not_acceptable(
         f"406: Not Acceptable\n\nAvailable representations: {', '.join(listed)}", has_details=True
     )
@@ -100,6 +101,12 @@ def negotiate(
     raise refused([codec.media_type for codec in codecs])
 
 
+def check_streamed(form: Form) -> None:
+    """Raises ApiError 406 for a watch in a form that is no stream: YAML is none."""
+    if form.codec is YAML:
+        raise refused(_STREAMS)
+
+
 def _has_message(form: Form, typed: bool) -> bool:
     """Tables are text alone, and protobuf knows of custom resources only their metadata."""
     if form.shown_as == TABLE:
@@ -113,6 +120,8 @@ def refused(media_types: Iterable[str]) -> ApiError:
 
 
 def _form(codec: Codec, parameters: dict[str, str], transforms: bool) -> Form | None:
+    if "stream" in parameters and (parameters["stream"] != "watch" or codec is YAML):
+        return None
     shown_as = parameters.get("as", "")
     if not shown_as:
         return Form(codec)
@@ -129,5 +138,6 @@ def for_error(accept: str, codecs: Iterable[Codec]) -> Codec:
             kind, _, subtype = codec.media_type.partition("/")
             if clause.kind in (kind, "*") and clause.subtype in (subtype, "*"):
                 # A Status is never shown as something else: such a clause does not speak of failures.
-                return JSON if "as" in dict(clause.parameters) else codec
+                form = _form(codec, dict(clause.parameters), transforms=False)
+                return JSON if form is None else form.codec
     return JSON

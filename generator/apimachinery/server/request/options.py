@@ -155,6 +155,8 @@ def _from_query(request: Request) -> DeleteOptions:
         else None,
         policy=request.first("propagationPolicy") if "propagationPolicy" in query else None,
         orphan=boolean(query, "orphanDependents"),
+        uid=request.first("uid") or None,
+        resource_version=request.first("resourceVersion") or None,
         faults=tuple(_dry_run_faults(dry_run)),
     )
 

@@ -28,6 +28,7 @@ class Area(Enum):
     OPENAPI_V3 = "/openapi/v3"
     VERSION = "/version"
     INDEX = "/"
+    UNCLEAR = "/api/VERSION/watch"
     NOTHING = "nothing"
 
 
@@ -64,6 +65,8 @@ def read_path(path: str) -> Route:
     text = path.strip("/")
     if path.startswith("//"):
         return _NOTHING
+    if path == "/index.html":
+        return _FIXED[""]
     if (fixed := _FIXED.get(text)) is not None:
         # Only discovery and versions are found with a slash at the end too.
         return _NOTHING if text.startswith("openapi") and path.endswith("/") else fixed
@@ -86,6 +89,8 @@ def read_path(path: str) -> Route:
 
 
 def _resource(group: str, version: str, parts: list[str]) -> Route:
+    if len(parts) == 1 and parts[0] in ("watch", "proxy"):
+        return Route(Area.UNCLEAR)
     watch = parts[0] == "watch" and len(parts) > 1
     if watch:
         parts = parts[1:]

@@ -19,11 +19,20 @@ _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DE
 _CUSTOM_VERBS = {**_VERBS, "HEAD": "get"}
 
 
-def misplaced(route: Route, served: Served) -> bool:
-    """Whether a custom resource's path has a namespace too many or too few."""
+def misplaced(route: Route, served: Served, method: str = "GET") -> bool:
+    """Whether a path has a namespace too many or too few; lists and watches may span all namespaces."""
     if route.namespace:
         return not served.namespaced
-    return served.namespaced and bool(route.name)
+    across = route.watch or method in ("GET", "HEAD")
+    return served.namespaced and (bool(route.name) or not across)
+
+
+def check_patch_type(request: Request, served: Served) -> str:
+    """The media type of a patch. Raises ApiError 415 for one that the resource does not take."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip()
+    if media_type not in served.family.patch_types:
+        raise served.family.unsupported_patch()
+    return media_type
 
 
 def builtin_verb(request: Request, route: Route, served: Served) -> str:
@@ -38,6 +47,10 @@ def builtin_verb(request: Request, route: Route, served: Served) -> str:
     else:
         allowed = served.verbs
     method = request.method
+    if route.subresource == "proxy" and method in ("HEAD", "OPTIONS"):
+        return "get"
+    if route.name and not route.subresource and not served.verbs - {"create"}:
+        raise no_such_resource()
     if route.watch:
         if method != "GET" or "watch" not in served.verbs:
             raise method_not_allowed()
@@ -73,6 +86,8 @@ def custom_verb(request: Request, route: Route, served: Served) -> str:
         return verb
     if verb is None:
         raise verb_not_supported("", served.plural, served.group)
+    if verb == "patch":
+        check_patch_type(request, served)
     if not route.name:
         if verb == "get":
             return "list"
@@ -80,6 +95,4 @@ def custom_verb(request: Request, route: Route, served: Served) -> str:
             return "deletecollection"
         if verb in ("update", "patch"):
             raise bad_request("name must be provided")
-        if served.namespaced and not route.namespace:
-            raise bad_request("namespace must be provided") if verb == "create" else method_not_allowed()
     return verb

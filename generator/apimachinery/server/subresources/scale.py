@@ -32,9 +32,10 @@ from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, For
 from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
+from apimachinery.server.request.verbs import check_patch_type
 from apimachinery.server.write.apply import check_configuration, read_configuration
 from apimachinery.server.write.identity import now
-from apimachinery.server.write.patch import check_patch_type, patched, read_change
+from apimachinery.server.write.patch import patched, read_change
 from apimachinery.server.write.patch_faults import translated
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire.json import decode

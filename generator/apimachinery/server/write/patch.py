@@ -28,6 +28,7 @@ from apimachinery.server.request.media_types import (
 )
 from apimachinery.server.request.options import read_write_options
 from apimachinery.server.request.target import WriteTarget, Written, match_name, match_namespace, metadata_of
+from apimachinery.server.request.verbs import check_patch_type
 from apimachinery.server.write.apply import apply
 from apimachinery.server.write.patch_faults import (
     copied,
@@ -57,14 +58,6 @@ async def patch(
         return await writer.update(target, lambda old: patched(target, old, change, served.warnings))
     except MergeError as error:
         raise translated(error) from None
-
-
-def check_patch_type(request: Request, served: Served) -> str:
-    """The media type of a patch. Raises ApiError 415 for one that the resource does not take."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip()
-    if media_type not in served.family.patch_types:
-        raise served.family.unsupported_patch()
-    return media_type
 
 
 Change = Callable[[Json], tuple[Any, Callable[[Any], str], Callable[[str], str]]]

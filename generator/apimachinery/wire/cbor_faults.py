@@ -1,0 +1,118 @@
+"""Faults of CBOR bodies in the words of the decoder that Kubernetes reads structs with (KEP-4222).
+
+That decoder names the struct of the whole object and the object's own field, however deep the fault is; it reports
+one unknown field alone, by its place in its map, the outermost before those within.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+_TYPED = re.compile(
+    r"json: cannot unmarshal (?P<what>\w+)(?: (?P<shown>\S+))? into Go (?:struct field \w*\.(?P<path>[\w.-]+)|value)"
+    r" of type (?P<wanted>.+)",
+    re.DOTALL,
+)
+_NAMES = {"object": "map", "string": "UTF-8 text string", "bool": "primitives", "null": "primitives"}
+_BASE64 = "illegal base64 data"
+_NO_ARRAY = " (cannot decode CBOR array to struct without toarray option)"
+
+
+def typed_fault(fault: str, root: str) -> str:
+    """A fault of JSON's decoder as that of CBOR; ``root`` is the Go type of the object."""
+    if fault.startswith(_BASE64):
+        return f"cbor: failed to decode base64 from byte string: {fault}"
+    found = _TYPED.fullmatch(fault)
+    if found is None:
+        return fault
+    wanted, shown = found["wanted"], found["shown"]
+    if wanted.startswith("struct {"):
+        wanted = "v1.TypeMeta"
+    what, more = _NAMES.get(found["what"], found["what"]), ""
+    if what == "number":
+        what = "negative integer" if (shown or "").startswith("-") else "positive integer"
+        if shown and not shown.lstrip("-").isdigit():
+            what = "primitives"
+        elif shown:
+            more = f" ({shown} overflows {wanted})"
+    elif what == "array" and "." in wanted and not wanted.startswith(("[]", "map[")):
+        more = _NO_ARRAY
+    where = f"struct field {root}.{found['path'].split('.')[0]}" if found["path"] else "value"
+    return f"cbor: cannot unmarshal {what} into Go {where} of type {wanted}{more}"
+
+
+def unknown_place(data: bytes, dropped: Collection[str]) -> int:
+    """The place in its map of the unknown field that is reported; ``dropped`` are the paths of all of them."""
+    from apimachinery.wire import cbor
+
+    least = min(dropped, key=lambda path: path.count("."))
+    value: Any = cbor.decode(data)
+    for part in re.findall(r"\[\d+\]|[^.\[]+", least)[:-1]:
+        value = value[int(part[1:-1])] if part.startswith("[") else value.get(part)
+        if value is None:
+            return 0
+    return list(value).index(least.rpartition(".")[2]) if isinstance(value, dict) else 0
+
+
+def first_repeated(data: bytes) -> tuple[int, str, int] | None:
+    """(depth of its map, name, place there) of the first key of a well-formed document that is there before."""
+    found: list[tuple[int, str, int]] = []
+    _Heads(data, found).item(0)
+    return found[0] if found else None
+
+
+class _Heads:
+    """Walks over the heads of data items (RFC 8949 section 3)."""
+
+    def __init__(self, data: bytes, found: list[tuple[int, str, int]]) -> None:
+        self._data = data
+        self._place = 0
+        self._found = found
+
+    def _head(self) -> tuple[int, int]:
+        """Major type and argument; -1 for an indefinite length."""
+        first = self._data[self._place]
+        self._place += 1
+        extra = first & 31
+        if extra < 24:
+            return first >> 5, extra
+        if extra == 31:
+            return first >> 5, -1
+        size = 1 << extra - 24
+        argument = int.from_bytes(self._data[self._place : self._place + size], "big")
+        self._place += size
+        return first >> 5, argument
+
+    def _more(self, count: int, done: int) -> bool:
+        if count >= 0:
+            return done < count
+        if self._data[self._place] == 0xFF:
+            self._place += 1
+            return False
+        return True
+
+    def item(self, depth: int) -> str:
+        """Passes over one item, and gives its text where it is a string."""
+        major, argument = self._head()
+        if major in (2, 3):
+            if argument < 0:
+                parts = []
+                while self._more(-1, 0):
+                    parts.append(self.item(depth))
+                return "".join(parts)
+            self._place += argument
+            return self._data[self._place - argument : self._place].decode("utf-8", "replace")
+        if major == 6:
+            return self.item(depth)
+        done, seen = 0, set()
+        while major in (4, 5) and self._more(argument, done):
+            name = self.item(depth + 1)
+            if major == 5:
+                if name in seen:
+                    self._found.append((depth, name, done))
+                seen.add(name)
+                self.item(depth + 1)
+            done += 1
+        return ""
