@@ -14,7 +14,7 @@ from apimachinery.server.answer.view import JsonView, ListMeta, Selection, encod
 from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies, list_records, read_record
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.continue_token import BadToken, decode_continue, encode_continue
-from apimachinery.server.request.list_options import (
+from apimachinery.server.request.list_options import check_list_options, (
     BadRevision,
     ListOptions,
     parse_int64,
@@ -379,7 +379,7 @@ def test_numbers_are_go_s():
 )
 def test_combinations_that_are_refused(query, causes):
     with pytest.raises(ApiError) as refused:
-        read_list_options({k: [v] for k, v in query.items()})
+        check_list_options(read_list_options({k: [v] for k, v in query.items()}))
     assert refused.value.code == 422
     assert len(refused.value.causes) == len(causes)
     for cause, text in zip(refused.value.causes, causes, strict=True):

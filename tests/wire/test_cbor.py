@@ -55,7 +55,11 @@ FAULTS = [
         "cbor: cannot unmarshal positive integer into Go value of type string",
     ),
     ("a text string that is no text", bytes.fromhex("61ff"), "cbor: invalid UTF-8 string"),
-    ("a key twice", bytes.fromhex("a2416101416102"), 'cbor: found duplicate map key "a" at map element index 1'),
+    (
+        "a key twice",
+        bytes.fromhex("a2416101416102"),
+        'cbor: found duplicate map key "a" at map element index 1',
+    ),
     (
         "a key twice in two ways",
         bytes.fromhex("a2416101616102"),

@@ -73,7 +73,6 @@ FAULTS = [
         "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
     ),
     ("cut short", MAGIC + bytes.fromhex("0a0f0a02763112"), "unexpected EOF"),
-    ("invalid UTF-8", MAGIC + bytes.fromhex("0a040a02ffff"), "string field contains invalid UTF-8"),
 ]
 
 

@@ -72,6 +72,6 @@ def _find_binary(
     above |= {id(node)}
     for name, child in node.properties.items():
         _find_binary(child, (*path, name), above, found)
-    for child in (node.additional, node.items):
-        if isinstance(child, Node):
-            _find_binary(child, (*path, "*"), above, found)
+    for inner in (node.additional, node.items):
+        if isinstance(inner, Node):
+            _find_binary(inner, (*path, "*"), above, found)

@@ -265,8 +265,10 @@ class Messages:
 
     def _read_fields(self, message: Message, table: dict[int, _Field]) -> dict[str, Any]:
         value: dict[str, Any] = {}
-        for stranger in unknown_fields.UnknownFieldSet(message):
+        strangers = unknown_fields.UnknownFieldSet(message)
+        for place in range(len(strangers)):
             # What the library could not read into a field that it knows.
+            stranger = strangers[place]
             if (field := table.get(stranger.field_number)) is not None:
                 wrong = f"wrong wireType = {stranger.wire_type} for field {_go_name(field.name)}"
                 raise ProtobufFault(f"proto: {wrong}")
