@@ -14,7 +14,8 @@ from apimachinery.server.answer.view import JsonView, ListMeta, Selection, encod
 from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies, list_records, read_record
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.continue_token import BadToken, decode_continue, encode_continue
-from apimachinery.server.request.list_options import check_list_options, (
+from apimachinery.server.request.list_options import (
+    check_list_options,
     BadRevision,
     ListOptions,
     parse_int64,
