@@ -15,9 +15,9 @@ from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies, list_rec
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.continue_token import BadToken, decode_continue, encode_continue
 from apimachinery.server.request.list_options import (
-    check_list_options,
     BadRevision,
     ListOptions,
+    check_list_options,
     parse_int64,
     parse_revision,
     read_list_options,
