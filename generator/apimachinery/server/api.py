@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from apimachinery.server.access.rbac import GROUP
 from apimachinery.server.admission.order import InOrder
@@ -17,6 +17,7 @@ from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
 from apimachinery.server.controllers.first_objects import make_first_objects, make_own_service
 from apimachinery.server.controllers.garbage import GarbageCollector
+from apimachinery.server.controllers.leadership import Alone, Elected, Loop, Maker
 from apimachinery.server.controllers.namespaces import NamespaceController
 from apimachinery.server.controllers.roles import ClusterRoleAggregation, make_roles
 from apimachinery.server.describe.discovery import Discovery
@@ -31,16 +32,6 @@ from apimachinery.wire.json import DecodeFault
 
 if TYPE_CHECKING:
     from apimachinery.server.subresources.tokens import TokenRequests
-
-
-class Loop(Protocol):
-    """A controller in this process."""
-
-    def start(self) -> None:
-        """Starts it on the running event loop."""
-
-    async def stop(self) -> None:
-        """Ends it."""
 
 
 class Api:
@@ -73,27 +64,41 @@ class Api:
         self._bootstraps = access.rbac is not None
         self.handle = self.handlers.handle
         self.definitions: Definitions | None = None
-        self._loops: list[Loop] = []
+        self._makers: list[Maker] = []
         served = self.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         if served is not None:
             self.definitions = Definitions(
                 self.catalog, backend.cache, backend.watches, served, self.writer, self.deleter
             )
         if "namespace" in options.controllers and self.catalog.find("", "v1", "namespaces"):
-            self._loops.append(NamespaceController(self.catalog, backend.cache, self.writer, self.deleter))
+            self._makers.append(
+                lambda: NamespaceController(self.catalog, backend.cache, self.writer, self.deleter)
+            )
         if "gc" in options.controllers:
-            self._loops.append(GarbageCollector(self.catalog, backend.cache, self.writer, self.deleter))
+            self._makers.append(
+                lambda: GarbageCollector(self.catalog, backend.cache, self.writer, self.deleter)
+            )
         roles = self.catalog.find(GROUP, "v1", "clusterroles")
         if "clusterrole-aggregation" in options.controllers and roles is not None:
-            self._loops.append(ClusterRoleAggregation(roles, backend.cache, self.writer))
+            self._makers.append(lambda: ClusterRoleAggregation(roles, backend.cache, self.writer))
         requests = self.catalog.find("certificates.k8s.io", "v1", "certificatesigningrequests")
-        if "csrsigning" in options.controllers and requests is not None and access.signing is not None:
+        if "csrsigning" in options.controllers and requests is not None and (signing := access.signing):
             from apimachinery.server.controllers.signing import CertificateSigner
 
-            self._loops.append(CertificateSigner(requests, backend.cache, self.writer, access.signing))
+            self._makers.append(lambda: CertificateSigner(requests, backend.cache, self.writer, signing))
 
         if "node" in options.controllers and self.catalog.find("", "v1", "pods"):
             self._run_node(options, backend)
+        if backend.cache.shared and self.definitions is not None:
+            self.handlers.catch_up_definitions = self.definitions.catch_up
+        self._controllers = self._who_runs(backend)
+
+    def _who_runs(self, backend: Backend) -> Loop:
+        """The controllers, run here, or on one server of those that share the storage."""
+        leases = self.catalog.find("coordination.k8s.io", "v1", "leases")
+        if not backend.cache.shared or leases is None:
+            return Alone(self._makers)
+        return Elected(self._makers, leases, backend.cache, self.writer)
 
     def _run_node(self, options: ApiOptions, backend: Backend) -> None:
         from apimachinery.server.node.behaviour import NodeBehaviour
@@ -101,7 +106,9 @@ class Api:
         from apimachinery.server.node.streams import NodeStreams
 
         behaviour = options.node if isinstance(options.node, NodeBehaviour) else NodeBehaviour()
-        self._loops.append(SimulatedNode(self.catalog, backend.cache, self.writer, self.deleter, behaviour))
+        self._makers.append(
+            lambda: SimulatedNode(self.catalog, backend.cache, self.writer, self.deleter, behaviour)
+        )
         self.handlers.virtual.node = NodeStreams(behaviour)
 
     def _is_kind(self, api_version: str, kind: str) -> bool:
@@ -138,14 +145,12 @@ class Api:
             await make_roles(self.catalog, self.writer, self.deleter)
         if self.definitions is not None:
             await self.definitions.start()
-        for loop in self._loops:
-            loop.start()
+        self._controllers.start()
         await asyncio.sleep(0)
 
     async def stop(self) -> None:
         """Stops the loops."""
-        for loop in self._loops:
-            await loop.stop()
+        await self._controllers.stop()
         if self.definitions is not None:
             await self.definitions.stop()
 

@@ -9,7 +9,7 @@ form the client asked for.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -147,6 +147,7 @@ class Handlers:
         self._is_kind = is_kind
         self._access = access
         self._scales = Scales(writes.writer, codecs, is_kind)
+        self.catch_up_definitions: Callable[[], Awaitable[None]] | None = None
         self.virtual = VirtualResources(writes.writer, codecs, is_kind, access, tokens)
 
     async def handle(self, request: Request) -> Answer:
@@ -211,6 +212,9 @@ class Handlers:
 
     async def _resource(self, request: Request, route: Route) -> Answer:
         served = self._catalog.find(route.group, route.version, route.resource)
+        if served is None and self.catch_up_definitions is not None:
+            await self.catch_up_definitions()  # another server may have been given its CRD
+            served = self._catalog.find(route.group, route.version, route.resource)
         if served is None:
             group = self._catalog.groups.get(route.group)
             if group is not None and group.builtin:

@@ -35,6 +35,8 @@ from apimachinery.storage.interface import Event, KeyNotFound, Record, RevisionC
 from apimachinery.storage.watch_cache import WatchCache
 
 DEFINITIONS = "/apiextensions.k8s.io/customresourcedefinitions/"
+CATCH_UP_SECONDS = 2.0
+NEVER = 1 << 63
 log = logging.getLogger("kubewright.server.crds")
 
 
@@ -103,6 +105,12 @@ class Definitions:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
+    async def catch_up(self) -> None:
+        """Returns when what other servers were given before is served here. Raises StorageUnreachable."""
+        await self._cache.catch_up()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.join(), CATCH_UP_SECONDS)
+
     def _take(self, event: Event) -> None:
         if event.deleted:
             self._forget(event.record.key)
@@ -136,6 +144,8 @@ class Definitions:
                 self._changed.put_nowait(key)
             except Exception:
                 log.exception("a definition could not be served", extra={"key": key})
+            finally:
+                self._changed.task_done()
 
     async def _reconcile(self, key: str) -> None:
         record = self._objects.get(key)
@@ -205,7 +215,9 @@ class Definitions:
             return
         first = name not in self._specs
         self._specs[name] = state
-        self._catalog.set_custom(name, served_versions(crd, self._cache.revision, terminating))
+        # Another server may go on writing by the schema of before for a moment: there nothing counts as fresh.
+        fresh_since = NEVER if self._cache.shared else self._cache.revision
+        self._catalog.set_custom(name, served_versions(crd, fresh_since, terminating))
         if not first:
             self._watches.end(f"/{crd['spec']['group']}/{crd['spec']['names']['plural']}/")
 

@@ -1,0 +1,182 @@
+"""Several servers over one etcd: each serves what the others were given, and clients may go from one to another."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+
+from apimachinery.server.access.control import OPEN_TO_LOOPBACK
+from apimachinery.server.api import build_api
+from apimachinery.server.catalog.options import ApiOptions, parse_controllers
+from apimachinery.server.controllers import leadership
+from apimachinery.server.process import Server, ServerOptions
+
+CRD: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gears.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Gear", "plural": "gears"},
+        "scope": "Cluster",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                },
+            }
+        ],
+    },
+}
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Reached:
+    """A running server, and how it is asked."""
+
+    def __init__(self, server: Server, session: aiohttp.ClientSession) -> None:
+        self.server = server
+        self._session = session
+
+    async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        async with self._session.request(
+            method, self.server.url + path, json=body, headers=headers
+        ) as answer:
+            text = await answer.text()
+            return answer.status, json.loads(text) if text.startswith("{") else text
+
+    @asynccontextmanager
+    async def watch(self, path: str) -> AsyncIterator[Callable[[], Awaitable[Any]]]:
+        async with self._session.get(self.server.url + path, params={"watch": "1"}) as answer:
+
+            async def event() -> Any:
+                return json.loads(await asyncio.wait_for(answer.content.readline(), 10))
+
+            yield event
+
+
+Story = Callable[[Reached, Reached], Awaitable[None]]
+
+
+@pytest.fixture
+def tell(etcd_url: str, etcd_loop: asyncio.AbstractEventLoop) -> Callable[[Story], None]:
+    async def run(story: Story) -> None:
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(aiohttp.ClientSession())
+            reached = []
+            for _ in range(2):
+                server = Server(
+                    ServerOptions(storage=etcd_url, shutdown_seconds=0.1),
+                    OPEN_TO_LOOPBACK,
+                    lambda backend: build_api(backend, ApiOptions(controllers=parse_controllers("all"))),
+                )
+                await server.start()
+                stack.push_async_callback(server.stop)
+                reached.append(Reached(server, session))
+            await story(*reached)
+
+    return lambda story: etcd_loop.run_until_complete(run(story))
+
+
+def config_map(name: str) -> Any:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+
+
+def test_each_reads_and_changes_what_the_other_was_given_at_once(tell):
+    async def story(one: Reached, two: Reached) -> None:
+        for number in range(20):
+            writer, reader = (one, two) if number % 2 else (two, one)
+            code, made = await writer.ask("POST", MAPS, config_map(f"m{number}"))
+            assert code == 201
+            code, read = await reader.ask("GET", f"{MAPS}/m{number}")
+            assert (code, read) == (200, made)
+            read["data"] = {"a": "b"}
+            code, changed = await reader.ask("PUT", f"{MAPS}/m{number}", read)
+            assert code == 200
+            code, found = await writer.ask("GET", MAPS)
+            assert changed in [{**item, "kind": "ConfigMap", "apiVersion": "v1"} for item in found["items"]]
+            code, _ = await writer.ask("PUT", f"{MAPS}/m{number}", made)
+            assert code == 409
+            assert (await writer.ask("DELETE", f"{MAPS}/m{number}"))[0] == 200
+            assert (await reader.ask("GET", f"{MAPS}/m{number}"))[0] == 404
+
+    tell(story)
+
+
+def test_watches_and_pages_go_on_at_the_other(tell):
+    async def story(one: Reached, two: Reached) -> None:
+        for name in "abcd":
+            await one.ask("POST", MAPS, config_map(name))
+        _, first = await one.ask("GET", f"{MAPS}?limit=2")
+        await one.ask("DELETE", f"{MAPS}/d")
+        _, rest = await two.ask("GET", f"{MAPS}?limit=500&continue={first['metadata']['continue']}")
+        names = [item["metadata"]["name"] for item in first["items"] + rest["items"]]
+        assert [name for name in names if len(name) == 1] == list("abcd")
+        assert rest["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+        async with two.watch(f"{MAPS}?resourceVersion={first['metadata']['resourceVersion']}") as event:
+            gone = await event()
+            assert (gone["type"], gone["object"]["metadata"]["name"]) == ("DELETED", "d")
+            _, made = await one.ask("POST", MAPS, config_map("e"))
+            seen = await event()
+            assert seen["type"] == "ADDED"
+            assert seen["object"] == {**made, "kind": "ConfigMap", "apiVersion": "v1"}
+
+    tell(story)
+
+
+def test_a_definition_that_one_was_given_is_served_by_the_other(tell):
+    async def story(one: Reached, two: Reached) -> None:
+        assert (await one.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD))[
+            0
+        ] == 201
+        while (await one.ask("GET", "/apis/example.com/v1/gears"))[0] != 200:
+            await asyncio.sleep(0.01)
+        gear = {"apiVersion": "example.com/v1", "kind": "Gear", "metadata": {"name": "g"}, "teeth": 3}
+        code, made = await two.ask("POST", "/apis/example.com/v1/gears", gear)
+        assert (code, made["teeth"]) == (201, 3)
+        assert (await one.ask("GET", "/apis/example.com/v1/gears/g")) == (200, made)
+
+    tell(story)
+
+
+def test_controllers_run_on_one_and_are_handed_over(tell, monkeypatch):
+    monkeypatch.setattr(leadership, "RETRY_SECONDS", 0.05)
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+    async def holder(asked: Reached) -> tuple[str, list[str]]:
+        while True:
+            _, found = await asked.ask("GET", leases)
+            specs = {item["metadata"]["name"]: item["spec"] for item in found["items"]}
+            names = [name for name in specs if name.startswith("apiserver-")]
+            if specs.get(leadership.NAME, {}).get("holderIdentity") and names:
+                return specs[leadership.NAME]["holderIdentity"], names
+            await asyncio.sleep(0.02)
+
+    async def story(one: Reached, two: Reached) -> None:
+        first, _ = await holder(two)
+        _, names = await holder(two)
+        while len(names) < 2:
+            _, names = await holder(two)
+        assert first.partition("_")[0] in names
+        await one.server.stop()
+        second, names = await holder(two)
+        while second == first:
+            await asyncio.sleep(0.02)
+            second, names = await holder(two)
+        assert names == [second.partition("_")[0]]
+        # The namespace controller runs now here.
+        assert (await two.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "x"}}))[0] == 201
+        assert (await two.ask("DELETE", "/api/v1/namespaces/x"))[0] == 200
+        while (await two.ask("GET", "/api/v1/namespaces/x"))[0] != 404:
+            await asyncio.sleep(0.05)
+
+    tell(story)
