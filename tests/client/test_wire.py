@@ -40,17 +40,27 @@ BODY = json.dumps(OBJECT).encode()
 BUSY = answer(429, b'{"kind":"Status","code":429,"reason":"TooManyRequests"}', Retry_After="1")
 
 
-def run(mode: str, config: Config, call: str, *arguments: Any, timeout: float = 5.0) -> Any:
+def run(
+    mode: str,
+    config: Config,
+    call: str,
+    *arguments: Any,
+    timeout: float = 5.0,
+    within: float | None = None,
+    retry: RetryPolicy = QUICK,
+) -> Any:
     """One call of one client, sync or async."""
 
     async def awaited() -> Any:
-        async with AsyncClient(config, timeout=timeout, retry=QUICK) as client:
-            return await getattr(AsyncDynamicResource(client, MAPS), call)(*arguments)
+        async with AsyncClient(config, timeout=timeout, retry=retry) as client:
+            api = AsyncDynamicResource(client, MAPS)
+            return await getattr(api.within(within) if within else api, call)(*arguments)
 
     if mode == "async":
         return asyncio.run(awaited())
-    with Client(config, timeout=timeout, retry=QUICK) as client:
-        return getattr(DynamicResource(client, MAPS), call)(*arguments)
+    with Client(config, timeout=timeout, retry=retry) as client:
+        api = DynamicResource(client, MAPS)
+        return getattr(api.within(within) if within else api, call)(*arguments)
 
 
 def config_of(server: ScriptedServer) -> Config:
@@ -89,6 +99,40 @@ def test_reads_are_repeated_after_what_may_have_been_done_and_writes_are_not(
             run(mode, config_of(server), "create", OBJECT)
         assert getattr(refused.value, "code", 0) >= 500 or isinstance(refused.value, TransportError)
     assert len(server.requests) == 1
+
+
+@both
+def test_a_call_within_a_limit_ends_there(mode: str) -> None:
+    began = time.monotonic()
+    with ScriptedServer([30.0]) as server, pytest.raises(TransportError, match="no answer within"):
+        run(mode, config_of(server), "get", "a", within=0.3)
+    assert 0.25 < time.monotonic() - began < 3
+
+
+@both
+def test_the_limit_of_a_call_is_that_of_all_its_tries(mode: str) -> None:
+    script = [answer(503, b""), answer(503, b""), 30.0]
+    patient = RetryPolicy(first_wait=0.1)
+    began = time.monotonic()
+    with ScriptedServer(script) as server, pytest.raises(TransportError, match="no answer within"):
+        run(mode, config_of(server), "get", "a", within=0.8, retry=patient)
+    assert len(server.requests) == 3
+    assert 0.7 < time.monotonic() - began < 3
+    with ScriptedServer([BUSY]) as server, pytest.raises(TooManyRequests):
+        run(mode, config_of(server), "get", "a", within=0.5)
+    assert len(server.requests) == 1
+
+
+def test_a_client_within_a_limit_shares_connections_and_makes_its_own_groups() -> None:
+    from kubernetes_api.client import Client as Generated
+
+    with ScriptedServer([answer(200, BODY)] * 2) as server, Generated(config_of(server)) as client:
+        client.core_v1.configmaps.get("a")
+        quick = client.within(2)
+        assert quick.core_v1 is not client.core_v1
+        quick.core_v1.configmaps.get("a")
+        with pytest.raises(ValueError, match="within 0 seconds"):
+            client.within(0)
 
 
 @both

@@ -32,13 +32,13 @@ class AsyncClient(Connection):
 
     async def run(self, call: Call[T]) -> T:
         """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""
-        request, patience = self.timed(call), self.retry.start()
+        ends, patience = self.ends(), self.retry.start()
         wait: float | None
         while True:
             if wait := self._bucket.reserve():
                 await asyncio.sleep(wait)
             try:
-                return call.decode(self.accept(await self._transport.send(request)).body)
+                return call.decode(self.accept(await self._transport.send(self.timed(call, ends))).body)
             except (ApiError, TransportError) as error:
                 wait = patience.wait_before_next(error, repeatable=call.repeatable)
                 if wait is None:
@@ -61,7 +61,7 @@ class AsyncClient(Connection):
 
     async def dial(self) -> AsyncWire:
         """A connection of its own for another protocol (websockets). Raises ``TransportError``, ``ConfigError``."""
-        return await self._transport.dial(self.timeout)
+        return await self._transport.dial(min(self.timeout, self._seconds or self.timeout))
 
     async def close(self) -> None:
         """Closes every connection."""

@@ -10,7 +10,9 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -62,6 +64,7 @@ class Connection:
         self.unreadable_count = 0
         self.on_warning = on_warning
         self.limits = limits if limits is not None else Limits()
+        self._seconds: float | None = None
         self._bucket = TokenBucket(self.limits)
         self._warned: set[str] = set()
         self._open()
@@ -100,9 +103,30 @@ class Connection:
                 self._warned.add(text)
                 _log.warning("the server warns: %s", text)
 
-    def timed(self, call: Call[T]) -> Request:
-        """The request of a call, with this client's time limit."""
-        return replace(call.request, timeout=self.timeout)
+    def within(self, seconds: float) -> Self:
+        """This client with another time limit: ``seconds`` for each call as a whole, with all its tries. Connections,
+        limits and credentials are shared; closing it closes them. Raises ValueError for a limit that is not positive.
+        """
+        if not seconds > 0:
+            raise ValueError(f"a call cannot be done within {seconds:g} seconds")
+        made = copy(self)
+        for name in [
+            name for name in vars(made) if isinstance(getattr(type(made), name, None), cached_property)
+        ]:
+            del vars(made)[name]  # groups of resources that hold the client they are of
+        made._seconds = seconds
+        made.retry = replace(self.retry, budget=min(self.retry.budget, seconds))
+        return made
+
+    def ends(self) -> float | None:
+        """When a call that begins now has to be done (``time.monotonic``); None where only tries are limited."""
+        return None if self._seconds is None else time.monotonic() + self._seconds
+
+    def timed(self, call: Call[T], ends: float | None) -> Request:
+        """The request of a try, with its time limit."""
+        if ends is None:
+            return replace(call.request, timeout=self.timeout)
+        return replace(call.request, timeout=min(self.timeout, max(ends - time.monotonic(), 0.001)))
 
 
 class Client(Connection):
@@ -115,13 +139,13 @@ class Client(Connection):
 
     def run(self, call: Call[T]) -> T:
         """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""
-        request, patience = self.timed(call), self.retry.start()
+        ends, patience = self.ends(), self.retry.start()
         wait: float | None
         while True:
             if wait := self._bucket.reserve():
                 time.sleep(wait)
             try:
-                return call.decode(self.accept(self._transport.send(request)).body)
+                return call.decode(self.accept(self._transport.send(self.timed(call, ends))).body)
             except (ApiError, TransportError) as error:
                 wait = patience.wait_before_next(error, repeatable=call.repeatable)
                 if wait is None:
@@ -144,7 +168,7 @@ class Client(Connection):
 
     def dial(self) -> Wire:
         """A connection of its own for another protocol (websockets). Raises ``TransportError``, ``ConfigError``."""
-        return self._transport.dial(self.timeout)
+        return self._transport.dial(min(self.timeout, self._seconds or self.timeout))
 
     def close(self) -> None:
         """Closes pooled connections."""

@@ -10,6 +10,7 @@ and ``TransportError``. Made of ``async_resource`` by ``make golden``: edit that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from apimachinery.client import calls
@@ -61,6 +62,12 @@ class ResourceApi(Generic[T]):
         self._client = client
         self._resource = resource if resource is not None else self.RESOURCE
         self._codec: Codec[T] = codec if codec is not None else calls.typed_codec(cast("type[T]", self.MODEL))
+
+    def within(self, seconds: float) -> Self:
+        """These verbs with a time limit for each call as a whole. Raises ValueError for one that is not positive."""
+        made = copy(self)
+        made._client = self._client.within(seconds)
+        return made
 
     def _target(self, namespace: str | None = None) -> Target:
         if not self._resource.namespaced:
