@@ -27,6 +27,9 @@ class ToyApi:
     async def stop(self) -> None:
         pass
 
+    def takes_upgrade(self, request: Request) -> bool:
+        return False
+
     async def handle(self, request: Request) -> Response | StreamResponse:
         parts = request.path.split("/")
         if parts[1:4] != ["api", "v1", "namespaces"] or len(parts) < 6 or parts[5] != "configmaps":

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from apimachinery.server.access.rbac import GROUP
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
+from apimachinery.server.aggregation import aggregator
+from apimachinery.server.aggregation.aggregator import Aggregator, Parts
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package, subresource_kind
 from apimachinery.server.catalog.options import ApiOptions
@@ -22,6 +24,7 @@ from apimachinery.server.controllers.namespaces import NamespaceController
 from apimachinery.server.controllers.roles import ClusterRoleAggregation, make_roles
 from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
+from apimachinery.server.describe.others import Others
 from apimachinery.server.handlers import Descriptions, Handlers, Reads, Writes
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.process import Backend
@@ -48,12 +51,16 @@ class Api:
         admission = InOrder(make_plugins(options.plugins or DEFAULT, around))
         self.writer = Writer(backend.storage, backend.cache, admission)
         self.deleter = Deleter(self.writer, admission)
+        others = Others()
         codecs = Codecs([package.messages for package in packages])
         self.handlers = Handlers(
             self.catalog,
             Reads(backend.cache, backend.watches, backend.bodies),
             Writes(self.writer, self.deleter),
-            Descriptions(Discovery(self.catalog, "127.0.0.1"), OpenApi(self.catalog, packages, options)),
+            Descriptions(
+                Discovery(self.catalog, "127.0.0.1", others),
+                OpenApi(self.catalog, packages, options, others),
+            ),
             codecs,
             self._is_kind,
             access,
@@ -65,11 +72,13 @@ class Api:
         self.handle = self.handlers.handle
         self.definitions: Definitions | None = None
         self._makers: list[Maker] = []
+        self.aggregator: Aggregator | None = None
         served = self.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         if served is not None:
             self.definitions = Definitions(
                 self.catalog, backend.cache, backend.watches, served, self.writer, self.deleter
             )
+        self._aggregate(backend, others)
         if "namespace" in options.controllers and self.catalog.find("", "v1", "namespaces"):
             self._makers.append(
                 lambda: NamespaceController(self.catalog, backend.cache, self.writer, self.deleter)
@@ -99,6 +108,25 @@ class Api:
         if not backend.cache.shared or leases is None:
             return Alone(self._makers)
         return Elected(self._makers, leases, backend.cache, self.writer)
+
+    def _aggregate(self, backend: Backend, others: Others) -> None:
+        services = self.catalog.find(aggregator.GROUP, aggregator.VERSION, aggregator.PLURAL)
+        if services is None:
+            return
+        parts = Parts(
+            self.catalog,
+            backend.cache,
+            self.writer,
+            self.deleter,
+            backend.services,
+            backend.outgoing,
+            backend.identity,
+        )
+        self.aggregator = self.handlers.aggregator = Aggregator(parts, services, others)
+
+    def takes_upgrade(self, request: Request) -> bool:
+        """Whether a request may change its connection's protocol to another than websockets."""
+        return self.handlers.takes_upgrade(request)
 
     def _run_node(self, options: ApiOptions, backend: Backend) -> None:
         from apimachinery.server.node.behaviour import NodeBehaviour
@@ -145,12 +173,17 @@ class Api:
             await make_roles(self.catalog, self.writer, self.deleter)
         if self.definitions is not None:
             await self.definitions.start()
+        if self.aggregator is not None:
+            await self.aggregator.prepare()
+            self.aggregator.start()
         self._controllers.start()
         await asyncio.sleep(0)
 
     async def stop(self) -> None:
         """Stops the loops."""
         await self._controllers.stop()
+        if self.aggregator is not None:
+            await self.aggregator.stop()
         if self.definitions is not None:
             await self.definitions.stop()
 

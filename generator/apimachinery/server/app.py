@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from time import perf_counter
@@ -55,12 +56,14 @@ class App:
         *,
         limits: Limits | None = None,
         audit: Audit | None = None,
+        takes_upgrade: Callable[[Request], bool] = lambda request: False,
     ) -> None:
         self._api = api
         self._access = access
         self._health = health
         self._metrics = metrics
         self._counts = counts
+        self.takes_upgrade = takes_upgrade
         self._audit = audit
         limits = limits or Limits()
         self._free = {True: limits.reads, False: limits.writes}

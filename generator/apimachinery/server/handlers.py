@@ -24,6 +24,7 @@ from apimachinery.meta.errors import (
 from apimachinery.server.access.control import Access
 from apimachinery.server.access.issuer import MEDIA_TYPES as ISSUED_TYPES
 from apimachinery.server.access.issuer import issuer_document, issuer_path
+from apimachinery.server.aggregation.aggregator import Aggregator
 from apimachinery.server.answer.view import View
 from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.catalog.catalog import Catalog
@@ -148,6 +149,7 @@ class Handlers:
         self._access = access
         self._scales = Scales(writes.writer, codecs, is_kind)
         self.catch_up_definitions: Callable[[], Awaitable[None]] | None = None
+        self.aggregator: Aggregator | None = None
         self.virtual = VirtualResources(writes.writer, codecs, is_kind, access, tokens)
 
     async def handle(self, request: Request) -> Answer:
@@ -171,6 +173,8 @@ class Handlers:
         if request.query_string and "timeout=" in request.query_string:
             check_timeout(request)
         route = read_path(request.path)
+        if self.aggregator is not None and (remote := self.aggregator.find(route)) is not None:
+            return await self.aggregator.answer(request, remote)
         match route.area:
             case Area.RESOURCE:
                 return await self._resource(request, route)
@@ -197,6 +201,10 @@ class Handlers:
             raise method_not_allowed()
         check_routed(request.headers.get("accept", ""), ISSUED_TYPES[path])
         return issuer_document(path, self._access)
+
+    def takes_upgrade(self, request: Request) -> bool:
+        """Whether an offer of another protocol than websockets may be accepted."""
+        return self.aggregator is not None and self.aggregator.takes_upgrade(request)
 
     def _is_routed(self, route: Route) -> bool:
         """Whether a path of discovery is of the router that knows methods: /apis and the groups take any."""

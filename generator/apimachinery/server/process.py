@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from apimachinery.server.access.control import Access, AccessOptions
+from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.app import App, Limits
 from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.outgoing import Outgoing
@@ -50,6 +51,7 @@ class Backend:
     counts: RequestMetrics
     services: ServiceResolver
     outgoing: Outgoing = field(default_factory=Outgoing)
+    identity: ProxyIdentity = field(default_factory=ProxyIdentity)
 
 
 class Api(Protocol):
@@ -60,6 +62,9 @@ class Api(Protocol):
 
     def decoded(self, media_type: str, body: bytes) -> Any:
         """What an answer says, None where it is no object."""
+
+    def takes_upgrade(self, request: Request) -> bool:
+        """Whether a request, of which only the head has come, may change to another protocol than websockets."""
 
     async def start(self) -> None:
         """Prepares what must exist before the first request (the default namespaces), starts controllers."""
@@ -75,7 +80,7 @@ MakeAudit = Callable[[Metrics, Outgoing], Audit]
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
     """How to serve. ``port`` 0 takes a free one. ``services`` are addresses of Services (namespace and name) that count
-    before those that their objects name."""
+    before those that their objects name. ``identity`` is what the server shows to those it stands in front of."""
 
     storage: str = "memory://"
     storage_files: StorageFiles = NO_FILES
@@ -89,6 +94,7 @@ class ServerOptions:
     shutdown_seconds: float = 10.0
     history_seconds: float = PERIOD_SECONDS
     services: Mapping[tuple[str, str], Address] = field(default_factory=dict)
+    identity: ProxyIdentity = field(default_factory=ProxyIdentity)
 
 
 class Server:
@@ -137,9 +143,22 @@ class Server:
         bodies = JoinedBodies()
         access = self.access = Access(self._access, cache)
         services = ServiceResolver(cache, options.services)
-        backend = Backend(storage, cache, access, watches, bodies, self.health, metrics, counts, services)
-        self._stops.append(backend.outgoing.close)
-        audit = self._make_audit(metrics, backend.outgoing) if self._make_audit is not None else None
+        outgoing = Outgoing()
+        backend = Backend(
+            storage,
+            cache,
+            access,
+            watches,
+            bodies,
+            self.health,
+            metrics,
+            counts,
+            services,
+            outgoing,
+            options.identity,
+        )
+        self._stops.append(outgoing.close)
+        audit = self._make_audit(metrics, outgoing) if self._make_audit is not None else None
         if audit is not None:
             self._stops.append(audit.close)
             audit.start()
@@ -179,6 +198,7 @@ class Server:
             counts,
             limits=options.in_flight or Limits(),
             audit=audit,
+            takes_upgrade=api.takes_upgrade,
         )
         connections = Connections(app, options.limits)
         listener = await asyncio.get_running_loop().create_server(

@@ -26,9 +26,11 @@ from apimachinery.server.access.authorization import (
 from apimachinery.server.access.control import AccessOptions
 from apimachinery.server.catalog.options import RELEASE, ApiOptions, parse_controllers
 from apimachinery.server.http.messages import User
+from apimachinery.server.network.services import Address
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import BuildApi, Server, ServerOptions
 from kubewright.tools.rbac.recording import Deed, deed_of, roles_of
+from kubewright.tools.serve.proxying import made_identity
 
 from .thread import ServerThread
 
@@ -57,6 +59,9 @@ class ApiServer:
 
     RBAC decides, as in a cluster. The administrator's token is in the kubeconfig. Over plain http a request without
     credentials is the administrator's too, since kubectl sends no token there; with ``tls`` it is ``system:anonymous``.
+
+    ``services`` maps ``(namespace, name)`` of Services to the addresses where something of the test answers for them
+    (webhooks, aggregated servers); it may be changed at any time.
     """
 
     def __init__(
@@ -89,6 +94,7 @@ class ApiServer:
         self._context: ssl.SSLContext | None = None
         self._authority = b""
         self._users = _Users()
+        self.services: dict[tuple[str, str], Address] = {}
 
     def start(self) -> Self:
         """Serves when it returns. Raises StartError, and what the storage or the CRDs raise (ApiError)."""
@@ -311,7 +317,12 @@ class ApiServer:
             self._authority = certificate.read_bytes()
             self._context = ssl.create_default_context(cadata=self._authority.decode())
         options = ServerOptions(
-            storage=self._storage, port=self._port, tls=context, shutdown_seconds=PATIENCE_SECONDS
+            storage=self._storage,
+            port=self._port,
+            tls=context,
+            shutdown_seconds=PATIENCE_SECONDS,
+            services=self.services,
+            identity=made_identity(folder),
         )
         access = AccessOptions(
             tokens=[self._users],

@@ -248,6 +248,24 @@ def made_authority(name: str = "kubewright-client-ca") -> SigningAuthority:
     return SigningAuthority(certificate, key)
 
 
+@dataclass(frozen=True, slots=True)
+class IssuedClient:
+    """A client certificate with its key, in PEM form."""
+
+    certificate: bytes
+    key: bytes
+
+
+def issue_client(authority: SigningAuthority, name: str) -> IssuedClient:
+    """A new key, and a certificate for it that names a user."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    wanted = base64.b64encode(request.public_bytes(serialization.Encoding.PEM))
+    certificate = authority.sign_client(wanted, ["client auth"], None)
+    return IssuedClient(certificate, SigningAuthority(authority.certificate, key).key_pem)
+
+
 def read_signing_authority(certificate: Path, key: Path) -> SigningAuthority:
     """The authority of a certificate and a key in PEM files. Raises AuthorityError, OSError."""
     authority = read_authorities(certificate)[0]

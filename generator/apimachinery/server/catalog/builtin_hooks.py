@@ -10,6 +10,7 @@ from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_c
 from apimachinery.crd.defaults import prepare_crd_for_update
 from apimachinery.rules.services import is_external, needs_health_check
 from apimachinery.server.catalog import builtin_warnings as warn
+from apimachinery.server.catalog.api_services import mark_local
 from apimachinery.server.catalog.hooks import BUILTIN, FieldValue, Hooks, Json
 
 
@@ -218,6 +219,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         validate=check_crd,
         validate_status=check_crd_status,
     ),
+    ("apiregistration.k8s.io", "APIService"): replace(BUILTIN, prepare_create=mark_local),
     ("", "Pod"): Hooks(
         grace=_grace_of_pod,
         warnings=warn.pod_name,

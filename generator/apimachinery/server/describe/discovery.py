@@ -14,6 +14,7 @@ from apimachinery.meta.errors import ApiError, no_such_resource
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.describe.others import Others
 from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.request.codecs import JSON, PROTOBUF_TYPE, YAML, whole
 from apimachinery.server.request.negotiation import negotiate, refused
@@ -25,18 +26,20 @@ NOT_FOUND = Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
 
 
 class Discovery:
-    """Answers discovery paths from a catalog."""
+    """Answers discovery paths from a catalog, and for the group-versions of other servers."""
 
-    def __init__(self, catalog: Catalog, address: str) -> None:
+    def __init__(self, catalog: Catalog, address: str, others: Others | None = None) -> None:
         self._catalog = catalog
         self._address = address
-        self._generation = -1
+        self._others = others or Others()
+        self._generation = (-1, -1)
         self._made: dict[Any, bytes] = {}
 
     def answer(self, request: Request, route: Route) -> Response:
         """The document of a route. Raises ApiError 404, 406."""
-        if self._generation != self._catalog.generation:
-            self._generation = self._catalog.generation
+        generation = (self._catalog.generation, self._others.generation)
+        if self._generation != generation:
+            self._generation = generation
             self._made.clear()
         accept = request.headers.get("accept", "")
         if route.area in (Area.API_VERSIONS, Area.GROUPS) and _wants_aggregated(accept):
@@ -71,12 +74,20 @@ class Discovery:
                     ],
                 }
             case Area.GROUPS:
-                groups = [_group(group) for group in self._catalog.in_order()]
+                groups = [_group(name, versions) for name, versions in self._groups()]
                 return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
             case Area.GROUP:
-                found = self._catalog.groups.get(route.group)
-                return None if found is None else {"kind": "APIGroup", "apiVersion": "v1", **_group(found)}
+                for name, versions in self._groups():
+                    if name == route.group:
+                        return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)}
+                return None
         return self._resources(route)
+
+    def _groups(self) -> list[tuple[str, list[str]]]:
+        """All groups but the core one, and their versions, in the order of discovery."""
+        if not self._others.versions:
+            return [(group.name, list(group.versions)) for group in self._catalog.in_order()]
+        return self._others.in_order(self._catalog)
 
     def _resources(self, route: Route) -> dict[str, Any] | None:
         group = self._catalog.groups.get(route.group)
@@ -96,25 +107,30 @@ class Discovery:
         return {**answer, "groupVersion": name, "resources": listed}
 
     def _aggregated(self, area: Area) -> dict[str, Any]:
-        groups = self._catalog.in_order()
+        groups = self._groups()
         if area is Area.API_VERSIONS:
-            groups = [self._catalog.groups[""]] if "" in self._catalog.groups else []
+            core = self._catalog.groups.get("")
+            groups = [] if core is None else [("", list(core.versions))]
         items = []
-        for group in groups:
-            versions = [
-                {
-                    "version": version,
-                    "resources": [_discovered(resource) for resource in _of_version(group, version)],
-                    "freshness": "Current",
-                }
-                for version in group.versions
-            ]
-            items.append({"metadata": {"name": group.name} if group.name else {}, "versions": versions})
+        for name, versions in groups:
+            entries = [self._discovered(name, version) for version in versions]
+            items.append({"metadata": {"name": name} if name else {}, "versions": entries})
         return {
             "kind": "APIGroupDiscoveryList",
             "apiVersion": "apidiscovery.k8s.io/v2",
             "metadata": {},
             "items": items,
+        }
+
+    def _discovered(self, group: str, version: str) -> dict[str, Any]:
+        other = self._others.versions.get((group, version))
+        if other is not None:
+            return other.discovered
+        resources = _of_version(self._catalog.groups[group], version)
+        return {
+            "version": version,
+            "resources": [_discovered(resource) for resource in resources],
+            "freshness": "Current",
         }
 
 
@@ -133,9 +149,9 @@ def _of_version(group: ServedGroup, version: str) -> list[Served]:
     return [resource for (at, _), resource in group.resources.items() if at == version]
 
 
-def _group(group: ServedGroup) -> dict[str, Any]:
-    versions = [{"groupVersion": f"{group.name}/{version}", "version": version} for version in group.versions]
-    return {"name": group.name, "versions": versions, "preferredVersion": versions[0]}
+def _group(name: str, versions: list[str]) -> dict[str, Any]:
+    listed = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
+    return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
 def storage_hash(served: Served) -> str:

@@ -23,7 +23,9 @@ from apimachinery.server.describe.openapi_documents import (
     v2_definition,
     with_described_metadata,
 )
+from apimachinery.server.describe.openapi_merge import merge_v2
 from apimachinery.server.describe.openapi_protobuf import MEDIA_TYPES, encode_document
+from apimachinery.server.describe.others import Others
 from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.request.routes import Area, Route
 from apimachinery.wire.json import encode
@@ -35,11 +37,18 @@ _REVALIDATE = "no-cache, private"
 class OpenApi:
     """Describes what a catalog serves."""
 
-    def __init__(self, catalog: Catalog, packages: Sequence[Package], options: ApiOptions) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        packages: Sequence[Package],
+        options: ApiOptions,
+        others: Others | None = None,
+    ) -> None:
         self._catalog = catalog
+        self._others = others or Others()
         self._packages = packages
         self._options = options
-        self._generation = -1
+        self._generation = (-1, -1)
         self._made: dict[Hashable, tuple[str, bytes]] = {}
 
     def answer(self, request: Request, route: Route) -> Response:
@@ -49,8 +58,9 @@ class OpenApi:
                 return Response(200, encode(self._version()) + b"\n")
             case Area.INDEX:
                 return Response(200, encode({"paths": self._index_paths()}) + b"\n")
-        if self._generation != self._catalog.generation:
-            self._generation = self._catalog.generation
+        generation = (self._catalog.generation, self._others.generation)
+        if self._generation != generation:
+            self._generation = generation
             self._made.clear()
         if route.area is Area.OPENAPI_V2:
             return self._v2(request)
@@ -91,7 +101,9 @@ class OpenApi:
                 paths.append(f"/apis/{group.name}")
             root = f"/apis/{group.name}" if group.name else "/api"
             paths.extend(f"{root}/{version}" for version in group.versions)
-        return sorted(paths)
+        for name, version in self._others.versions:
+            paths += [f"/apis/{name}", f"/apis/{name}/{version}"]
+        return sorted(set(paths))
 
     def _kept(self, key: Hashable, make: Callable[[], bytes]) -> tuple[str, bytes]:
         found = self._made.get(key)
@@ -121,7 +133,15 @@ class OpenApi:
         return _cached(request, hashed, data, kind)
 
     def _document(self) -> dict[str, Any]:
-        return document_v2(sorted(self._catalog, key=_by_name), self._definitions())
+        local = [
+            served for served in self._catalog if (served.group, served.version) not in self._others.versions
+        ]
+        document = document_v2(sorted(local, key=_by_name), self._definitions())
+        for place in sorted(self._others.versions):
+            other = self._others.versions[place].openapi_v2
+            if other is not None:
+                merge_v2(document, other)
+        return document
 
     def _roots(self) -> dict[str, tuple[str, str]]:
         found = {}
@@ -129,6 +149,12 @@ class OpenApi:
             for version in group.versions:
                 root = f"apis/{group.name}/{version}" if group.name else f"api/{version}"
                 found[root] = (group.name, version)
+        for (name, version), other in self._others.versions.items():
+            root = f"apis/{name}/{version}"
+            if other.openapi_v3 is None:
+                found.pop(root, None)
+            else:
+                found[root] = (name, version)
         return found
 
     def _index(self, request: Request) -> Response:
@@ -143,6 +169,10 @@ class OpenApi:
         return _cached(request, hashed, data, "application/json")
 
     def _of(self, root: str, place: tuple[str, str]) -> tuple[str, bytes]:
+        other = self._others.versions.get(place)
+        if other is not None and other.openapi_v3 is not None:
+            return other.openapi_v3
+
         def make() -> bytes:
             resources = [s for s in self._catalog if (s.group, s.version) == place]
             return encode(self._document_v3(resources))

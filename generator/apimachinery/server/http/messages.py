@@ -144,6 +144,10 @@ class StreamResponse:
     headers: tuple[tuple[str, str], ...] = ()
 
 
+class BrokenOff(Exception):
+    """Raised by the parts of a StreamResponse that cannot go on: the connection ends before the answer is whole."""
+
+
 class Tunnel(Protocol):
     """A connection that speaks another protocol from now on."""
 

@@ -191,6 +191,8 @@ def why(fault: BaseException) -> str:
     reason = getattr(fault, "certificate_error", None) or getattr(refused, "verify_message", "")
     if reason:
         return f"tls: failed to verify certificate: {reason}"
+    if hasattr(fault, "request_info"):
+        return "malformed HTTP response"  # of which nothing is repeated
     return str(fault) or type(fault).__name__
 
 

@@ -45,7 +45,7 @@ from urllib.parse import unquote
 import httptools
 
 from apimachinery.server.http.compression import gzip_parts, wants_gzip
-from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
+from apimachinery.server.http.messages import BrokenOff, Request, Response, StreamResponse, UpgradeResponse
 
 log = logging.getLogger("kubewright.server")
 
@@ -75,6 +75,9 @@ class Application(Protocol):
 
     def knows(self, request: Request) -> bool:
         """Whether the sender of a request, of which only the head has come, may send a large body."""
+
+    def takes_upgrade(self, request: Request) -> bool:
+        """Whether an offer of another protocol than websockets may be accepted for a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +265,11 @@ class Connection(asyncio.Protocol):
         offers another protocol, body or not; so the head is read again without the offer, then what follows it."""
         if not self._upgrades:  # CONNECT: answered, and the connection ends
             return
-        if self._headers["upgrade"].lower() == "websocket" and self._parser.get_method() == b"GET":
-            # Whether there is a websocket the API says; until then what comes is kept.
+        websocket = self._headers["upgrade"].lower() == "websocket" and self._parser.get_method() == b"GET"
+        if websocket or (
+            self._has_no_body() and self._connections.application.takes_upgrade(self._request())
+        ):
+            # Whether the offer is accepted the API says; until then what comes is kept.
             self._offer = bytearray(rest)
             self._upgrades = False
             self._dispatch(keep_alive="close" not in self._headers.get("connection", "").lower())
@@ -278,6 +284,10 @@ class Connection(asyncio.Protocol):
         self.data_received(head.encode("latin-1"))
         if rest and self._state is not State.LINGERING:
             self.data_received(rest)
+
+    def _has_no_body(self) -> bool:
+        headers = self._headers
+        return "transfer-encoding" not in headers and headers.get("content-length", "0").strip() == "0"
 
     def eof_received(self) -> bool:
         """The client sends no more; a request under way is answered all the same."""
@@ -460,6 +470,9 @@ class Connection(asyncio.Protocol):
             else:
                 await self._send(request, response, keep_alive)
         except asyncio.CancelledError:
+            keep_alive = False
+        except BrokenOff as fault:
+            log.warning("an answer broke off", extra={"path": request.path, "reason": str(fault)})
             keep_alive = False
         except Exception:
             log.exception("the answer could not be sent", extra={"path": request.path})

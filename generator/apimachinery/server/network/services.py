@@ -54,7 +54,7 @@ class ServiceResolver:
         self._cache = cache
         self._services = cache.resource(SERVICES)
         self._slices = cache.resource(SLICES)
-        self.given = dict(given or {})
+        self.given = {} if given is None else given
         self._turn = count()
 
     def service(self, namespace: str, name: str) -> Json | None:

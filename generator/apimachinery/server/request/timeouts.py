@@ -31,13 +31,13 @@ _UNHURRIED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 def check_timeout(request: Request) -> None:
     """Raises ApiError 400 for a timeout that is not a duration."""
     text = request.first("timeout")
-    if not text or _lasts(request):
+    if not text or lasts(request):
         return
     if fault := duration_fault(text):
         raise bad_request(f"invalid timeout specified in the request URL - time: {fault}")
 
 
-def _lasts(request: Request) -> bool:
+def lasts(request: Request) -> bool:
     """Whether a request may last: a watch, or one for a node."""
     watch = request.query.get("watch")
     if watch and watch[0].lower() not in ("false", "0"):

@@ -8,7 +8,6 @@ program of this machine. What is made is kept next to the database, so that a re
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from apimachinery.server.access.control import MODES, AccessOptions, MakeAuthori
 from apimachinery.server.access.front_proxy import FrontProxy, ProxyHeaders
 from apimachinery.server.catalog.options import OptionError
 from kubewright.tools.serve import remote
+from kubewright.tools.serve.files import write_private
 
 ADMIN_TOKEN = "admin-token"
 SIGNING_KEY = "service-accounts.key"
@@ -133,16 +133,6 @@ def kept_secret(path: Path) -> str:
     made = secrets.token_urlsafe(32)
     write_private(path, made.encode())
     return made
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Writes a file that only its owner may read, whole or not at all. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    part.replace(path)
 
 
 def _modes(options: argparse.Namespace) -> list[str | MakeAuthorizer]:

@@ -32,7 +32,7 @@ from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageFiles, StorageUrlError, is_etcd, storage_path
-from kubewright.tools.serve import access, operate
+from kubewright.tools.serve import access, operate, proxying
 from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
 
 # The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
@@ -71,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig there; - prints it")
     access.add_arguments(parser)
     operate.add_arguments(parser)
+    proxying.add_arguments(parser)
     add("--packages", default="kubernetes_api", metavar="NAME,NAME", help="generated packages to serve")
     add("--controllers", default="all", metavar="all|none|NAME,NAME", help="loops that run in the process")
     add("--enable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
@@ -204,6 +205,8 @@ async def _serve(
             livez_grace_seconds=options.livez_grace,
             shutdown_delay_seconds=options.shutdown_delay,
             history_seconds=options.history,
+            services=proxying.given_services(options),
+            identity=proxying.proxy_identity(options, folder),
         ),
         security.granted.options,
         lambda backend: build_api(backend, api_options),

@@ -1,0 +1,113 @@
+"""The aggregator of a server: its parts put together, and the one question that every request asks of it."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+from apimachinery.meta.errors import ApiError
+from apimachinery.server.aggregation.availability import Availability
+from apimachinery.server.aggregation.documents import RemoteDocuments
+from apimachinery.server.aggregation.identity import CONFIG_MAP, NAMESPACE, ProxyIdentity
+from apimachinery.server.aggregation.local import MANAGER, LocalApiServices
+from apimachinery.server.aggregation.proxy import Proxy
+from apimachinery.server.aggregation.registry import ApiService, Json, Registry
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.served import Served
+from apimachinery.server.describe.others import Others
+from apimachinery.server.http.messages import Request
+from apimachinery.server.http.outgoing import Outgoing
+from apimachinery.server.http.relay import Relayed
+from apimachinery.server.network.services import ServiceResolver
+from apimachinery.server.request.bodies import finish_form
+from apimachinery.server.request.options import WriteOptions
+from apimachinery.server.request.routes import Area, Route, read_path
+from apimachinery.server.request.target import WriteTarget
+from apimachinery.server.write.deletion import Deleter
+from apimachinery.server.write.writes import Writer
+from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.wire.json import decode
+
+GROUP, VERSION, PLURAL = "apiregistration.k8s.io", "v1", "apiservices"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an aggregator stands on."""
+
+    catalog: Catalog
+    cache: WatchCache
+    writer: Writer
+    deleter: Deleter
+    services: ServiceResolver
+    outgoing: Outgoing
+    identity: ProxyIdentity
+
+
+class Aggregator:
+    """Keeps APIServices and answers for those of other servers. ``others`` is what they say of themselves."""
+
+    def __init__(self, parts: Parts, served: Served, others: Others) -> None:
+        self._parts = parts
+        self._registry = registry = Registry(parts.cache)
+        self._remote = registry.remote
+        self._proxy = Proxy(parts.services, parts.outgoing, parts.identity)
+        self._local = LocalApiServices(
+            parts.catalog, parts.cache, registry, served, parts.writer, parts.deleter
+        )
+        self._availability = Availability(
+            registry, parts.cache, parts.services, self._proxy, served, parts.writer
+        )
+        self._documents = RemoteDocuments(registry, self._proxy, others)
+
+    async def prepare(self) -> None:
+        """Writes what must be there before the first request: local APIServices, and how we prove who we are."""
+        await self._local.prepare()
+        await self._publish_identity()
+
+    def start(self) -> None:
+        """Starts the loops."""
+        self._local.start()
+        self._availability.start()
+        self._documents.start()
+
+    async def stop(self) -> None:
+        """Ends them."""
+        await self._local.stop()
+        await self._availability.stop()
+        await self._documents.stop()
+
+    def find(self, route: Route) -> ApiService | None:
+        """The APIService of another server that a path is of."""
+        if not self._remote or route.area not in (Area.RESOURCE, Area.RESOURCES):
+            return None
+        return self._remote.get((route.group, route.version))
+
+    async def answer(self, request: Request, service: ApiService) -> Relayed:
+        """That server's answer."""
+        return await self._proxy.answer(request, service)
+
+    def takes_upgrade(self, request: Request) -> bool:
+        """Whether a request, of which only the head has come, would be handed on."""
+        return bool(self._remote) and self.find(read_path(request.path)) is not None
+
+    async def _publish_identity(self) -> None:
+        served = self._parts.catalog.find("", "v1", "configmaps")
+        wanted = dict(self._parts.identity.published)
+        if served is None or not wanted:
+            return
+        writer = self._parts.writer
+        target = WriteTarget(served, NAMESPACE, CONFIG_MAP, WriteOptions(manager=MANAGER))
+        record = writer.current(target)
+        with contextlib.suppress(ApiError):
+            if record is None:
+                obj: Json = {
+                    "kind": "ConfigMap",
+                    "apiVersion": "v1",
+                    "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
+                    "data": wanted,
+                }
+                finish_form(obj, served)
+                await writer.create(target, obj)
+            elif decode(record.value).get("data") != wanted:
+                await writer.update(target, lambda old: {**old, "data": wanted})

@@ -1,0 +1,223 @@
+"""What remote servers say of themselves, fetched and kept for this server's discovery and OpenAPI.
+
+Fetched when an APIService or its condition changes, and every minute; an answer with an ETag is asked for again with
+``If-None-Match``. A server that cannot be asked stays listed, without resources and marked ``Stale`` (KEP-3352); its
+OpenAPI documents stay as they were. All documents of a server together are bounded, and so is the time they may take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from apimachinery.server.aggregation.proxy import Proxy
+from apimachinery.server.aggregation.registry import ApiService, Json, Registry
+from apimachinery.server.describe.openapi_merge import part_of
+from apimachinery.server.describe.others import Others, OtherVersion
+from apimachinery.server.http.outgoing import CallFailed
+from apimachinery.server.network.services import Unresolved
+
+REFRESH_SECONDS = 60.0
+SETTLE_SECONDS = 0.05
+DISCOVERY_BYTES = 8 << 20
+OPENAPI_BYTES = 32 << 20
+FETCH_SECONDS = 10.0
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+JSON = "application/json"
+log = logging.getLogger("kubewright.server.aggregation")
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One document as it came last."""
+
+    etag: str = ""
+    value: Any = None
+
+
+@dataclass(slots=True)
+class _Documents:
+    """Those of one APIService."""
+
+    discovered: Json | None = None
+    openapi_v3: tuple[str, bytes] | None = None
+    openapi_v2: Json | None = None
+    kept: dict[str, _Kept] = field(default_factory=dict)
+
+
+class RemoteDocuments:
+    """Keeps ``others`` up to date."""
+
+    def __init__(self, registry: Registry, proxy: Proxy, others: Others) -> None:
+        self._registry = registry
+        self._proxy = proxy
+        self._others = others
+        self._documents: dict[str, _Documents] = {}
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Follows the APIServices."""
+        self._registry.listen(self._heard)
+        self._heard("")
+
+    async def stop(self) -> None:
+        """Ends it."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _heard(self, name: str) -> None:
+        del name
+        # Without an APIService of another server there is nothing to do, and no task.
+        if self._registry.remote or self._others.versions:
+            self._changed.set()
+            if self._task is None:
+                self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            self._changed.clear()
+            for name in self._documents.keys() - {s.name for s in self._registry.remote.values()}:
+                del self._documents[name]
+            self._publish()
+            services = list(self._registry.remote.values())
+            await asyncio.gather(*(self._refresh(service) for service in services))
+            self._publish()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(REFRESH_SECONDS):
+                    await self._changed.wait()
+            await asyncio.sleep(SETTLE_SECONDS)
+
+    def _publish(self) -> None:
+        """Puts what is known in place of what discovery and OpenAPI tell."""
+        versions = {}
+        for place, service in self._registry.remote.items():
+            documents = self._documents.get(service.name) or _Documents()
+            discovered = documents.discovered or {"version": service.version, "freshness": "Stale"}
+            versions[place] = OtherVersion(
+                service.group, service.version, discovered, documents.openapi_v3, documents.openapi_v2
+            )
+        priorities = {
+            (service.group, service.version): (service.group_priority, service.version_priority)
+            for service in self._registry.all.values()
+        }
+        if versions != self._others.versions or (versions and priorities != self._others.priorities):
+            self._others.versions = versions
+            self._others.priorities = priorities
+            self._others.generation += 1
+
+    async def _refresh(self, service: ApiService) -> None:
+        documents = self._documents.setdefault(service.name, _Documents())
+        try:
+            documents.discovered = await self._discovery(service, documents)
+        except (CallFailed, Unresolved, ValueError, RecursionError) as fault:
+            documents.discovered = None
+            log.info(
+                "no discovery of an APIService", extra={"apiservice": service.name, "reason": str(fault)}
+            )
+            return
+        with contextlib.suppress(CallFailed, Unresolved, ValueError, RecursionError):
+            documents.openapi_v3 = await self._openapi_v3(service, documents)
+        with contextlib.suppress(CallFailed, Unresolved, ValueError, RecursionError):
+            documents.openapi_v2 = await self._openapi_v2(service, documents)
+
+    async def _get(
+        self, service: ApiService, documents: _Documents, path: str, accept: str, most: int
+    ) -> tuple[Any, bytes]:
+        """A JSON document and its bytes (empty where it is as it was). Raises CallFailed, Unresolved, ValueError."""
+        kept = documents.kept.setdefault(path, _Kept())
+        headers = [("Accept", accept), ("Accept-Encoding", "identity")]
+        if kept.etag:
+            headers.append(("If-None-Match", kept.etag))
+        answer = await self._proxy.ask(service, path, headers, FETCH_SECONDS)
+        if answer.status == 304 and kept.etag:
+            answer.close()
+            return kept.value, b""
+        content = await answer.read(most)
+        if answer.status != 200:
+            raise CallFailed(f"{path} answered {answer.status}", answer.status)
+        value = json.loads(content)
+        if not isinstance(value, dict):
+            raise ValueError(f"{path} is no JSON object")
+        etag = next((text for name, text in answer.headers if name.lower() == "etag"), "")
+        documents.kept[path] = _Kept(etag, value)
+        return value, content
+
+    async def _discovery(self, service: ApiService, documents: _Documents) -> Json:
+        """The entry of aggregated discovery: of the server's own, else made of its plain one."""
+        try:
+            listed, _ = await self._get(service, documents, "/apis", f"{AGGREGATED},{JSON}", DISCOVERY_BYTES)
+        except CallFailed as fault:
+            if fault.status in (0, 503):
+                raise
+            listed = {}
+        if listed.get("kind") == "APIGroupDiscoveryList":
+            for group in listed.get("items") or ():
+                if (group.get("metadata") or {}).get("name", "") != service.group:
+                    continue
+                for version in group.get("versions") or ():
+                    if version.get("version") == service.version:
+                        return {**version, "freshness": "Current"}
+            raise ValueError(f"{service.group}/{service.version} is not in its discovery")
+        plain, _ = await self._get(service, documents, service.path, JSON, DISCOVERY_BYTES)
+        return discovered_of(service, plain)
+
+    async def _openapi_v3(self, service: ApiService, documents: _Documents) -> tuple[str, bytes] | None:
+        index, _ = await self._get(service, documents, "/openapi/v3", JSON, DISCOVERY_BYTES)
+        entry = (index.get("paths") or {}).get(service.path.strip("/"))
+        if not isinstance(entry, dict):
+            return None
+        where = urlsplit(str(entry.get("serverRelativeURL") or ""))
+        if where.netloc or not where.path.startswith("/"):
+            raise ValueError(f"serverRelativeURL {where.geturl()!r} is not of the same server")
+        _, content = await self._get(service, documents, where.path, JSON, OPENAPI_BYTES)
+        documents.kept[where.path].value = None
+        if not content:
+            return documents.openapi_v3
+        return hashlib.sha512(content).hexdigest().upper(), content
+
+    async def _openapi_v2(self, service: ApiService, documents: _Documents) -> Json | None:
+        document, content = await self._get(service, documents, "/openapi/v2", JSON, OPENAPI_BYTES)
+        documents.kept["/openapi/v2"].value = None
+        if not content:
+            return documents.openapi_v2
+        return part_of(document, (service.path, f"/apis/{service.group}"))
+
+
+def discovered_of(service: ApiService, plain: Json) -> Json:
+    """An entry of aggregated discovery made of an APIResourceList. Raises ValueError for one that is none."""
+    if plain.get("kind") != "APIResourceList" or not isinstance(plain.get("resources"), list):
+        raise ValueError(f"{service.path} is no APIResourceList")
+    resources: dict[str, Json] = {}
+    for entry in plain["resources"]:
+        name, _, subresource = str(entry.get("name") or "").partition("/")
+        kind = {
+            "group": entry.get("group") or "",
+            "version": entry.get("version") or "",
+            "kind": entry.get("kind") or "",
+        }
+        if subresource:
+            shown = {"subresource": subresource, "responseKind": kind, "verbs": entry.get("verbs") or []}
+            resources.setdefault(name, {"resource": name}).setdefault("subresources", []).append(shown)
+            continue
+        made: Json = {
+            "resource": name,
+            "responseKind": kind,
+            "scope": "Namespaced" if entry.get("namespaced") else "Cluster",
+            "singularResource": entry.get("singularName") or "",
+            "verbs": entry.get("verbs") or [],
+        }
+        for key in ("shortNames", "categories"):
+            if entry.get(key):
+                made[key] = entry[key]
+        if name in resources:
+            made["subresources"] = resources[name]["subresources"]
+        resources[name] = made
+    return {"version": service.version, "resources": list(resources.values()), "freshness": "Current"}
