@@ -192,14 +192,14 @@ def test_crds_of_the_example_group_stay_what_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.shared
-@pytest.mark.slow
-def test_real_crds_stay_what_they_are(tmp_path: Path) -> None:
-    if not (DATA / "crds").exists():
+@pytest.mark.parametrize("project", ["crds/flux", pytest.param("crds", marks=pytest.mark.thorough)])
+def test_real_crds_stay_what_they_are(tmp_path: Path, project: str) -> None:
+    if not (DATA / project).exists():
         pytest.skip("the ../shared folder of recordings is absent")
-    before = read(DATA / "crds")
+    before = read(DATA / project)
     texts, diagnostics = defined(before)
     assert [*map(str, diagnostics)] == []
-    assert len(texts) == len(list((DATA / "crds").rglob("*.yaml")))
+    assert len(texts) == len(list((DATA / project).rglob("*.yaml")))
     assert_same(before, read(put(tmp_path / "crds", texts)))
 
 

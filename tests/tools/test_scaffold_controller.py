@@ -38,7 +38,7 @@ def group(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scope", ["Namespaced", "Cluster"])
+@pytest.mark.parametrize("scope", ["Namespaced", pytest.param("Cluster", marks=pytest.mark.thorough)])
 def test_what_it_writes_works_at_once(group: Path, scope: str) -> None:
     kind = "Widget"
     if scope == "Cluster":

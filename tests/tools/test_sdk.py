@@ -123,11 +123,12 @@ def test_made_again_it_leaves_what_is_yours(tmp_path: Path, capsys: pytest.Captu
     assert (tmp_path / "README.md").read_text() == "mine"
 
 
-@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.exists(), reason="the ../shared folder of recordings is absent")
-def test_real_crds_become_packages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for number, folder in enumerate(sorted(path for path in REAL.iterdir() if path.is_dir())):
+@pytest.mark.parametrize("project", ["flux", pytest.param("", id="all", marks=pytest.mark.thorough)])
+def test_real_crds_become_packages(project: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [REAL / project] if project else sorted(path for path in REAL.iterdir() if path.is_dir())
+    for number, folder in enumerate(folders):
         out = tmp_path / str(number)
         assert main(["sdk", "--from", str(folder), "--package", "real_api", "--output", str(out)]) == 0, (
             folder
