@@ -19,7 +19,7 @@ RECORDED = SHARED / "parity/scenarios/control"
 UID = "b86b5413-63d8-4cce-83fa-4db5772a3a88"
 
 ALLOCATED = {
-    "Service": ("spec.clusterIP", "spec.clusterIPs", "spec.ports[0].nodePort"),
+    "Service": ("spec.clusterIP", "spec.clusterIPs", "spec.ipFamilies", "spec.ports[0].nodePort"),
     "PersistentVolume": ("status.lastPhaseTransitionTime",),
     "CertificateSigningRequest": ("spec.username", "spec.groups", "spec.extra", "spec.uid"),
 }

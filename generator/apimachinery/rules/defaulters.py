@@ -130,7 +130,6 @@ def set_ip_families(service: Json) -> None:
         spec.setdefault("ipFamilyPolicy", "RequireDualStack")
         spec.setdefault("ipFamilies", ["IPv4", "IPv6"])
     spec.setdefault("ipFamilyPolicy", "SingleStack")
-    spec.setdefault("ipFamilies", ["IPv6" if isinstance(address, str) and ":" in address else "IPv4"])
 
 
 def add_kubernetes_finalizer(namespace: Json) -> None:

@@ -13,11 +13,17 @@ from apimachinery.server.admission.order import InOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
 from apimachinery.server.aggregation import aggregator
 from apimachinery.server.aggregation.aggregator import Aggregator, Parts
+from apimachinery.server.allocation.ranges import first_of, parse_networks, parse_ports
+from apimachinery.server.allocation.services import SERVICES, ServiceAllocator
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package, subresource_kind
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
-from apimachinery.server.controllers.first_objects import make_first_objects, make_own_service
+from apimachinery.server.controllers.first_objects import (
+    make_first_objects,
+    make_own_service,
+    make_service_range,
+)
 from apimachinery.server.controllers.garbage import GarbageCollector
 from apimachinery.server.controllers.leadership import Alone, Elected, Loop, Maker
 from apimachinery.server.controllers.namespaces import NamespaceController
@@ -52,6 +58,15 @@ class Api:
         self.writer = Writer(backend.storage, backend.cache, admission)
         self.deleter = Deleter(self.writer, admission)
         others = Others()
+        self._networks = parse_networks(options.service_networks)
+        self._port = options.port
+        self._services: ServiceAllocator | None = None
+        if self.catalog.find("", "v1", "services") is not None:
+            self._services = ServiceAllocator(
+                self.catalog, backend.cache, self._networks, parse_ports(options.node_ports)
+            )
+            self._services.writer = self.writer
+            self.writer.allocators[SERVICES] = self._services
         codecs = Codecs([package.messages for package in packages])
         self.handlers = Handlers(
             self.catalog,
@@ -168,7 +183,10 @@ class Api:
     async def start(self) -> None:
         """Makes what a cluster starts with, serves the definitions that are stored, and starts the loops."""
         await make_first_objects(self.catalog, self.writer)
-        await make_own_service(self.catalog, self.writer, "10.0.0.1", 6443)
+        await make_service_range(self.catalog, self.writer, [str(network) for network in self._networks])
+        if self._services is not None:
+            await self._services.repair()
+        await make_own_service(self.catalog, self.writer, first_of(self._networks[0]), self._port)
         if self._bootstraps:
             await make_roles(self.catalog, self.writer, self.deleter)
         if self.definitions is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -56,31 +55,13 @@ def _terminate_definition(obj: Json, now: str) -> None:
     ]
 
 
-def _allocate(service: Json) -> None:
-    """A cluster address, and node ports where the type wants them. There is no allocator: what stands for
-    addresses is drawn by chance from the usual ranges, as no proxy routes to them."""
-    spec = _spec(service)
-    if spec.get("type") == "ExternalName":
-        return
-    if not spec.get("clusterIP"):
-        number = secrets.randbelow((1 << 16) - 512) + 256
-        spec["clusterIP"] = f"10.96.{number >> 8}.{number & 255}"
-    spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    if needs_health_check(spec) and not spec.get("healthCheckNodePort"):
-        spec["healthCheckNodePort"] = 30000 + secrets.randbelow(2768)
-    if spec.get("type") in ("NodePort", "LoadBalancer"):
-        for port in spec.get("ports") or []:
-            if isinstance(port, dict) and not port.get("nodePort"):
-                port["nodePort"] = 30000 + secrets.randbelow(2768)
-
-
 _ALLOCATED = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
 
 
 _OF_TYPES: tuple[tuple[Callable[[Json], bool], tuple[str, ...]], ...] = (
     (
         lambda spec: spec.get("type") != "ExternalName",
-        ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"),
+        ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"),
     ),
     (needs_health_check, ("healthCheckNodePort",)),
     (
@@ -130,7 +111,6 @@ def _keep_allocated(service: Json, old: Json) -> None:
             known = old_ports.get((port.get("port"), port.get("protocol")))
             if known and not port.get("nodePort"):
                 port["nodePort"] = known
-    _allocate(service)
 
 
 def _field(name: str, *fields: str) -> dict[str, str | FieldValue]:
@@ -246,7 +226,6 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         warnings=warn.service,
         answers_deleted=True,
         selectable=_field("spec", "clusterIP", "type"),
-        prepare_create=_allocate,
         prepare_update=_keep_allocated,
     ),
     ("", "ReplicationController"): Hooks(

@@ -32,6 +32,11 @@ class ApiOptions:
     emulated_version: str = RELEASE
     plugins: frozenset[str] | None = None
     """Names of the admission plugins that run (``admission.plugins``); None for those that are on by default."""
+    service_networks: str = "10.0.0.0/24"
+    """Where addresses of services come from: a network, or one of each family with a comma, first choice first."""
+    node_ports: str = "30000-32767"
+    port: int = 6443
+    """Where the server can be reached, as the Service ``kubernetes`` says it."""
     node: object = None
     """How the simulated node behaves (``node.behaviour.NodeBehaviour``); None for as it does by itself."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Sequence
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
@@ -12,6 +13,7 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
+from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -28,6 +30,7 @@ PRIORITIES = (
         "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
     ),
 )
+GROUP = "networking.k8s.io"
 TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 
 
@@ -40,6 +43,34 @@ async def make_first_objects(catalog: Catalog, writer: Writer) -> None:
         await _make(catalog, writer, ("scheduling.k8s.io", "v1", "priorityclasses"), obj)
     since = {"metadata": {"name": TRACKING, "namespace": "kube-system"}, "data": {"since": _today()}}
     await _make(catalog, writer, ("", "v1", "configmaps"), since)
+
+
+async def make_service_range(catalog: Catalog, writer: Writer, networks: Sequence[str]) -> None:
+    """The ServiceCIDR that addresses of services come from at first. Raises StorageError."""
+    resource = (GROUP, "v1", "servicecidrs")
+    await _make(
+        catalog, writer, resource, {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [*networks]}}
+    )
+    served = catalog.find(*resource)
+    if served is None:
+        return
+    target = WriteTarget(
+        served, "", "kubernetes", WriteOptions(manager="kubernetes-service-cidr-controller"), "status"
+    )
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "lastTransitionTime": now(),
+        "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+    }
+
+    def mark(old: Json) -> Json:
+        status = old.get("status") or {}
+        return old if status.get("conditions") else {**old, "status": {**status, "conditions": [ready]}}
+
+    with contextlib.suppress(ApiError):
+        await writer.update(target, mark)
 
 
 async def make_own_service(catalog: Catalog, writer: Writer, address: str, port: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from apimachinery.meta.errors import bad_request
 from apimachinery.meta.printing import go_quote
@@ -14,12 +15,25 @@ from apimachinery.server.request.options import WriteOptions
 from apimachinery.storage.interface import Record
 
 
+class Allocation(Protocol):
+    """What one write is given that no two objects may have, until it is stored or fails."""
+
+    async def secure(self, name: str) -> None:
+        """Called right before the object is stored under that name. Raises ApiError where another server was faster."""
+
+    async def keep(self) -> None:
+        """Called when the object is stored: what it no longer has is free."""
+
+    async def drop(self) -> None:
+        """Called when it is not: what it was given is free."""
+
+
 @dataclass(slots=True)
 class WriteTarget:
     """What a write is about. ``warnings`` collects texts for the answer, ``annotations`` for the audit event.
 
     ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale). ``large``
-    says that the request is worked on apart from the loop.
+    says that the request is worked on apart from the loop. ``allocation`` is what its object is given meanwhile.
     """
 
     served: Served
@@ -33,6 +47,7 @@ class WriteTarget:
     shown_as: Callable[[Json], Json] | None = None
     large: bool = False
     annotations: dict[str, str] = field(default_factory=dict)
+    allocation: Allocation | None = None
 
     @classmethod
     def asked(

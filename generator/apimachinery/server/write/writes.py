@@ -11,7 +11,7 @@ client named a resourceVersion. A write that changes nothing is not made. A dry 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from copy import deepcopy
 
 import msgspec
@@ -33,6 +33,7 @@ from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import LARGE_BYTES
 from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.target import WriteTarget, Written, match_namespace, metadata_of
+from apimachinery.server.write.allocating import Allocator
 from apimachinery.server.write.identity import generated_name, new_uid, now
 from apimachinery.server.write.object_changes import (
     changes_generation,
@@ -76,6 +77,8 @@ class Writer:
         self._storage = storage
         self._cache = cache
         self._admission = admission
+        self.allocators: dict[str, Allocator] = {}
+        """By the prefix of their resource."""
 
     def current(self, target: WriteTarget) -> Record | None:
         """The present record."""
@@ -86,6 +89,11 @@ class Writer:
 
         Raises ApiError 403, 404, 409, 422.
         """
+        if target.served.prefix in self.allocators:
+            return await _allocated(target, self._create(target, obj, owned))
+        return await self._create(target, obj, owned)
+
+    async def _create(self, target: WriteTarget, obj: Json, owned: bool) -> Written:
         match_namespace(metadata_of(obj), target.namespace)
         obj, prefix, operation, waiting = await apart_if(target.large, self._begin_new, target, obj, owned)
         if waiting is not None:
@@ -163,6 +171,8 @@ class Writer:
         for prepare in (strategy.prepare_create, served.hooks.prepare_create):
             if prepare is not None:
                 prepare(obj)
+        if (allocator := self.allocators.get(served.prefix)) is not None:
+            target.allocation = allocator.allocate(target, obj, None)
         if served.compiled.to_form is not None:
             served.compiled.to_form(obj)
 
@@ -193,6 +203,8 @@ class Writer:
             if self.current(target) is not None:
                 raise KeyExists(key)
             return Record(key, 0, 0, encode(self._stored(target.served, obj)))
+        if target.allocation is not None:
+            await target.allocation.secure(target.name)
         return await self._storage.create(key, self._sealed(target.served, obj))
 
     def _taken(self, target: WriteTarget, prefix: str) -> ApiError:
@@ -220,6 +232,20 @@ class Writer:
         ``uid``: the object must have it. ``creates`` makes the object where there is none. ``owned``: the transform
         sees to managedFields itself. Raises ApiError 404, 409, 422.
         """
+        writing = self._update(target, transform, uid, creates, created_owned, owned)
+        if target.served.prefix in self.allocators:
+            return await _allocated(target, writing)
+        return await writing
+
+    async def _update(
+        self,
+        target: WriteTarget,
+        transform: Transform,
+        uid: str,
+        creates: Callable[[], Json] | None,
+        created_owned: bool,
+        owned: bool,
+    ) -> Written:
         served = target.served
         tries = 0
         while tries < WRITE_TRIES:
@@ -248,6 +274,8 @@ class Writer:
             try:
                 return Written(await self._store(target, record, old, new))
             except (RevisionConflict, KeyNotFound):
+                if target.allocation is not None:
+                    await target.allocation.drop()
                 continue
         raise conflict(served.plural, served.group, target.name)
 
@@ -355,6 +383,8 @@ class Writer:
         for prepare in (strategy.prepare_update, served.hooks.prepare_update):
             if prepare is not None:
                 prepare(new, old)
+        if (allocator := self.allocators.get(served.prefix)) is not None:
+            target.allocation = allocator.allocate(target, new, old)
         raised = strategy.generation is not None and changes_generation(new, old, strategy.generation)
         if raised or (
             not served.builtin and not served.has_status and new.get("status") != old.get("status")
@@ -394,11 +424,16 @@ class Writer:
             return record
         if target.options.dry_run:
             return self.unstored(target, record, new)
+        if target.allocation is not None:
+            await target.allocation.secure(target.name)
         return await self._storage.update(record.key, record.revision, self._sealed(served, new))
 
     async def remove(self, target: WriteTarget, record: Record, last: Json) -> Record:
         """Ends an object; ``last`` is what its DELETED event shows. Raises KeyNotFound, RevisionConflict."""
-        return await self._storage.delete(record.key, record.revision, self._sealed(target.served, last))
+        removed = await self._storage.delete(record.key, record.revision, self._sealed(target.served, last))
+        if (allocator := self.allocators.get(target.served.prefix)) is not None:
+            await allocator.removed(last)
+        return removed
 
     async def replace(self, target: WriteTarget, record: Record, new: Json) -> Record:
         """Writes an object as it is, without any rule. Raises KeyNotFound, RevisionConflict."""
@@ -427,3 +462,18 @@ class Writer:
         if served.to_storage is not None:
             stored = served.to_storage(msgspec.json.decode(encode(stored)))
         return served.family.in_order(stored)
+
+
+async def _allocated(target: WriteTarget, writing: Awaitable[Written]) -> Written:
+    """A write of an object that is given something: that ends with the write, one way or the other."""
+    try:
+        written = await writing
+    except BaseException:
+        if target.allocation is not None:
+            await target.allocation.drop()
+            target.allocation = None
+        raise
+    if target.allocation is not None:
+        await target.allocation.keep()
+        target.allocation = None
+    return written

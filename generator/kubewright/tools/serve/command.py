@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from apimachinery.server.admission.plugins import parse_plugins
+from apimachinery.server.allocation.ranges import parse_networks, parse_ports
 from apimachinery.server.catalog.options import (
     RELEASE,
     ApiOptions,
@@ -78,6 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="admission plugins to run besides those that are on by default")  # fmt: skip
     add("--disable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
         help="admission plugins not to run")  # fmt: skip
+    add("--service-cluster-ip-range", default="10.0.0.0/24", metavar="NETWORK,NETWORK",
+        help="where addresses of services come from; one of each family (default %(default)s)")  # fmt: skip
+    add("--service-node-port-range", default="30000-32767", metavar="FIRST-LAST",
+        help="where node ports of services come from (default %(default)s)")  # fmt: skip
     add("--runtime-config", action="append", default=[], metavar="KEY=BOOL",
         help="enable or disable api/all, api/beta, GROUP/VERSION or GROUP/VERSION/RESOURCE")  # fmt: skip
     add("--emulated-version", default=RELEASE, help="Kubernetes release to answer as (default %(default)s)")
@@ -115,6 +120,11 @@ def run(options: argparse.Namespace) -> int:
             controllers=parse_controllers(options.controllers),
             runtime_config=parse_runtime_config(options.runtime_config),
             emulated_version=parse_release(options.emulated_version),
+            service_networks=_checked(
+                "--service-cluster-ip-range", parse_networks, options.service_cluster_ip_range
+            ),
+            node_ports=_checked("--service-node-port-range", parse_ports, options.service_node_port_range),
+            port=options.port or 6443,
             plugins=parse_plugins(options.enable_admission_plugins, options.disable_admission_plugins),
         )
         folder = _kept_folder(options)
@@ -131,6 +141,15 @@ def run(options: argparse.Namespace) -> int:
     except (StorageError, StorageUrlError, OptionError, OSError) as fault:
         print(f"kubewright serve: error: {fault}", file=sys.stderr)
         return 2
+
+
+def _checked(option: str, parse: Callable[[str], object], text: str) -> str:
+    """The text of an option that can be read. Raises OptionError."""
+    try:
+        parse(text)
+    except ValueError as fault:
+        raise OptionError(f"{option}: {fault}") from None
+    return text
 
 
 def _security(options: argparse.Namespace, folder: Path) -> _Security:
