@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from apimachinery.server.access.authorization import Attributes
 from apimachinery.server.access.rbac import GROUP
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
@@ -24,6 +25,7 @@ from apimachinery.server.controllers.first_objects import (
     make_own_service,
     make_service_range,
 )
+from apimachinery.server.controllers.flow_control import FlowSchemaConditions, make_flow_control
 from apimachinery.server.controllers.garbage import GarbageCollector
 from apimachinery.server.controllers.leadership import Alone, Elected, Loop, Maker
 from apimachinery.server.controllers.namespaces import NamespaceController
@@ -31,6 +33,7 @@ from apimachinery.server.controllers.roles import ClusterRoleAggregation, make_r
 from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.describe.others import Others
+from apimachinery.server.fairness.facts import GROUP as FLOW_CONTROL
 from apimachinery.server.handlers import Descriptions, Handlers, Reads, Writes
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.process import Backend
@@ -83,6 +86,7 @@ class Api:
             backend.counts,
         )
         self._codecs = codecs
+        self._cache = backend.cache
         self._bootstraps = access.rbac is not None
         self.handle = self.handlers.handle
         self.definitions: Definitions | None = None
@@ -94,6 +98,12 @@ class Api:
                 self.catalog, backend.cache, backend.watches, served, self.writer, self.deleter
             )
         self._aggregate(backend, others)
+        self._fairness = backend.fairness
+        if backend.fairness is not None and (schemas := self.catalog.find(FLOW_CONTROL, "v1", "flowschemas")):
+            backend.fairness.estimate = self._objects
+            self._makers.append(
+                lambda: FlowSchemaConditions(self.catalog, schemas, backend.cache, self.writer)
+            )
         if "namespace" in options.controllers and self.catalog.find("", "v1", "namespaces"):
             self._makers.append(
                 lambda: NamespaceController(self.catalog, backend.cache, self.writer, self.deleter)
@@ -172,6 +182,11 @@ class Api:
                 return TokenRequests(tokens, backend.cache, codecs, self._is_kind, kind)
         return None
 
+    def _objects(self, attributes: Attributes) -> int:
+        """How many objects a list would go through."""
+        served = self.catalog.find(attributes.group, attributes.version, attributes.resource)
+        return len(self._cache.resource(served.prefix)) if served is not None and served.prefix else 0
+
     def decoded(self, media_type: str, body: bytes) -> Any:
         """What an answer says, for the audit; None where it is no object that can be read."""
         codec = self._codecs.reading(media_type.partition(";")[0])
@@ -187,6 +202,8 @@ class Api:
         if self._services is not None:
             await self._services.repair()
         await make_own_service(self.catalog, self.writer, first_of(self._networks[0]), self._port)
+        if self._fairness is not None:
+            await make_flow_control(self.catalog, self.writer)
         if self._bootstraps:
             await make_roles(self.catalog, self.writer, self.deleter)
         if self.definitions is not None:

@@ -18,7 +18,11 @@ from itertools import count
 from time import perf_counter
 
 from apimachinery.meta.errors import ApiError
+from apimachinery.server.access.attributes import attributes_of
+from apimachinery.server.access.authorization import Attributes
 from apimachinery.server.access.control import Access
+from apimachinery.server.fairness.fairness import Fairness
+from apimachinery.server.fairness.levels import Rejected
 from apimachinery.server.http.messages import Handler, Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.health import Health
@@ -57,6 +61,7 @@ class App:
         limits: Limits | None = None,
         audit: Audit | None = None,
         takes_upgrade: Callable[[Request], bool] = lambda request: False,
+        fairness: Fairness | None = None,
     ) -> None:
         self._api = api
         self._access = access
@@ -65,6 +70,7 @@ class App:
         self._counts = counts
         self.takes_upgrade = takes_upgrade
         self._audit = audit
+        self._fairness = fairness
         limits = limits or Limits()
         self._free = {True: limits.reads, False: limits.writes}
         self._dropped = metrics.counter(
@@ -121,19 +127,51 @@ class App:
                 if self._audit is not None:
                     self._audit.received(request, audit_id.decode("latin-1"))
             await self._access.act_as(request)
-            await self._access.authorize(request)
         except ApiError as error:
-            user = request.user
-            self._counts.refused(
-                error.code, user.name if user else None, identified - began, perf_counter() - identified
-            )
+            self._count_refused(error, request, began, identified)
+            raise
+        fairness = self._fairness
+        if fairness is None or not fairness.active:
+            await self._authorize(request, None, began, identified)
+            return await self._let_in(request, oversized)
+        user = request.user
+        assert user is not None
+        lane = fairness.of_masters(user)
+        attributes = None
+        if lane is not None:
+            request.stamp += lane.stamp
+            ticket = fairness.enter_exempt(lane)
+        else:
+            attributes = attributes_of(request, user)
+            try:
+                ticket = await fairness.enter(request, user, attributes)
+            except Rejected:
+                self._counts.given_up(429, request)
+                raise too_many() from None
+        try:
+            await self._authorize(request, attributes, began, identified)
+            return await self._let_in(request, oversized, limited=False)
+        finally:
+            fairness.leave(ticket)
+
+    async def _authorize(
+        self, request: Request, attributes: Attributes | None, began: float, identified: float
+    ) -> None:
+        asked = perf_counter()
+        try:
+            await self._access.authorize(request, attributes)
+        except ApiError as error:
+            self._count_refused(error, request, began, identified)
             raise
         user = request.user
         assert user is not None
-        self._counts.admitted(user.name, identified - began, perf_counter() - identified)
-        return await self._let_in(request, oversized)
+        self._counts.admitted(user.name, identified - began, perf_counter() - asked)
 
-    async def _let_in(self, request: Request, oversized: bool) -> Answer:
+    def _count_refused(self, error: ApiError, request: Request, began: float, identified: float) -> None:
+        name = request.user.name if request.user else None
+        self._counts.refused(error.code, name, identified - began, perf_counter() - identified)
+
+    async def _let_in(self, request: Request, oversized: bool, *, limited: bool = True) -> Answer:
         health = self._health.answer(request)
         if health is not None:
             return health
@@ -147,12 +185,10 @@ class App:
         if request.path == "/metrics":
             return self._metrics.answer()
         reads = request.method in _READS
-        if not self._free[reads]:
+        if limited and not self._free[reads]:
             self._dropped.at("readOnly" if reads else "mutating").value += 1
             self._counts.given_up(429, request)
-            raise ApiError(
-                429, "TooManyRequests", "Too many requests, please try again later.", retry_after=1
-            )
+            raise too_many()
         self._free[reads] -= 1
         try:
             return await self._api(request)
@@ -173,6 +209,11 @@ class App:
         if self._audit is not None:
             self._audit.answered(request, response)
         return response
+
+
+def too_many() -> ApiError:
+    """429: the client may come again in a second."""
+    return ApiError(429, "TooManyRequests", "Too many requests, please try again later.", retry_after=1)
 
 
 def internal_error() -> ApiError:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from apimachinery.server.access.control import Access, AccessOptions
 from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.app import App, Limits
+from apimachinery.server.fairness.fairness import Fairness
 from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.outgoing import Outgoing
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
@@ -52,6 +53,7 @@ class Backend:
     services: ServiceResolver
     outgoing: Outgoing = field(default_factory=Outgoing)
     identity: ProxyIdentity = field(default_factory=ProxyIdentity)
+    fairness: Fairness | None = None
 
 
 class Api(Protocol):
@@ -89,6 +91,7 @@ class ServerOptions:
     tls: ssl.SSLContext | None = None
     limits: ConnectionLimits | None = None
     in_flight: Limits | None = None
+    fairness: bool = True
     livez_grace_seconds: float = 0.0
     shutdown_delay_seconds: float = 0.0
     shutdown_seconds: float = 10.0
@@ -144,6 +147,8 @@ class Server:
         access = self.access = Access(self._access, cache)
         services = ServiceResolver(cache, options.services)
         outgoing = Outgoing()
+        in_flight = options.in_flight or Limits()
+        fairness = Fairness(cache, in_flight.reads + in_flight.writes, metrics) if options.fairness else None
         backend = Backend(
             storage,
             cache,
@@ -156,6 +161,7 @@ class Server:
             services,
             outgoing,
             options.identity,
+            fairness,
         )
         self._stops.append(outgoing.close)
         audit = self._make_audit(metrics, outgoing) if self._make_audit is not None else None
@@ -196,9 +202,10 @@ class Server:
             self.health,
             metrics,
             counts,
-            limits=options.in_flight or Limits(),
+            limits=in_flight,
             audit=audit,
             takes_upgrade=api.takes_upgrade,
+            fairness=fairness,
         )
         connections = Connections(app, options.limits)
         listener = await asyncio.get_running_loop().create_server(

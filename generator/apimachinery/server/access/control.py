@@ -136,15 +136,17 @@ class Access:
                 await self._impersonate(request)
                 break
 
-    async def authorize(self, request: Request) -> None:
-        """Whether ``request.user`` may. Raises ApiError 403. What was decided, and why, is noted for the audit."""
+    async def authorize(self, request: Request, attributes: Attributes | None = None) -> None:
+        """Whether ``request.user`` may; ``attributes`` are what he asks for, where somebody has read that already.
+        Raises ApiError 403. What was decided, and why, is noted for the audit."""
         user = request.user
         assert user is not None
         if MASTERS in user.groups and self.record is None:
             if request.trail is not None:
                 _note(request, "allow", "")
             return
-        attributes = attributes_of(request, user)
+        if attributes is None:
+            attributes = attributes_of(request, user)
         verdict = self.authorizer.decide(attributes) or await self.authorizer.ask(attributes)
         if request.trail is not None:
             _note(request, "allow" if verdict.allowed else "forbid", verdict.reason)

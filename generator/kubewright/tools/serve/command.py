@@ -19,6 +19,7 @@ from typing import Any
 
 from apimachinery.server.admission.plugins import parse_plugins
 from apimachinery.server.allocation.ranges import parse_networks, parse_ports
+from apimachinery.server.app import Limits
 from apimachinery.server.catalog.options import (
     RELEASE,
     ApiOptions,
@@ -221,6 +222,8 @@ async def _serve(
             port=options.port,
             tls=security.tls,
             limits=ConnectionLimits(request_seconds=options.request_timeout),
+            in_flight=Limits(options.max_requests_inflight, options.max_mutating_requests_inflight),
+            fairness=options.enable_priority_and_fairness == "true",
             livez_grace_seconds=options.livez_grace,
             shutdown_delay_seconds=options.shutdown_delay,
             history_seconds=options.history,

@@ -28,6 +28,13 @@ MakeAudit = Callable[[Metrics, Outgoing], Audit]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
+    group = parser.add_argument_group("load", "how much is served at a time")
+    group.add_argument("--enable-priority-and-fairness", choices=("true", "false"), default="true",
+        help="share the server by FlowSchemas and priority levels (default true)")  # fmt: skip
+    group.add_argument("--max-requests-inflight", type=int, default=400, metavar="N",
+        help="reads at a time (default 400); with fairness both limits together are shared")  # fmt: skip
+    group.add_argument("--max-mutating-requests-inflight", type=int, default=200, metavar="N",
+        help="writes at a time (default 200)")  # fmt: skip
     group = parser.add_argument_group("audit", "who did what; without a policy nothing is kept")
     add = group.add_argument
     add(

@@ -1,0 +1,144 @@
+"""Keeps the FlowSchemas and priority levels that a cluster starts with, and says of each FlowSchema whether its level
+is there (condition ``Dangling``). Fairness itself only reads them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from apimachinery.meta.errors import ApiError
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
+from apimachinery.server.fairness.facts import AUTO_UPDATE, GROUP, LEVELS, MANDATORY, SCHEMAS, VERSION
+from apimachinery.server.http.messages import Request
+from apimachinery.server.request.bodies import finish_form
+from apimachinery.server.request.options import WriteOptions
+from apimachinery.server.request.target import WriteTarget
+from apimachinery.server.write.apply import apply
+from apimachinery.server.write.identity import now
+from apimachinery.server.write.writes import Writer
+from apimachinery.storage.interface import Event, StorageError
+from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.wire.json import decode, encode
+
+PRODUCER = "api-priority-and-fairness-config-producer-v1"
+CONSUMER = "api-priority-and-fairness-config-consumer-v1"
+log = logging.getLogger("kubewright.server.fairness")
+
+
+async def make_flow_control(catalog: Catalog, writer: Writer) -> None:
+    """Makes what is missing, levels first, and brings back what must not be changed. Raises StorageError."""
+    for plural, objects in (("prioritylevelconfigurations", LEVELS), ("flowschemas", SCHEMAS)):
+        served = catalog.find(GROUP, VERSION, plural)
+        if served is None:
+            return
+        for name, spec in objects.items():
+            try:
+                await _make(served, writer, name, spec)
+            except ApiError as error:
+                log.warning("a bootstrap object was not written", extra={"object": name, "error": str(error)})
+
+
+async def _make(served: Served, writer: Writer, name: str, spec: Json) -> None:
+    target = WriteTarget(served, "", name, WriteOptions(manager=PRODUCER))
+    wanted: Json = {
+        "kind": served.kind,
+        "apiVersion": served.api_version,
+        "metadata": {"name": name, "annotations": {AUTO_UPDATE: "true"}},
+        "spec": decode(encode(spec)),
+    }
+    finish_form(wanted, served)
+    record = writer.current(target)
+    if record is None:
+        await writer.create(target, wanted)
+        return
+    present: Json = decode(record.value)
+    follows = (present["metadata"].get("annotations") or {}).get(AUTO_UPDATE) == "true"
+    if present["spec"] != wanted["spec"] and (follows or name in MANDATORY):
+        await writer.update(target, lambda old: {**old, "spec": wanted["spec"]})
+
+
+class FlowSchemaConditions:
+    """Writes the condition ``Dangling`` of FlowSchemas, and makes mandatory objects again that were deleted."""
+
+    def __init__(self, catalog: Catalog, served: Served, cache: WatchCache, writer: Writer) -> None:
+        self._catalog = catalog
+        self._served = served
+        self._writer = writer
+        self._levels = cache.resource(f"/{GROUP}/prioritylevelconfigurations/")
+        self._schemas = cache.resource(served.prefix)
+        self._changed = asyncio.Event()
+        self._changed.set()
+        self._task: asyncio.Task[None] | None = None
+        self._unlisten = [
+            self._levels.listen(f"/{GROUP}/prioritylevelconfigurations/", self._heard),
+            self._schemas.listen(served.prefix, self._heard),
+        ]
+
+    def start(self) -> None:
+        """Starts following."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Ends it."""
+        for unlisten in self._unlisten:
+            unlisten()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _heard(self, event: Event) -> None:
+        del event
+        self._changed.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                await make_flow_control(self._catalog, self._writer)
+                await self.round()
+            except (ApiError, StorageError):
+                await asyncio.sleep(0.25)
+                self._changed.set()
+            except Exception:
+                log.exception("conditions of flow schemas could not be written")
+
+    async def round(self) -> None:
+        """Writes the conditions that are not what they should be."""
+        prefix = f"/{GROUP}/prioritylevelconfigurations/"
+        levels = {record.key[len(prefix) :] for record in self._levels.snapshot(prefix).records}
+        for record in self._schemas.snapshot(self._served.prefix).records:
+            schema: Json = decode(record.value)
+            name = schema["metadata"]["name"]
+            wanted = condition(schema["spec"]["priorityLevelConfiguration"]["name"], levels)
+            present = [
+                c for c in (schema.get("status") or {}).get("conditions") or () if c["type"] == "Dangling"
+            ]
+            if present and {key: present[0].get(key) for key in wanted} == wanted:
+                continue
+            changed = not present or present[0].get("status") != wanted["status"]
+            since = now() if changed else present[0].get("lastTransitionTime")
+            applied = {
+                "kind": self._served.kind,
+                "apiVersion": self._served.api_version,
+                "metadata": {"name": name},
+                "status": {"conditions": [{**wanted, "lastTransitionTime": since}]},
+            }
+            options = WriteOptions(manager=CONSUMER, force=True)
+            target = WriteTarget(self._served, "", name, options, "status")
+            request = Request("PATCH", "", body=encode(applied))
+            await apply(request, target, self._writer, binary=False)
+
+
+def condition(level: str, levels: set[str]) -> dict[str, str]:
+    """The condition of a FlowSchema that refers to ``level``."""
+    there = level in levels
+    text = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}" '
+    return {
+        "type": "Dangling",
+        "status": "False" if there else "True",
+        "reason": "Found" if there else "NotFound",
+        "message": text + ("and it exists" if there else "but there is no such object"),
+    }

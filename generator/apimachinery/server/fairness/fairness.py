@@ -1,0 +1,317 @@
+"""Fairness at work: says of each request which flow it is of, and lets it in when it is its turn.
+
+It follows the FlowSchemas and priority levels that are stored. Where there are none (a server of packages without them)
+it is not ``active``, and plain limits hold instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+from apimachinery.server.access.authorization import MASTERS, Attributes
+from apimachinery.server.fairness.facts import GROUP
+from apimachinery.server.fairness.figures import FairnessMetrics, Lane
+from apimachinery.server.fairness.levels import WAIT_SECONDS, Level, Queue, Rejected, Waiter, read_shape
+from apimachinery.server.fairness.schemas import Schema, read_schema
+from apimachinery.server.http.messages import Request, User
+from apimachinery.server.operate.metrics import Metrics
+from apimachinery.storage.interface import Event
+from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.wire.json import decode
+
+TURN = 4
+"""Requests of limited levels that one turn of the loop starts."""
+LONG_RUNNING = frozenset({"exec", "attach", "portforward", "proxy", "log"})
+LIST_SEATS = 10
+OBJECTS_A_SEAT = 100
+KNOWN_FLOWS = 4096
+SCHEMAS = f"/{GROUP}/flowschemas/"
+LEVELS = f"/{GROUP}/prioritylevelconfigurations/"
+Estimate = Callable[[Attributes], int]
+
+
+@dataclass(slots=True)
+class Ticket:
+    """A request that was let in."""
+
+    lane: Lane
+    queue: Queue | None
+    seats: int
+    began: float
+
+
+class Fairness:
+    """``seats`` are those of the whole server. ``estimate`` says how many objects a list would go through."""
+
+    def __init__(self, cache: WatchCache, seats: int, metrics: Metrics) -> None:
+        self._seats = seats
+        self._levels: dict[str, Level] = {}
+        self._schemas: list[Schema] = []
+        self._stored: dict[str, Schema] = {}
+        self._lanes: dict[str, Lane] = {}
+        self._flows: dict[tuple[object, ...], tuple[Lane, str]] = {}
+        self._masters: Lane | None = None
+        self._left = TURN
+        self._turning = False
+        self.estimate: Estimate = lambda attributes: 0
+        self._metrics = FairnessMetrics(metrics, self)
+        self._follow(cache)
+
+    @property
+    def active(self) -> bool:
+        """Whether there is any schema."""
+        return bool(self._schemas)
+
+    # What is configured.
+
+    def _follow(self, cache: WatchCache) -> None:
+        for prefix, put, drop in (
+            (LEVELS, self._put_level, self._drop_level),
+            (SCHEMAS, self._put_schema, self._drop_schema),
+        ):
+            resource = cache.resource(prefix)
+
+            def heard(
+                event: Event,
+                prefix: str = prefix,
+                put: Callable[[bytes], None] = put,
+                drop: Callable[[str], None] = drop,
+            ) -> None:
+                if event.deleted:
+                    drop(event.record.key[len(prefix) :])
+                else:
+                    put(event.record.value)
+                self._arrange()
+
+            resource.listen(prefix, heard)
+            for record in resource.snapshot(prefix).records:
+                put(record.value)
+        self._arrange()
+
+    def _put_level(self, value: bytes) -> None:
+        obj = decode(value)
+        name, uid = obj["metadata"]["name"], obj["metadata"].get("uid") or ""
+        shape = read_shape(obj)
+        level = self._levels.get(name)
+        if level is None:
+            self._levels[name] = Level(name, uid, shape)
+        elif level.shape != shape or level.uid != uid:
+            level.configure(uid, shape)
+
+    def _drop_level(self, name: str) -> None:
+        # What waits there is served still; nobody new comes.
+        self._levels.pop(name, None)
+
+    def _put_schema(self, value: bytes) -> None:
+        schema = read_schema(decode(value))
+        self._stored[schema.name] = schema
+
+    def _drop_schema(self, name: str) -> None:
+        self._stored.pop(name, None)
+
+    def _arrange(self) -> None:
+        """Works out seats and the order of schemas anew."""
+        shares = sum(level.shape.shares for level in self._levels.values())
+        for level in self._levels.values():
+            level.seat(self._seats, shares)
+        ordered = sorted(self._stored.values(), key=lambda schema: (schema.precedence, schema.name))
+        self._schemas = [schema for schema in ordered if schema.level in self._levels]
+        self._flows.clear()
+        lanes = {schema.name: self._lane(schema) for schema in self._schemas}
+        self._lanes = lanes
+        first = self._schemas[0] if self._schemas else None
+        self._masters = None
+        if first is not None and first.name == "exempt" and self._levels[first.level].shape.exempt:
+            self._masters = lanes[first.name]
+
+    def _lane(self, schema: Schema) -> Lane:
+        level = self._levels[schema.level]
+        old = self._lanes.get(schema.name)
+        if old is not None and old.schema == schema and old.level is level:
+            return old
+        names = (schema.name, level.name)
+        family = self._metrics
+        return Lane(
+            schema,
+            level,
+            f"X-Kubernetes-Pf-Flowschema-Uid: {schema.uid}\r\n"
+            f"X-Kubernetes-Pf-Prioritylevel-Uid: {level.uid}\r\n".encode("latin-1"),
+            family.dispatched.at(*names),
+            family.executed.at(*names),
+            family.waited.at("true", *names),
+            None if level.shape.exempt else family.lengths.at(*names),
+            f"{schema.name}\0",
+        )
+
+    # Requests.
+
+    def of_masters(self, user: User) -> Lane | None:
+        """The lane of those who are exempt whatever they ask, None for others."""
+        return self._masters if MASTERS in user.groups else None
+
+    def lane(self, user: User, attributes: Attributes) -> tuple[Lane, str]:
+        """The lane and the flow of a request."""
+        place = (
+            user.name, user.groups, attributes.verb, attributes.group, attributes.resource, attributes.subresource,
+            attributes.namespace, attributes.path if not attributes.is_resource else "",
+        )  # fmt: skip
+        known = self._flows.get(place)
+        if known is None:
+            if len(self._flows) >= KNOWN_FLOWS:
+                self._flows.clear()
+            known = self._flows[place] = self._find(user, attributes)
+        return known
+
+    def _find(self, user: User, attributes: Attributes) -> tuple[Lane, str]:
+        for schema in self._schemas:
+            if schema.match(user, attributes):
+                lane = self._lanes[schema.name]
+                return lane, lane.flow_prefix + schema.flow(user, attributes)
+        # catch-all matches everybody; without it the last schema takes what no other does.
+        lane = self._lanes[self._schemas[-1].name]
+        return lane, lane.flow_prefix + user.name
+
+    async def enter(self, request: Request, user: User, attributes: Attributes) -> Ticket:
+        """Lets a request in when it is its turn. Raises Rejected. Every ticket must be given back (``leave``)."""
+        lane, flow = self.lane(user, attributes)
+        request.stamp += lane.stamp
+        level = lane.level
+        if level.shape.exempt or attributes.subresource in LONG_RUNNING:
+            return self.enter_exempt(lane)
+        seats = 1
+        if attributes.verb == "list" and not attributes.name:
+            seats = max(1, min(LIST_SEATS, -(-self.estimate(attributes) // OBJECTS_A_SEAT)))
+        queue = level.choose(flow)
+        if self._left > 0 and not level.waiting and self._has_room(level, seats):
+            self._start_turn()
+            self._left -= 1
+            level.begin(queue, seats)
+            return self._let_in(lane, queue, seats)
+        await self._wait(lane, level, queue, seats)
+        return self._let_in(lane, queue, seats)
+
+    def enter_exempt(self, lane: Lane) -> Ticket:
+        """Lets a request in that no limit holds for."""
+        lane.dispatched.value += 1
+        lane.executing += 1
+        return Ticket(lane, None, 0, perf_counter())
+
+    async def _wait(self, lane: Lane, level: Level, queue: Queue, seats: int) -> None:
+        try:
+            waiter = level.wait(queue, seats)
+        except Rejected as rejected:
+            self._count_rejected(lane, rejected.reason)
+            raise
+        if lane.lengths is not None:
+            lane.lengths.observe(len(queue.waiting))
+        lane.inqueue += 1
+        self._start_turn()
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await waiter.turn
+        except TimeoutError:
+            self._give_up(level, waiter)
+            self._count_rejected(lane, "time-out")
+            raise Rejected("time-out") from None
+        except asyncio.CancelledError:
+            self._give_up(level, waiter)
+            self._count_rejected(lane, "cancelled")
+            raise
+        finally:
+            lane.inqueue -= 1
+        lane.waited.observe(perf_counter() - waiter.since)
+
+    def _give_up(self, level: Level, waiter: Waiter) -> None:
+        if waiter.turn.done() and not waiter.turn.cancelled():
+            level.end(waiter.queue, waiter.seats, 0.0)  # it was let in just now, and does not come
+        else:
+            level.leave(waiter)
+
+    def _count_rejected(self, lane: Lane, reason: str) -> None:
+        count = lane.rejected.get(reason)
+        if count is None:
+            count = lane.rejected[reason] = self._metrics.rejected.at(
+                lane.schema.name, lane.level.name, reason
+            )
+        count.value += 1
+
+    def _let_in(self, lane: Lane, queue: Queue, seats: int) -> Ticket:
+        lane.dispatched.value += 1
+        lane.executing += 1
+        lane.seats += seats
+        return Ticket(lane, queue, seats, perf_counter())
+
+    def leave(self, ticket: Ticket) -> None:
+        """A request is done, or, of a watch, its beginning."""
+        lane, seconds = ticket.lane, perf_counter() - ticket.began
+        lane.executing -= 1
+        executed = lane.executed
+        if seconds < 0.005:
+            executed.counts[1] += 1
+            executed.sum += seconds
+        else:
+            executed.observe(seconds)
+        if ticket.queue is None:
+            return
+        lane.seats -= ticket.seats
+        lane.level.end(ticket.queue, ticket.seats, seconds)
+        if lane.level.waiting:
+            self._start_turn()
+
+    def _has_room(self, level: Level, seats: int) -> bool:
+        """Whether a request may take seats: the level's own, or idle ones that others lend."""
+        wanted = level.executing + seats
+        if wanted <= level.nominal or not level.executing:
+            return True
+        if wanted - level.nominal > level.borrowable:
+            return False
+        lent = sum(max(0, other.executing - other.nominal) for other in self._levels.values())
+        spare = sum(other.spare() for other in self._levels.values() if other is not level)
+        return wanted - max(level.executing, level.nominal) <= spare - lent
+
+    # Turns of the loop.
+
+    def _start_turn(self) -> None:
+        if not self._turning:
+            self._turning = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        """The next turn: lets in whose turn it is, a few of all levels, each level by its shares."""
+        self._turning = False
+        self._left = TURN
+        waiting = [level for level in self._levels.values() if level.waiting]
+        if not waiting:
+            return
+        blocked: set[str] = set()
+        while self._left > 0:
+            ready = [level for level in waiting if level.waiting and level.name not in blocked]
+            if not ready:
+                break
+            level = min(ready, key=lambda level: level.executing / max(level.nominal, 1))
+            queue = level.next_queue()
+            if queue is None or not self._has_room(level, queue.waiting[0].seats):
+                blocked.add(level.name)
+                continue
+            waiter = queue.waiting.popleft()
+            level.waiting -= 1
+            if waiter.turn.done():
+                continue
+            level.begin(queue, waiter.seats)
+            waiter.turn.set_result(None)
+            self._left -= 1
+        if any(level.waiting for level in waiting) and len(blocked) < len(waiting):
+            self._start_turn()
+
+    # What is shown.
+
+    def levels(self) -> list[Level]:
+        """The levels, for those who show them."""
+        return list(self._levels.values())
+
+    def lanes(self) -> list[Lane]:
+        """The lanes, for those who show them."""
+        return list(self._lanes.values())

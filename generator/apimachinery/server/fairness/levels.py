@@ -1,0 +1,211 @@
+"""One priority level: its seats, its queues, and which request is next.
+
+Virtual time. A queue's ``due`` is the virtual time at which its next request may begin: each request that is
+dispatched moves it on by the work that it is expected to be (its seats, for as long as requests of this level last on
+average), and by the difference when it ends. The queue with the smallest ``due`` is next. A queue that was empty begins
+at the time of the others, or it could save up a right to be served alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import deque
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+WAIT_SECONDS = 15.0
+"""A quarter of the time that a request may take, as with kube-apiserver."""
+SMOOTHING = 0.1
+FIRST_GUESS = 0.001
+HANDS = 10_000
+"""Flows whose hands are remembered."""
+Json = dict[str, Any]
+
+
+class Rejected(Exception):
+    """A request that is not served now: ``reason`` is ``queue-full``, ``concurrency-limit`` or ``time-out``."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """A request that waits."""
+
+    seats: int
+    turn: asyncio.Future[None]
+    queue: Queue
+    since: float
+
+
+@dataclass(slots=True, eq=False)
+class Queue:
+    """Requests that wait, first come first."""
+
+    waiting: deque[Waiter] = field(default_factory=deque)
+    due: float = 0.0
+    executing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a PriorityLevelConfiguration says."""
+
+    exempt: bool = False
+    shares: int = 0
+    lendable_percent: int = 0
+    borrowing_percent: int | None = None
+    queues: int = 0
+    hand: int = 0
+    length: int = 0
+
+
+def read_shape(obj: Json) -> Shape:
+    """The shape of an object as it is stored, checked already."""
+    spec = obj["spec"]
+    if spec.get("type") == "Exempt":
+        exempt = spec.get("exempt") or {}
+        return Shape(
+            True, int(exempt.get("nominalConcurrencyShares") or 0), int(exempt.get("lendablePercent") or 0)
+        )
+    limited = spec.get("limited") or {}
+    shares = limited.get("nominalConcurrencyShares")
+    response = limited.get("limitResponse") or {}
+    queuing = (response.get("queuing") or {}) if response.get("type") == "Queue" else {}
+    borrowing = limited.get("borrowingLimitPercent")
+    return Shape(
+        False,
+        30 if shares is None else int(shares),
+        int(limited.get("lendablePercent") or 0),
+        None if borrowing is None else int(borrowing),
+        int(queuing.get("queues") or 0),
+        int(queuing.get("handSize") or 0),
+        int(queuing.get("queueLengthLimit") or 0),
+    )
+
+
+class Level:
+    """A priority level at work. ``nominal`` are its own seats, ``lendable`` how many of them others may use while it
+    does not, ``borrowable`` how many of others it may use."""
+
+    def __init__(self, name: str, uid: str, shape: Shape) -> None:
+        self.name = name
+        self.nominal = self.lendable = 0
+        self.borrowable = 0
+        self.executing = 0
+        self.running = 0
+        self.waiting = 0
+        self.due = 0.0
+        self.average = FIRST_GUESS
+        self.configure(uid, shape)
+
+    def configure(self, uid: str, shape: Shape) -> None:
+        """Takes a new shape; requests that wait stay where they are."""
+        self.uid, self.shape = uid, shape
+        old = getattr(self, "queues", [])
+        queues = [Queue() for _ in range(max(shape.queues, 1))]
+        for number, queue in enumerate(old):
+            if queue.waiting or queue.executing:
+                # Under another number of queues a flow may be dealt others; order within the queue stays.
+                if number < len(queues):
+                    queues[number] = queue
+                else:
+                    queues.append(queue)
+        self.queues: list[Queue] = queues
+        self._hands: dict[str, list[int]] = {}
+
+    def seat(self, total: int, all_shares: int) -> None:
+        """Works out the seats of ``total`` that are its own."""
+        shape = self.shape
+        self.nominal = -(-total * shape.shares // all_shares) if all_shares else 0
+        self.lendable = _rounded(self.nominal * shape.lendable_percent / 100)
+        if shape.borrowing_percent is None:
+            self.borrowable = total
+        else:
+            self.borrowable = _rounded(self.nominal * shape.borrowing_percent / 100)
+
+    def spare(self) -> int:
+        """Seats that others may use now."""
+        return min(self.lendable, self.nominal - self.executing) if self.nominal > self.executing else 0
+
+    def choose(self, flow: str) -> Queue:
+        """The queue of a flow: of its hand the one with the least before it."""
+        number = min(self.shape.queues, len(self.queues))
+        if number <= 1:
+            return self.queues[0]
+        hand = self._hands.get(flow)
+        if hand is None:
+            if len(self._hands) >= HANDS:
+                self._hands.clear()
+            hand = self._hands[flow] = deal(flow, number, self.shape.hand)
+        return min(
+            (self.queues[card] for card in hand), key=lambda queue: len(queue.waiting) + queue.executing
+        )
+
+    def wait(self, queue: Queue, seats: int) -> Waiter:
+        """Lets a request wait. Raises Rejected."""
+        if not self.shape.queues:
+            raise Rejected("concurrency-limit")
+        if len(queue.waiting) >= self.shape.length:
+            raise Rejected("queue-full")
+        waiter = Waiter(seats, asyncio.get_running_loop().create_future(), queue, perf_counter())
+        if not queue.waiting and not queue.executing:
+            queue.due = max(queue.due, self.due)
+        queue.waiting.append(waiter)
+        self.waiting += 1
+        return waiter
+
+    def leave(self, waiter: Waiter) -> None:
+        """A request that waits gives up."""
+        if waiter in waiter.queue.waiting:
+            waiter.queue.waiting.remove(waiter)
+            self.waiting -= 1
+
+    def next_queue(self) -> Queue | None:
+        """The queue whose turn it is."""
+        return min(
+            (queue for queue in self.queues if queue.waiting), key=lambda queue: queue.due, default=None
+        )
+
+    def begin(self, queue: Queue, seats: int) -> None:
+        """A request of a queue is let in."""
+        if not queue.waiting and not queue.executing:
+            queue.due = max(queue.due, self.due)
+        self.due = max(self.due, queue.due)
+        queue.due += seats * self.average
+        queue.executing += 1
+        self.executing += seats
+        self.running += 1
+
+    def end(self, queue: Queue, seats: int, seconds: float) -> None:
+        """It is done, after so many seconds."""
+        queue.due += seats * (seconds - self.average)
+        self.average += SMOOTHING * (seconds - self.average)
+        queue.executing -= 1
+        self.executing -= seats
+        self.running -= 1
+
+
+def _rounded(value: float) -> int:
+    """Halves up, as Go rounds."""
+    return int(value + 0.5)
+
+
+def deal(flow: str, queues: int, hand: int) -> list[int]:
+    """A hand of queues for a flow: the same each time, all hands alike likely, no queue twice.
+
+    The hash is consumed digit by digit in a base that shrinks as cards are dealt.
+    """
+    entropy = int.from_bytes(hashlib.blake2b(flow.encode(), digest_size=8).digest(), "big")
+    cards: list[int] = []
+    for dealt in range(min(hand, queues)):
+        entropy, card = divmod(entropy, queues - dealt)
+        for other in sorted(cards):
+            if card >= other:
+                card += 1
+        cards.append(card)
+    return cards
