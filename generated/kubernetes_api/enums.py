@@ -53,7 +53,6 @@ ENUMS: dict[str, dict[str, tuple[str, ...]]] = {
     "io.k8s.api.policy.v1.PodDisruptionBudgetSpec": {
         "unhealthyPodEvictionPolicy": ("AlwaysAllow", "IfHealthyBudget"),
     },
-    "io.k8s.api.scheduling.v1.PriorityClass": {"preemptionPolicy": ("Never", "PreemptLowerPriority")},
     "io.k8s.api.storage.v1.StorageClass": {
         "reclaimPolicy": ("Delete", "Retain"),
         "volumeBindingMode": ("Immediate", "WaitForFirstConsumer"),

@@ -46,6 +46,9 @@ FAULTS = [(entry["object"], case) for entry in TABLE for case in entry["faults"]
 UPDATES = [(entry["object"], case) for entry in TABLE for case in entry.get("updates", ())]
 
 
+SUBRESOURCES = [(entry["object"], case) for entry in TABLE for case in entry.get("subresources", ())]
+
+
 def named(value: Any) -> str:
     return f"{value['at']}={value['to']}"[:60] if "at" in value else str(value["kind"])
 
@@ -63,3 +66,13 @@ def test_updates(good: Json, case: Json) -> None:
     for path, value in case.get("with", {}).items():
         new = changed(new, path, value)
     assert said(default(new), default(old)) == case["says"]
+
+
+@pytest.mark.parametrize(("good", "case"), SUBRESOURCES, ids=named)
+def test_subresources(good: Json, case: Json) -> None:
+    """``was`` is what the stored object has at the same place."""
+    module = generated(good["apiVersion"], "validation")
+    assert module is not None
+    check = module.SUBRESOURCE_VALIDATORS[good["kind"], case["subresource"]]
+    old, new = (changed(good, case["at"], case.get(key)) for key in ("was", "to"))
+    assert [str(fault) for fault in check(new, old)] == case["says"]

@@ -19,7 +19,7 @@ from apimachinery.meta.names import NAME_RULES
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.resources import Resource
 from apimachinery.meta.strategies import Strategy
-from apimachinery.rules import services
+from apimachinery.rules import events, services
 from kubernetes_api.registry import GROUP_VERSIONS
 
 from . import faults
@@ -111,15 +111,25 @@ def subresource_of(function: str) -> str:
 def validated(line: Line) -> Iterator[Answer]:
     """One call of a validating function.
 
-    Which version of events was asked for is not in the line, and the two have rules of their own: either's will do.
+    Which version of events was asked for is not in the line, and the three have rules of their own: any's will do.
     """
     answers = list(_answers(line, line["obj"], line.get("old")))
     if line["obj"]["kind"] == "Event" and any(each.wanted != each.ours for each in answers):
-        others = [_other_event(each) if each else None for each in (line["obj"], line.get("old"))]
-        other_answers = list(_answers(line, *others))
-        if all(each.wanted == each.ours for each in other_answers):
-            answers = other_answers
+        for other_answers in _other_versions(line):
+            if all(each.wanted == each.ours for each in other_answers):
+                answers = other_answers
+                break
     yield from answers
+
+
+def _other_versions(line: Line) -> Iterator[list[Answer]]:
+    """An event as one of the other group; then as one of events.k8s.io/v1beta1, which had its fields and core's rules."""
+    others = [_other_event(each) if each else None for each in (line["obj"], line.get("old"))]
+    yield list(_answers(line, *others))
+    if line["func"] == "ValidateEventCreate":
+        wanted = {each["text"]: each for each in line["errs"]}
+        found = {f"{each.field}: {each.body}": each for each in events.new_event(line["obj"], "")}
+        yield list(faults.compared(wanted.values(), found.values()))
 
 
 _EVENT_FIELDS = {

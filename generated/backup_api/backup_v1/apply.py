@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
@@ -272,8 +273,8 @@ class BackupScheduleStatusLastRun(Part, kw_only=True):
     """
 
     id: str | None = None
-    start_time: str | None = None
-    completion_time: str | None = None
+    start_time: datetime | None = None
+    completion_time: datetime | None = None
     bytes_: int | None = None
     ratio: float | None = None
     checksum: str | None = None
@@ -342,7 +343,7 @@ class BackupStoreStatus(Part, kw_only=True):
 
     conditions: list[autoscaling_v2.HorizontalPodAutoscalerCondition] | None = None
     used: int | None = None
-    last_contact: str | None = None
+    last_contact: datetime | None = None
 
 
 class Restore(Object, kw_only=True):
@@ -380,7 +381,7 @@ class RestoreSpec(Part, kw_only=True):
 
     schedule_name: str | None = None
     from_: str | None = None
-    at: str | None = None
+    at: datetime | None = None
     mode: RestoreSpecMode | None = None
     rename: dict[str, str] | None = None
     extra: Any | UnsetType = UNSET

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType, field
@@ -273,8 +274,8 @@ class BackupScheduleStatusLastRun(Part, kw_only=True):
     """
 
     id: str | None = None
-    start_time: str
-    completion_time: str | None = None
+    start_time: datetime
+    completion_time: datetime | None = None
     bytes_: int | None = None
     ratio: float | None = None
     checksum: str | None = None
@@ -344,7 +345,7 @@ class BackupStoreStatus(Part, kw_only=True):
 
     conditions: list[autoscaling_v2.HorizontalPodAutoscalerCondition] | None = None
     used: int | None = None
-    last_contact: str | None = None
+    last_contact: datetime | None = None
 
 
 class Restore(Object, kw_only=True):
@@ -383,7 +384,7 @@ class RestoreSpec(Part, kw_only=True):
 
     schedule_name: str
     from_: str = "latest"
-    at: str | None = None
+    at: datetime | None = None
     mode: RestoreSpecMode
     rename: dict[str, str] | None = None
     extra: Any | UnsetType = UNSET

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import field
@@ -81,7 +82,7 @@ class BackupScheduleStatus(Part, kw_only=True):
     conditions: list[autoscaling_v2.HorizontalPodAutoscalerCondition] | None = None
     active: int | None = None
     selector: str | None = None
-    last_run_time: str | None = None
+    last_run_time: datetime | None = None
 
 
 class BackupStore(Object, kw_only=True):

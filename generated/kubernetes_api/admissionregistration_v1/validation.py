@@ -5,8 +5,8 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import admission, checks
-from apimachinery.rules.fields import Json, numbered, struct
+from apimachinery.rules import admission, checks, conditions
+from apimachinery.rules.fields import Json, lookup, numbered, struct
 
 
 def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str) -> Iterator[FieldError]:
@@ -17,6 +17,7 @@ def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str
             f"{prefix}spec.failurePolicy",
             values=("Fail", "Ignore"),
             optional=False,
+            pointer=True,
         )
         yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
         yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
@@ -28,8 +29,6 @@ def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str
         yield from admission.match_conditions(spec.get("matchConditions"), f"{prefix}spec.matchConditions")
         yield from admission.variables(spec.get("variables"), f"{prefix}spec.variables")
         yield from admission.mutations(spec.get("mutations"), f"{prefix}spec.mutations")
-    yield from admission.policy_expressions(mutating_admission_policy, prefix.removesuffix("."))
-    if spec is not None:
         yield from checks.required(spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy")
         yield from checks.one_of(
             spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy", values=("IfNeeded", "Never")
@@ -70,6 +69,7 @@ def check_validating_admission_policy(validating_admission_policy: Json, prefix:
             f"{prefix}spec.failurePolicy",
             values=("Fail", "Ignore"),
             optional=False,
+            pointer=True,
         )
         yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
         yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
@@ -80,7 +80,6 @@ def check_validating_admission_policy(validating_admission_policy: Json, prefix:
     if spec is not None:
         yield from admission.audit_annotations(spec.get("auditAnnotations"), f"{prefix}spec.auditAnnotations")
     yield from admission.audit_keys(validating_admission_policy, prefix.removesuffix("."))
-    yield from admission.policy_expressions(validating_admission_policy, prefix.removesuffix("."))
 
 
 def check_validating_admission_policy_binding(
@@ -115,15 +114,22 @@ def check_mutating_webhook(mutating_webhook: Json, prefix: str) -> Iterator[Fiel
     for rule_index, rule in numbered(mutating_webhook, "rules"):
         yield from admission.rule(rule, f"{prefix}rules[{rule_index}]")
     yield from checks.one_of(
-        mutating_webhook.get("failurePolicy"), f"{prefix}failurePolicy", values=("Fail", "Ignore")
+        mutating_webhook.get("failurePolicy"),
+        f"{prefix}failurePolicy",
+        values=("Fail", "Ignore"),
+        pointer=True,
     )
     yield from checks.one_of(
-        mutating_webhook.get("matchPolicy"), f"{prefix}matchPolicy", values=("Equivalent", "Exact")
+        mutating_webhook.get("matchPolicy"),
+        f"{prefix}matchPolicy",
+        values=("Equivalent", "Exact"),
+        pointer=True,
     )
     yield from checks.one_of(
         mutating_webhook.get("reinvocationPolicy"),
         f"{prefix}reinvocationPolicy",
         values=("IfNeeded", "Never"),
+        pointer=True,
     )
     yield from checks.between_seconds(
         mutating_webhook.get("timeoutSeconds"), f"{prefix}timeoutSeconds", least=1, most=30
@@ -139,10 +145,16 @@ def check_validating_webhook(validating_webhook: Json, prefix: str) -> Iterator[
     for rule_index, rule in numbered(validating_webhook, "rules"):
         yield from admission.rule(rule, f"{prefix}rules[{rule_index}]")
     yield from checks.one_of(
-        validating_webhook.get("failurePolicy"), f"{prefix}failurePolicy", values=("Fail", "Ignore")
+        validating_webhook.get("failurePolicy"),
+        f"{prefix}failurePolicy",
+        values=("Fail", "Ignore"),
+        pointer=True,
     )
     yield from checks.one_of(
-        validating_webhook.get("matchPolicy"), f"{prefix}matchPolicy", values=("Equivalent", "Exact")
+        validating_webhook.get("matchPolicy"),
+        f"{prefix}matchPolicy",
+        values=("Equivalent", "Exact"),
+        pointer=True,
     )
     yield from checks.between_seconds(
         validating_webhook.get("timeoutSeconds"), f"{prefix}timeoutSeconds", least=1, most=30
@@ -156,7 +168,22 @@ def check_validating_webhook(validating_webhook: Json, prefix: str) -> Iterator[
 
 def validate_mutating_admission_policy(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new MutatingAdmissionPolicy, or of one that is to replace the stored one."""
-    return list(check_mutating_admission_policy(new, ""))
+    errors = list(check_mutating_admission_policy(new, ""))
+    if old is None:
+        errors.extend(check_mutating_admission_policy_create(new))
+    if old is not None:
+        errors.extend(check_mutating_admission_policy_update(new, old))
+    return errors
+
+
+def check_mutating_admission_policy_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new MutatingAdmissionPolicy and may be so in one that is stored."""
+    yield from admission.policy_expressions(new, prefix.removesuffix("."))
+
+
+def check_mutating_admission_policy_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in a MutatingAdmissionPolicy."""
+    yield from admission.policy_expressions(new, prefix.removesuffix("."), old)
 
 
 def validate_mutating_admission_policy_binding(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -188,7 +215,27 @@ def check_mutating_webhook_configuration_update(
 
 def validate_validating_admission_policy(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new ValidatingAdmissionPolicy, or of one that is to replace the stored one."""
-    return list(check_validating_admission_policy(new, ""))
+    errors = list(check_validating_admission_policy(new, ""))
+    if old is None:
+        errors.extend(check_validating_admission_policy_create(new))
+    if old is not None:
+        errors.extend(check_validating_admission_policy_update(new, old))
+    return errors
+
+
+def check_validating_admission_policy_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new ValidatingAdmissionPolicy and may be so in one that is stored."""
+    yield from admission.policy_expressions(new, prefix.removesuffix("."))
+
+
+def check_validating_admission_policy_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in a ValidatingAdmissionPolicy."""
+    yield from admission.policy_expressions(new, prefix.removesuffix("."), old)
+
+
+def check_validating_admission_policy_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a ValidatingAdmissionPolicy."""
+    yield from conditions.policy_status(new.get("status"), f"{prefix}status", lookup(old, "status"))
 
 
 def validate_validating_admission_policy_binding(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -225,4 +272,7 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "ValidatingAdmissionPolicy": validate_validating_admission_policy,
     "ValidatingAdmissionPolicyBinding": validate_validating_admission_policy_binding,
     "ValidatingWebhookConfiguration": validate_validating_webhook_configuration,
+}
+SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("ValidatingAdmissionPolicy", "status"): check_validating_admission_policy_status,
 }

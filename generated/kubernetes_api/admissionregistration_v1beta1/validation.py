@@ -17,6 +17,7 @@ def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str
             f"{prefix}spec.failurePolicy",
             values=("Fail", "Ignore"),
             optional=False,
+            pointer=True,
         )
         yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
         yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
@@ -28,8 +29,6 @@ def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str
         yield from admission.match_conditions(spec.get("matchConditions"), f"{prefix}spec.matchConditions")
         yield from admission.variables(spec.get("variables"), f"{prefix}spec.variables")
         yield from admission.mutations(spec.get("mutations"), f"{prefix}spec.mutations")
-    yield from admission.policy_expressions(mutating_admission_policy, prefix.removesuffix("."))
-    if spec is not None:
         yield from checks.required(spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy")
         yield from checks.one_of(
             spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy", values=("IfNeeded", "Never")
@@ -56,7 +55,22 @@ def check_mutating_admission_policy_binding(
 
 def validate_mutating_admission_policy(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new MutatingAdmissionPolicy, or of one that is to replace the stored one."""
-    return list(check_mutating_admission_policy(new, ""))
+    errors = list(check_mutating_admission_policy(new, ""))
+    if old is None:
+        errors.extend(check_mutating_admission_policy_create(new))
+    if old is not None:
+        errors.extend(check_mutating_admission_policy_update(new, old))
+    return errors
+
+
+def check_mutating_admission_policy_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new MutatingAdmissionPolicy and may be so in one that is stored."""
+    yield from admission.policy_expressions(new, prefix.removesuffix("."))
+
+
+def check_mutating_admission_policy_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What may not change in a MutatingAdmissionPolicy."""
+    yield from admission.policy_expressions(new, prefix.removesuffix("."), old)
 
 
 def validate_mutating_admission_policy_binding(new: Json, old: Json | None = None) -> list[FieldError]:

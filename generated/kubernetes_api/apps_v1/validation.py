@@ -5,7 +5,7 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, pods, workloads
+from apimachinery.rules import checks, objects, pods, workload_status, workloads
 from apimachinery.rules.fields import Json, lookup, struct
 from apimachinery.rules.predicates import is_set
 from kubernetes_api.core_v1 import validation as core_v1
@@ -14,7 +14,6 @@ from kubernetes_api.core_v1 import validation as core_v1
 def check_controller_revision(controller_revision: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ControllerRevision."""
     yield from checks.minimum(controller_revision.get("revision"), f"{prefix}revision")
-    yield from checks.not_null(controller_revision.get("data"), f"{prefix}data", detail="data is mandatory")
 
 
 def check_daemon_set(daemon_set: Json, prefix: str) -> Iterator[FieldError]:
@@ -43,13 +42,8 @@ def check_stateful_set(stateful_set: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_daemon_set_spec(daemon_set_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a DaemonSetSpec."""
-    yield from checks.label_selector(daemon_set_spec.get("selector"), f"{prefix}selector")
-    if (metadata := struct(daemon_set_spec, "template", "metadata")) is not None:
-        yield from checks.template_labels_match(
-            metadata.get("labels"), f"{prefix}template.metadata.labels", daemon_set_spec.get("selector")
-        )
-    yield from checks.selector_not_empty(
-        daemon_set_spec.get("selector"), f"{prefix}selector", detail="empty selector is invalid for daemonset"
+    yield from workloads.selection(
+        daemon_set_spec, prefix.removesuffix("."), kind="daemonset", unreadable=None, optional=True
     )
     if (template := struct(daemon_set_spec, "template")) is not None:
         yield from core_v1.check_pod_template_spec(template, f"{prefix}template.")
@@ -64,8 +58,11 @@ def check_daemon_set_spec(daemon_set_spec: Json, prefix: str) -> Iterator[FieldE
         )
     yield from checks.minimum(daemon_set_spec.get("minReadySeconds"), f"{prefix}minReadySeconds")
     if (update_strategy := struct(daemon_set_spec, "updateStrategy")) is not None:
-        yield from checks.one_of(
-            update_strategy.get("type"), f"{prefix}updateStrategy.type", values=("OnDelete", "RollingUpdate")
+        yield from workloads.one_type(
+            update_strategy.get("type"),
+            f"{prefix}updateStrategy.type",
+            daemon_set_spec.get("updateStrategy"),
+            values=("RollingUpdate", "OnDelete"),
         )
         if update_strategy.get("type") == "RollingUpdate" and not is_set(
             update_strategy.get("rollingUpdate")
@@ -92,16 +89,9 @@ def check_daemon_set_spec(daemon_set_spec: Json, prefix: str) -> Iterator[FieldE
 def check_deployment_spec(deployment_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a DeploymentSpec."""
     yield from checks.minimum(deployment_spec.get("replicas"), f"{prefix}replicas")
-    yield from checks.selector_not_empty(
-        deployment_spec.get("selector"),
-        f"{prefix}selector",
-        detail="empty selector is invalid for deployment",
+    yield from workloads.selection(
+        deployment_spec, prefix.removesuffix("."), kind="deployment", unreadable="invalid label selector"
     )
-    yield from checks.label_selector(deployment_spec.get("selector"), f"{prefix}selector")
-    if (metadata := struct(deployment_spec, "template", "metadata")) is not None:
-        yield from checks.template_labels_match(
-            metadata.get("labels"), f"{prefix}template.metadata.labels", deployment_spec.get("selector")
-        )
     if (template := struct(deployment_spec, "template")) is not None:
         yield from core_v1.check_pod_template_spec(template, f"{prefix}template.")
     if (spec := struct(deployment_spec, "template", "spec")) is not None:
@@ -114,8 +104,11 @@ def check_deployment_spec(deployment_spec: Json, prefix: str) -> Iterator[FieldE
             detail="activeDeadlineSeconds in ReplicaSet is not Supported",
         )
     if (strategy := struct(deployment_spec, "strategy")) is not None:
-        yield from checks.one_of(
-            strategy.get("type"), f"{prefix}strategy.type", values=("Recreate", "RollingUpdate")
+        yield from workloads.one_type(
+            strategy.get("type"),
+            f"{prefix}strategy.type",
+            deployment_spec.get("strategy"),
+            values=("Recreate", "RollingUpdate"),
         )
         if strategy.get("type") == "Recreate":
             yield from checks.forbid(
@@ -123,16 +116,18 @@ def check_deployment_spec(deployment_spec: Json, prefix: str) -> Iterator[FieldE
                 f"{prefix}strategy.rollingUpdate",
                 detail="may not be specified when strategy `type` is 'Recreate'",
             )
-    if (rolling_update := struct(deployment_spec, "strategy", "rollingUpdate")) is not None:
+    if (rolling_update := struct(deployment_spec, "strategy", "rollingUpdate")) is not None and lookup(
+        deployment_spec, "strategy", "type"
+    ) == "RollingUpdate":
         yield from checks.int_or_percent(
             rolling_update.get("maxUnavailable"), f"{prefix}strategy.rollingUpdate.maxUnavailable"
         )
         yield from checks.int_or_percent(
             rolling_update.get("maxSurge"), f"{prefix}strategy.rollingUpdate.maxSurge"
         )
-    if strategy is not None:
+    if strategy is not None and strategy.get("type") == "RollingUpdate":
         yield from workloads.some_progress(strategy.get("rollingUpdate"), f"{prefix}strategy.rollingUpdate")
-    if rolling_update is not None:
+    if rolling_update is not None and lookup(deployment_spec, "strategy", "type") == "RollingUpdate":
         yield from checks.at_most_100_percent(
             rolling_update.get("maxUnavailable"), f"{prefix}strategy.rollingUpdate.maxUnavailable"
         )
@@ -148,16 +143,9 @@ def check_replica_set_spec(replica_set_spec: Json, prefix: str) -> Iterator[Fiel
     """What is wrong with a ReplicaSetSpec."""
     yield from checks.minimum(replica_set_spec.get("replicas"), f"{prefix}replicas")
     yield from checks.minimum(replica_set_spec.get("minReadySeconds"), f"{prefix}minReadySeconds")
-    yield from checks.selector_not_empty(
-        replica_set_spec.get("selector"),
-        f"{prefix}selector",
-        detail="empty selector is invalid for deployment",
+    yield from workloads.selection(
+        replica_set_spec, prefix.removesuffix("."), kind="deployment", unreadable="invalid label selector"
     )
-    yield from checks.label_selector(replica_set_spec.get("selector"), f"{prefix}selector")
-    if (metadata := struct(replica_set_spec, "template", "metadata")) is not None:
-        yield from checks.template_labels_match(
-            metadata.get("labels"), f"{prefix}template.metadata.labels", replica_set_spec.get("selector")
-        )
     if (template := struct(replica_set_spec, "template")) is not None:
         yield from core_v1.check_pod_template_spec(template, f"{prefix}template.")
     if (spec := struct(replica_set_spec, "template", "spec")) is not None:
@@ -185,31 +173,23 @@ def check_stateful_set_spec(stateful_set_spec: Json, prefix: str) -> Iterator[Fi
         yield from checks.one_of(
             persistent_volume_claim_retention_policy.get("whenDeleted"),
             f"{prefix}persistentVolumeClaimRetentionPolicy.whenDeleted",
-            values=("Delete", "Retain"),
+            values=("Retain", "Delete"),
         )
         yield from checks.one_of(
             persistent_volume_claim_retention_policy.get("whenScaled"),
             f"{prefix}persistentVolumeClaimRetentionPolicy.whenScaled",
-            values=("Delete", "Retain"),
+            values=("Retain", "Delete"),
         )
     yield from checks.minimum(stateful_set_spec.get("replicas"), f"{prefix}replicas")
     yield from checks.minimum(stateful_set_spec.get("minReadySeconds"), f"{prefix}minReadySeconds")
     if (ordinals := struct(stateful_set_spec, "ordinals")) is not None:
         yield from checks.minimum(ordinals.get("start"), f"{prefix}ordinals.start")
-    yield from checks.selector_not_empty(
-        stateful_set_spec.get("selector"),
-        f"{prefix}selector",
-        detail="empty selector is invalid for statefulset",
+    yield from workloads.selection(
+        stateful_set_spec, prefix.removesuffix("."), kind="statefulset", unreadable=""
     )
-    yield from checks.label_selector(stateful_set_spec.get("selector"), f"{prefix}selector")
-    if (metadata := struct(stateful_set_spec, "template", "metadata")) is not None:
-        yield from checks.template_labels_match(
-            metadata.get("labels"), f"{prefix}template.metadata.labels", stateful_set_spec.get("selector")
-        )
-        yield from checks.labels(metadata.get("labels"), f"{prefix}template.metadata.labels")
-        yield from checks.annotation_map(
-            metadata.get("annotations"), f"{prefix}template.metadata.annotations"
-        )
+    yield from core_v1.check_pod_template_spec(
+        workloads.template_with_claims(stateful_set_spec), f"{prefix}template."
+    )
     if (spec := struct(stateful_set_spec, "template", "spec")) is not None:
         yield from pods.restart_policy_of_template(
             spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
@@ -224,9 +204,16 @@ def check_stateful_set_spec(stateful_set_spec: Json, prefix: str) -> Iterator[Fi
 def validate_controller_revision(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new ControllerRevision, or of one that is to replace the stored one."""
     errors = list(check_controller_revision(new, ""))
+    if old is None:
+        errors.extend(check_controller_revision_create(new))
     if old is not None:
         errors.extend(check_controller_revision_update(new, old))
     return errors
+
+
+def check_controller_revision_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new ControllerRevision and may be so in one that is stored."""
+    yield from objects.revision_data(new.get("data"), f"{prefix}data")
 
 
 def check_controller_revision_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
@@ -248,6 +235,12 @@ def check_daemon_set_update(new: Json, old: Json, prefix: str = "") -> Iterator[
         yield from checks.immutable(
             spec.get("selector"), f"{prefix}spec.selector", lookup(old, "spec", "selector")
         )
+    yield from workloads.template_generation(new, prefix.removesuffix("."), old)
+
+
+def check_daemon_set_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a DaemonSet."""
+    yield from workload_status.daemon_set(new, prefix.removesuffix("."), old)
 
 
 def validate_deployment(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -266,6 +259,11 @@ def check_deployment_update(new: Json, old: Json, prefix: str = "") -> Iterator[
         )
 
 
+def check_deployment_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a Deployment."""
+    yield from workload_status.deployment(new, prefix.removesuffix("."), old)
+
+
 def validate_replica_set(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new ReplicaSet, or of one that is to replace the stored one."""
     errors = list(check_replica_set(new, ""))
@@ -282,17 +280,38 @@ def check_replica_set_update(new: Json, old: Json, prefix: str = "") -> Iterator
         )
 
 
+def check_replica_set_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a ReplicaSet."""
+    yield from workload_status.replica_set(new, prefix.removesuffix("."), old)
+
+
 def validate_stateful_set(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new StatefulSet, or of one that is to replace the stored one."""
     errors = list(check_stateful_set(new, ""))
+    if old is None:
+        errors.extend(check_stateful_set_create(new))
     if old is not None:
         errors.extend(check_stateful_set_update(new, old))
     return errors
 
 
+def check_stateful_set_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new StatefulSet and may be so in one that is stored."""
+    if (spec := struct(new, "spec")) is not None:
+        yield from checks.string_format(
+            spec.get("serviceName"), f"{prefix}spec.serviceName", format="dns-label"
+        )
+    yield from workloads.claim_templates(new.get("spec"), f"{prefix}spec")
+
+
 def check_stateful_set_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a StatefulSet."""
     yield from workloads.stateful_set_update(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
+
+
+def check_stateful_set_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a StatefulSet."""
+    yield from workload_status.stateful_set(new, prefix.removesuffix("."), old)
 
 
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
@@ -301,4 +320,10 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "Deployment": validate_deployment,
     "ReplicaSet": validate_replica_set,
     "StatefulSet": validate_stateful_set,
+}
+SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("DaemonSet", "status"): check_daemon_set_status,
+    ("Deployment", "status"): check_deployment_status,
+    ("ReplicaSet", "status"): check_replica_set_status,
+    ("StatefulSet", "status"): check_stateful_set_status,
 }

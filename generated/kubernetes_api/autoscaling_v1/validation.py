@@ -12,7 +12,7 @@ from apimachinery.rules.fields import Json, lookup, struct
 def check_horizontal_pod_autoscaler(horizontal_pod_autoscaler: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a HorizontalPodAutoscaler."""
     if (spec := struct(horizontal_pod_autoscaler, "spec")) is not None:
-        yield from checks.more_than(
+        yield from autoscalers.average(
             spec.get("targetCPUUtilizationPercentage"), f"{prefix}spec.targetCPUUtilizationPercentage"
         )
 

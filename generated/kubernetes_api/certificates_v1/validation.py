@@ -5,35 +5,84 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import certificates, checks
-from apimachinery.rules.fields import Json, lookup, struct
+from apimachinery.rules import certificates, signers
+from apimachinery.rules.fields import Json, struct
 
 
 def check_certificate_signing_request(certificate_signing_request: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a CertificateSigningRequest."""
-    if (spec := struct(certificate_signing_request, "spec")) is not None:
-        yield from checks.required(
-            spec.get("usages"), f"{prefix}spec.usages", detail="usages must be specified"
-        )
-        yield from checks.required(spec.get("signerName"), f"{prefix}spec.signerName")
-        yield from certificates.signer_name(spec.get("signerName"), f"{prefix}spec.signerName")
-        yield from certificates.request(spec.get("request"), f"{prefix}spec.request")
-        yield from checks.minimum(spec.get("expirationSeconds"), f"{prefix}spec.expirationSeconds", least=600)
+    yield from ()
 
 
 def validate_certificate_signing_request(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new CertificateSigningRequest, or of one that is to replace the stored one."""
     errors = list(check_certificate_signing_request(new, ""))
+    if old is None:
+        errors.extend(check_certificate_signing_request_create(new))
     if old is not None:
         errors.extend(check_certificate_signing_request_update(new, old))
     return errors
 
 
+def check_certificate_signing_request_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new CertificateSigningRequest and may be so in one that is stored."""
+    if (spec := struct(new, "spec")) is not None:
+        yield from signers.signer_name(spec.get("signerName"), f"{prefix}spec.signerName")
+        yield from certificates.new_signer(spec.get("signerName"), f"{prefix}spec.signerName")
+        yield from certificates.request(spec.get("request"), f"{prefix}spec.request")
+        yield from certificates.lifetime(spec.get("expirationSeconds"), f"{prefix}spec.expirationSeconds")
+        yield from certificates.usages(
+            spec.get("usages"),
+            f"{prefix}spec.usages",
+            values=(
+                "any",
+                "cert sign",
+                "client auth",
+                "code signing",
+                "content commitment",
+                "crl sign",
+                "data encipherment",
+                "decipher only",
+                "digital signature",
+                "email protection",
+                "encipher only",
+                "ipsec end system",
+                "ipsec tunnel",
+                "ipsec user",
+                "key agreement",
+                "key encipherment",
+                "microsoft sgc",
+                "netscape sgc",
+                "ocsp signing",
+                "s/mime",
+                "server auth",
+                "signing",
+                "timestamping",
+            ),
+        )
+
+
 def check_certificate_signing_request_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a CertificateSigningRequest."""
-    yield from checks.immutable(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
+    yield from certificates.update(new, prefix.removesuffix("."), old)
+
+
+def check_certificate_signing_request_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a CertificateSigningRequest."""
+    yield from certificates.status(new, prefix.removesuffix("."), old)
+
+
+def check_certificate_signing_request_approval(
+    new: Json, old: Json, prefix: str = ""
+) -> Iterator[FieldError]:
+    """What is wrong with a write of the approval of a CertificateSigningRequest."""
+    yield from certificates.approval(new, prefix.removesuffix("."), old)
 
 
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "CertificateSigningRequest": validate_certificate_signing_request,
+}
+SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("CertificateSigningRequest", "status"): check_certificate_signing_request_status,
+    ("CertificateSigningRequest", "approval"): check_certificate_signing_request_approval,
 }

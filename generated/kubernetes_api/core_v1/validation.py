@@ -23,6 +23,7 @@ from apimachinery.rules import (
     pods,
     quotas,
     services,
+    workload_status,
 )
 from apimachinery.rules.fields import Json, lookup, numbered, struct
 from apimachinery.rules.predicates import is_set
@@ -102,11 +103,15 @@ def check_replication_controller(replication_controller: Json, prefix: str) -> I
             f"{prefix}spec.template.metadata.labels",
             lookup(replication_controller, "spec", "selector"),
         )
-    if (template_spec := struct(replication_controller, "spec", "template", "spec")) is not None and is_set(
-        lookup(replication_controller, "spec", "template", "spec")
-    ):
-        yield from pods.restart_policy_of_template(
-            template_spec.get("restartPolicy"), f"{prefix}spec.template.spec.restartPolicy"
+    if (template_spec := struct(replication_controller, "spec", "template", "spec")) is not None:
+        if is_set(lookup(replication_controller, "spec", "template", "spec")):
+            yield from pods.restart_policy_of_template(
+                template_spec.get("restartPolicy"), f"{prefix}spec.template.spec.restartPolicy"
+            )
+        yield from checks.forbid(
+            template_spec.get("activeDeadlineSeconds"),
+            f"{prefix}spec.template.spec.activeDeadlineSeconds",
+            detail="activeDeadlineSeconds in ReplicationController is not Supported",
         )
     if spec is not None:
         yield from check_replication_controller_spec(spec, f"{prefix}spec.")
@@ -161,26 +166,6 @@ def check_container(container: Json, prefix: str) -> Iterator[FieldError]:
     )
     yield from pod_resources.container_resources(container.get("resources"), f"{prefix}resources")
     yield from pod_security.container_context(container.get("securityContext"), f"{prefix}securityContext")
-    if (lifecycle := struct(container, "lifecycle")) is not None:
-        yield from pods.lifecycle_hook(lifecycle.get("postStart"), f"{prefix}lifecycle.postStart")
-        yield from pods.lifecycle_hook(lifecycle.get("preStop"), f"{prefix}lifecycle.preStop")
-    if (liveness_probe := struct(container, "livenessProbe")) is not None:
-        yield from check_probe(liveness_probe, f"{prefix}livenessProbe.")
-        yield from pods.success_threshold_one(
-            liveness_probe.get("successThreshold"), f"{prefix}livenessProbe.successThreshold"
-        )
-    if (readiness_probe := struct(container, "readinessProbe")) is not None:
-        yield from check_probe(readiness_probe, f"{prefix}readinessProbe.")
-        yield from checks.forbid(
-            readiness_probe.get("terminationGracePeriodSeconds"),
-            f"{prefix}readinessProbe.terminationGracePeriodSeconds",
-            detail="must not be set for readinessProbes",
-        )
-    if (startup_probe := struct(container, "startupProbe")) is not None:
-        yield from check_probe(startup_probe, f"{prefix}startupProbe.")
-        yield from pods.success_threshold_one(
-            startup_probe.get("successThreshold"), f"{prefix}startupProbe.successThreshold"
-        )
 
 
 def check_container_port(container_port: Json, prefix: str) -> Iterator[FieldError]:
@@ -221,22 +206,24 @@ def check_env_var(env_var: Json, prefix: str) -> Iterator[FieldError]:
         yield from pod_volumes.resource_reference(
             value_from.get("resourceFieldRef"), f"{prefix}valueFrom.resourceFieldRef"
         )
-    if (config_map_key_ref := struct(env_var, "valueFrom", "configMapKeyRef")) is not None:
-        yield from checks.each_fault(
+    if (config_map_key_ref := struct(env_var, "valueFrom", "configMapKeyRef")) is not None and is_set(
+        lookup(env_var, "valueFrom", "configMapKeyRef")
+    ):
+        yield from checks.text(
             config_map_key_ref.get("name"), f"{prefix}valueFrom.configMapKeyRef.name", format="dns-subdomain"
         )
-        if is_set(lookup(env_var, "valueFrom", "configMapKeyRef")):
-            yield from checks.name(
-                config_map_key_ref.get("key"), f"{prefix}valueFrom.configMapKeyRef.key", format="config-key"
-            )
-    if (secret_key_ref := struct(env_var, "valueFrom", "secretKeyRef")) is not None:
-        yield from checks.each_fault(
+        yield from checks.name(
+            config_map_key_ref.get("key"), f"{prefix}valueFrom.configMapKeyRef.key", format="config-key"
+        )
+    if (secret_key_ref := struct(env_var, "valueFrom", "secretKeyRef")) is not None and is_set(
+        lookup(env_var, "valueFrom", "secretKeyRef")
+    ):
+        yield from checks.text(
             secret_key_ref.get("name"), f"{prefix}valueFrom.secretKeyRef.name", format="dns-subdomain"
         )
-        if is_set(lookup(env_var, "valueFrom", "secretKeyRef")):
-            yield from checks.name(
-                secret_key_ref.get("key"), f"{prefix}valueFrom.secretKeyRef.key", format="config-key"
-            )
+        yield from checks.name(
+            secret_key_ref.get("key"), f"{prefix}valueFrom.secretKeyRef.key", format="config-key"
+        )
     if (file_key_ref := struct(env_var, "valueFrom", "fileKeyRef")) is not None:
         if is_set(lookup(env_var, "valueFrom", "fileKeyRef")):
             yield from checks.name(
@@ -276,12 +263,6 @@ def check_ephemeral_container(ephemeral_container: Json, prefix: str) -> Iterato
     yield from pod_security.container_context(
         ephemeral_container.get("securityContext"), f"{prefix}securityContext"
     )
-    if (liveness_probe := struct(ephemeral_container, "livenessProbe")) is not None:
-        yield from check_probe(liveness_probe, f"{prefix}livenessProbe.")
-    if (readiness_probe := struct(ephemeral_container, "readinessProbe")) is not None:
-        yield from check_probe(readiness_probe, f"{prefix}readinessProbe.")
-    if (startup_probe := struct(ephemeral_container, "startupProbe")) is not None:
-        yield from check_probe(startup_probe, f"{prefix}startupProbe.")
 
 
 def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
@@ -372,9 +353,7 @@ def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_pod_template_spec(pod_template_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a PodTemplateSpec."""
-    if (metadata := struct(pod_template_spec, "metadata")) is not None:
-        yield from checks.labels(metadata.get("labels"), f"{prefix}metadata.labels")
-        yield from checks.annotation_map(metadata.get("annotations"), f"{prefix}metadata.annotations")
+    yield from pods.template_metadata(pod_template_spec.get("metadata"), f"{prefix}metadata")
     if (spec := struct(pod_template_spec, "spec")) is not None:
         yield from check_pod_spec(spec, f"{prefix}spec.")
         yield from checks.forbid(
@@ -382,26 +361,6 @@ def check_pod_template_spec(pod_template_spec: Json, prefix: str) -> Iterator[Fi
             f"{prefix}spec.ephemeralContainers",
             detail="ephemeral containers not allowed in pod template",
         )
-
-
-def check_probe(probe: Json, prefix: str) -> Iterator[FieldError]:
-    """What is wrong with a Probe."""
-    yield from pods.handler(probe, prefix.removesuffix("."))
-    if (exec_ := struct(probe, "exec")) is not None and is_set(probe.get("exec")):
-        yield from checks.required(exec_.get("command"), f"{prefix}exec.command")
-    yield from pods.http_get(probe.get("httpGet"), f"{prefix}httpGet")
-    if (tcp_socket := struct(probe, "tcpSocket")) is not None:
-        yield from checks.port_or_name(tcp_socket.get("port"), f"{prefix}tcpSocket.port")
-    if (grpc := struct(probe, "grpc")) is not None:
-        yield from checks.between(grpc.get("port"), f"{prefix}grpc.port", least=1, most=65535)
-    yield from checks.minimum(probe.get("initialDelaySeconds"), f"{prefix}initialDelaySeconds")
-    yield from checks.minimum(probe.get("timeoutSeconds"), f"{prefix}timeoutSeconds")
-    yield from checks.minimum(probe.get("periodSeconds"), f"{prefix}periodSeconds")
-    yield from checks.minimum(probe.get("successThreshold"), f"{prefix}successThreshold")
-    yield from checks.minimum(probe.get("failureThreshold"), f"{prefix}failureThreshold")
-    yield from checks.more_than(
-        probe.get("terminationGracePeriodSeconds"), f"{prefix}terminationGracePeriodSeconds"
-    )
 
 
 def check_replication_controller_spec(replication_controller_spec: Json, prefix: str) -> Iterator[FieldError]:
@@ -487,11 +446,19 @@ def check_namespace_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
         yield from objects.namespace_finalizers(spec.get("finalizers"), f"{prefix}spec.finalizers")
 
 
+def check_namespace_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a Namespace."""
+    yield from objects.namespace_phase(new, prefix.removesuffix("."), old)
+
+
 def check_namespace_finalize(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the finalize of a Namespace."""
     if (spec := struct(new, "spec")) is not None:
         yield from objects.namespace_finalizers(
-            spec.get("finalizers"), f"{prefix}spec.finalizers", lookup(old, "spec", "finalizers")
+            spec.get("finalizers"),
+            f"{prefix}spec.finalizers",
+            lookup(old, "spec", "finalizers"),
+            indexed=True,
         )
 
 
@@ -617,6 +584,11 @@ def validate_replication_controller(new: Json, old: Json | None = None) -> list[
     return list(check_replication_controller(new, ""))
 
 
+def check_replication_controller_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a ReplicationController."""
+    yield from workload_status.replica_set(new, prefix.removesuffix("."), old)
+
+
 def validate_resource_quota(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new ResourceQuota, or of one that is to replace the stored one."""
     errors = list(check_resource_quota(new, ""))
@@ -698,12 +670,14 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "ServiceAccount": validate_service_account,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("Namespace", "status"): check_namespace_status,
     ("Namespace", "finalize"): check_namespace_finalize,
     ("Node", "status"): check_node_status,
     ("PersistentVolumeClaim", "status"): check_persistent_volume_claim_status,
     ("Pod", "status"): check_pod_status,
     ("Pod", "ephemeralcontainers"): check_pod_ephemeralcontainers,
     ("Pod", "resize"): check_pod_resize,
+    ("ReplicationController", "status"): check_replication_controller_status,
     ("ResourceQuota", "status"): check_resource_quota_status,
     ("Service", "status"): check_service_status,
 }

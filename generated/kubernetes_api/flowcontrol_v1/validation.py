@@ -5,41 +5,13 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, flows
-from apimachinery.rules.fields import Json, lookup, struct
-from apimachinery.rules.predicates import is_set
+from apimachinery.rules import flows
+from apimachinery.rules.fields import Json
 
 
 def check_flow_schema(flow_schema: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a FlowSchema."""
-    if (spec := struct(flow_schema, "spec")) is not None:
-        yield from checks.more_than(spec.get("matchingPrecedence"), f"{prefix}spec.matchingPrecedence")
-        if spec.get("matchingPrecedence") == 1 and lookup(flow_schema, "metadata", "name") != "exempt":
-            yield from checks.refuse(
-                spec.get("matchingPrecedence"),
-                f"{prefix}spec.matchingPrecedence",
-                detail="only the schema named 'exempt' may have matchingPrecedence 1",
-            )
-        yield from flows.at_most(
-            spec.get("matchingPrecedence"), f"{prefix}spec.matchingPrecedence", most=10000
-        )
-    if (distinguisher_method := struct(flow_schema, "spec", "distinguisherMethod")) is not None and is_set(
-        lookup(flow_schema, "spec", "distinguisherMethod")
-    ):
-        yield from checks.one_of(
-            distinguisher_method.get("type"),
-            f"{prefix}spec.distinguisherMethod.type",
-            values=("ByNamespace", "ByUser"),
-            optional=False,
-        )
-    if (
-        priority_level_configuration := struct(flow_schema, "spec", "priorityLevelConfiguration")
-    ) is not None:
-        yield from checks.required(
-            priority_level_configuration.get("name"), f"{prefix}spec.priorityLevelConfiguration.name"
-        )
-    if spec is not None:
-        yield from flows.rules(spec.get("rules"), f"{prefix}spec.rules")
+    yield from flows.flow_schema(flow_schema, prefix.removesuffix("."))
 
 
 def check_priority_level_configuration(
@@ -54,12 +26,26 @@ def validate_flow_schema(new: Json, old: Json | None = None) -> list[FieldError]
     return list(check_flow_schema(new, ""))
 
 
+def check_flow_schema_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a FlowSchema."""
+    yield from flows.conditions(new, prefix.removesuffix("."), old)
+
+
 def validate_priority_level_configuration(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new PriorityLevelConfiguration, or of one that is to replace the stored one."""
     return list(check_priority_level_configuration(new, ""))
 
 
+def check_priority_level_configuration_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a PriorityLevelConfiguration."""
+    yield from flows.conditions(new, prefix.removesuffix("."), old)
+
+
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "FlowSchema": validate_flow_schema,
     "PriorityLevelConfiguration": validate_priority_level_configuration,
+}
+SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("FlowSchema", "status"): check_flow_schema_status,
+    ("PriorityLevelConfiguration", "status"): check_priority_level_configuration_status,
 }

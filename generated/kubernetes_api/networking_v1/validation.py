@@ -12,14 +12,14 @@ from apimachinery.rules.predicates import is_set
 
 def check_ip_address(ip_address: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an IPAddress."""
-    yield from ()
+    yield from networks.address(ip_address.get("spec"), f"{prefix}spec")
 
 
 def check_ingress(ingress: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an Ingress."""
     yield from networks.ingress_backends(ingress.get("spec"), f"{prefix}spec")
     if (spec := struct(ingress, "spec")) is not None:
-        yield from checks.string_format(
+        yield from checks.each_fault(
             spec.get("ingressClassName"), f"{prefix}spec.ingressClassName", format="dns-subdomain"
         )
         for tl_index, tl in numbered(spec, "tls"):
@@ -53,9 +53,10 @@ def check_http_ingress_path(http_ingress_path: Json, prefix: str) -> Iterator[Fi
         http_ingress_path.get("pathType"),
         f"{prefix}pathType",
         values=("Exact", "ImplementationSpecific", "Prefix"),
+        pointer=True,
     )
-    yield from networks.ingress_path(http_ingress_path, prefix.removesuffix("."))
-    yield from networks.ingress_backend(http_ingress_path.get("backend"), f"{prefix}backend")
+    if is_set(http_ingress_path.get("pathType")):
+        yield from networks.ingress_backend(http_ingress_path.get("backend"), f"{prefix}backend")
 
 
 def check_http_ingress_rule_value(http_ingress_rule_value: Json, prefix: str) -> Iterator[FieldError]:
@@ -107,7 +108,7 @@ def check_network_policy_peer(network_policy_peer: Json, prefix: str) -> Iterato
 def check_network_policy_port(network_policy_port: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicyPort."""
     yield from checks.one_of(
-        network_policy_port.get("protocol"), f"{prefix}protocol", values=("TCP", "UDP", "SCTP")
+        network_policy_port.get("protocol"), f"{prefix}protocol", values=("TCP", "UDP", "SCTP"), pointer=True
     )
     yield from checks.port_or_name(network_policy_port.get("port"), f"{prefix}port")
     yield from networks.end_port(network_policy_port, prefix.removesuffix("."))
@@ -124,16 +125,9 @@ def check_network_policy_spec(network_policy_spec: Json, prefix: str) -> Iterato
 def validate_ip_address(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new IPAddress, or of one that is to replace the stored one."""
     errors = list(check_ip_address(new, ""))
-    if old is None:
-        errors.extend(check_ip_address_create(new))
     if old is not None:
         errors.extend(check_ip_address_update(new, old))
     return errors
-
-
-def check_ip_address_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
-    """What is wrong with a new IPAddress and may be so in one that is stored."""
-    yield from networks.address(new.get("spec"), f"{prefix}spec")
 
 
 def check_ip_address_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
@@ -156,6 +150,7 @@ def validate_ingress(new: Json, old: Json | None = None) -> list[FieldError]:
 
 def check_ingress_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new Ingress and may be so in one that is stored."""
+    yield from networks.ingress_paths(new.get("spec"), f"{prefix}spec")
     if (spec := struct(new, "spec")) is not None:
         yield from networks.secret_names(spec.get("tls"), f"{prefix}spec.tls")
     yield from networks.wrong_ingress_class(new, prefix.removesuffix("."))
@@ -163,6 +158,7 @@ def check_ingress_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
 
 def check_ingress_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in an Ingress."""
+    yield from networks.ingress_paths(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
     if (spec := struct(new, "spec")) is not None:
         yield from networks.secret_names(spec.get("tls"), f"{prefix}spec.tls", lookup(old, "spec", "tls"))
 

@@ -5,7 +5,7 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks
+from apimachinery.rules import checks, conditions
 from apimachinery.rules.fields import Json, lookup, struct
 from apimachinery.rules.predicates import is_set
 
@@ -30,6 +30,7 @@ def check_pod_disruption_budget(pod_disruption_budget: Json, prefix: str) -> Ite
             spec.get("unhealthyPodEvictionPolicy"),
             f"{prefix}spec.unhealthyPodEvictionPolicy",
             values=("AlwaysAllow", "IfHealthyBudget"),
+            pointer=True,
         )
 
 
@@ -38,6 +39,14 @@ def validate_pod_disruption_budget(new: Json, old: Json | None = None) -> list[F
     return list(check_pod_disruption_budget(new, ""))
 
 
+def check_pod_disruption_budget_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a PodDisruptionBudget."""
+    yield from conditions.disruptions(new.get("status"), f"{prefix}status", lookup(old, "status"))
+
+
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "PodDisruptionBudget": validate_pod_disruption_budget,
+}
+SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("PodDisruptionBudget", "status"): check_pod_disruption_budget_status,
 }

@@ -12,19 +12,23 @@ from apimachinery.rules.fields import Json, lookup
 def check_priority_class(priority_class: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a PriorityClass."""
     yield from scheduling.priority_class(priority_class, prefix.removesuffix("."))
-    yield from checks.one_of(
-        priority_class.get("preemptionPolicy"),
-        f"{prefix}preemptionPolicy",
-        values=("PreemptLowerPriority", "Never"),
-    )
 
 
 def validate_priority_class(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new PriorityClass, or of one that is to replace the stored one."""
     errors = list(check_priority_class(new, ""))
+    if old is None:
+        errors.extend(check_priority_class_create(new))
     if old is not None:
         errors.extend(check_priority_class_update(new, old))
     return errors
+
+
+def check_priority_class_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a new PriorityClass and may be so in one that is stored."""
+    yield from scheduling.preemption(
+        new.get("preemptionPolicy"), f"{prefix}preemptionPolicy", values=("PreemptLowerPriority", "Never")
+    )
 
 
 def check_priority_class_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

@@ -22,7 +22,11 @@ def check_csi_node(csi_node: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_csi_storage_capacity(csi_storage_capacity: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a CSIStorageCapacity."""
-    yield from ()
+    yield from checks.text(
+        csi_storage_capacity.get("storageClassName"), f"{prefix}storageClassName", format="dns-subdomain"
+    )
+    yield from checks.label_selector(csi_storage_capacity.get("nodeTopology"), f"{prefix}nodeTopology")
+    yield from checks.quantity(csi_storage_capacity.get("capacity"), f"{prefix}capacity")
 
 
 def check_storage_class(storage_class: Json, prefix: str) -> Iterator[FieldError]:
@@ -37,6 +41,7 @@ def check_storage_class(storage_class: Json, prefix: str) -> Iterator[FieldError
         storage_class.get("volumeBindingMode"),
         f"{prefix}volumeBindingMode",
         values=("Immediate", "WaitForFirstConsumer"),
+        pointer=True,
     )
     yield from storage.topologies(storage_class.get("allowedTopologies"), f"{prefix}allowedTopologies")
 
@@ -86,18 +91,9 @@ def check_csi_node_update(new: Json, old: Json, prefix: str = "") -> Iterator[Fi
 def validate_csi_storage_capacity(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new CSIStorageCapacity, or of one that is to replace the stored one."""
     errors = list(check_csi_storage_capacity(new, ""))
-    if old is None:
-        errors.extend(check_csi_storage_capacity_create(new))
     if old is not None:
         errors.extend(check_csi_storage_capacity_update(new, old))
     return errors
-
-
-def check_csi_storage_capacity_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
-    """What is wrong with a new CSIStorageCapacity and may be so in one that is stored."""
-    yield from checks.name(new.get("storageClassName"), f"{prefix}storageClassName", format="dns-subdomain")
-    yield from checks.label_selector(new.get("nodeTopology"), f"{prefix}nodeTopology")
-    yield from checks.quantity(new.get("capacity"), f"{prefix}capacity")
 
 
 def check_csi_storage_capacity_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
@@ -118,23 +114,10 @@ def validate_storage_class(new: Json, old: Json | None = None) -> list[FieldErro
 
 def check_storage_class_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a StorageClass."""
-    yield from checks.forbid_change(
-        new.get("parameters"),
-        f"{prefix}parameters",
-        lookup(old, "parameters"),
-        detail="updates to parameters are forbidden.",
-    )
-    yield from checks.forbid_change(
-        new.get("provisioner"),
-        f"{prefix}provisioner",
-        lookup(old, "provisioner"),
-        detail="updates to provisioner are forbidden.",
-    )
-    yield from checks.forbid_change(
-        new.get("reclaimPolicy"),
-        f"{prefix}reclaimPolicy",
-        lookup(old, "reclaimPolicy"),
-        detail="updates to reclaimPolicy are forbidden.",
+    yield from checks.immutable(new.get("parameters"), f"{prefix}parameters", lookup(old, "parameters"))
+    yield from checks.immutable(new.get("provisioner"), f"{prefix}provisioner", lookup(old, "provisioner"))
+    yield from checks.immutable(
+        new.get("reclaimPolicy"), f"{prefix}reclaimPolicy", lookup(old, "reclaimPolicy")
     )
     yield from checks.immutable(
         new.get("volumeBindingMode"), f"{prefix}volumeBindingMode", lookup(old, "volumeBindingMode")

@@ -120,7 +120,10 @@ def qualified_name_faults(text: str) -> list[str]:
         if not parts[0]:
             faults.append("prefix part must be non-empty")
         else:
-            faults.extend(f"prefix part {fault}" for fault in dns1123_subdomain_faults(parts[0]))
+            said = (
+                fault.replace("253 characters", "253 bytes") for fault in dns1123_subdomain_faults(parts[0])
+            )
+            faults.extend(f"prefix part {fault}" for fault in said)
     if not name:
         faults.append("name part must be non-empty")
     elif _size(name) > 63:

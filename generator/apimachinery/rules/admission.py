@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -116,6 +117,11 @@ def webhooks(value: Json, path: str, old: Json | None = None) -> Errors:
     unique = len(set(given)) == len(given)
     now = [hook.get("matchConditions") or [] for hook in items(value, "webhooks")]
     kept = before is not None and now == [hook.get("matchConditions") or [] for hook in before]
+    stored = {
+        str(each.get("expression") or "").strip()
+        for hook in before or ()
+        for each in items(hook, "matchConditions")
+    }
     seen = set()
     for index, hook in numbered(value, "webhooks"):
         place, name = f"webhooks[{index}]", hook.get("name")
@@ -131,6 +137,21 @@ def webhooks(value: Json, path: str, old: Json | None = None) -> Errors:
         seen.add(name)
         if not kept:
             yield from match_conditions(hook.get("matchConditions"), f"{place}.matchConditions")
+            yield from _compiled(hook, f"{place}.matchConditions", stored)
+
+
+def _compiled(hook: Json, path: str, stored: AbstractSet[Any]) -> Errors:
+    """Conditions are expressions that compile; those stored before have been compiled once."""
+    compiler = None
+    for index, condition in numbered(hook, "matchConditions"):
+        source = str(condition.get("expression") or "").strip()
+        if not source or source in stored:
+            continue
+        compiler = compiler or Compiler(has_params=False)
+        try:
+            compiler.compile(source, BOOL)
+        except ExpressionFault as fault:
+            yield invalid_value(f"{path}[{index}].expression", source, str(fault))
 
 
 def _is_understood(hook: Json) -> bool:
@@ -426,10 +447,12 @@ def mutations(value: Any, path: str) -> Errors:
                 )
 
 
-def policy_expressions(value: Json, path: str) -> Errors:
-    """Every expression of a policy compiles and gives what it is there for."""
+def policy_expressions(value: Json, path: str, old: Json | None = None) -> Errors:
+    """Every expression of a policy compiles and gives what it is there for; those stored before did once."""
     del path
-    spec = struct(value, "spec") or {}
+    spec, before = struct(value, "spec") or {}, struct(old or {}, "spec") or {}
+    same = (spec.get("paramKind") is None) == (before.get("paramKind") is None)
+    stored = {source for _, source, _ in _expressions(before)} if same else set()
     compiler = Compiler(has_params=spec.get("paramKind") is not None, mutates="mutations" in spec)
     for index, variable in numbered(spec, "variables"):
         source = str(variable.get("expression") or "")
@@ -440,7 +463,7 @@ def policy_expressions(value: Json, path: str) -> Errors:
                 yield invalid_value(f"spec.variables[{index}].expression", source, str(fault))
                 return
     for place, source, wanted in _expressions(spec):
-        if source.strip():
+        if source.strip() and source not in stored:
             try:
                 compiler.compile(source, wanted)
             except ExpressionFault as fault:
@@ -448,18 +471,22 @@ def policy_expressions(value: Json, path: str) -> Errors:
 
 
 def _expressions(spec: Json) -> Iterator[tuple[str, str, tuple[Type, ...]]]:
-    """Path, text and wanted types of all expressions but variables, in the order in which they are reported."""
+    """Path, text and wanted types of all expressions but variables, in the order in which they are reported.
+
+    Validations are compiled with the blanks around them, all others without: a position counts from there.
+    """
     for index, condition in numbered(spec, "matchConditions"):
-        yield f"spec.matchConditions[{index}].expression", str(condition.get("expression") or ""), BOOL
+        source = str(condition.get("expression") or "").strip()
+        yield f"spec.matchConditions[{index}].expression", source, BOOL
     for index, validation in numbered(spec, "validations"):
         place = f"spec.validations[{index}]"
         yield f"{place}.expression", str(validation.get("expression") or ""), BOOL
         yield f"{place}.messageExpression", str(validation.get("messageExpression") or ""), STRING
     for index, annotation in numbered(spec, "auditAnnotations"):
         place = f"spec.auditAnnotations[{index}].valueExpression"
-        yield place, str(annotation.get("valueExpression") or ""), TEXT_OR_NULL
+        yield place, str(annotation.get("valueExpression") or "").strip(), TEXT_OR_NULL
     for index, mutation in numbered(spec, "mutations"):
         for field, wanted in (("applyConfiguration", CONFIGURATION), ("jsonPatch", PATCHES)):
             patch = struct(mutation, field) or {}
             place = f"spec.mutations[{index}].{field}.expression"
-            yield place, str(patch.get("expression") or ""), wanted
+            yield place, str(patch.get("expression") or "").strip(), wanted

@@ -111,7 +111,6 @@ def _source(kind: str, source: Json, path: str, lenient: bool) -> Errors:
             yield from checks.each_fault(name, f"{path}.metric.name", "path-segment")
         else:
             yield required_error(f"{path}.metric.name", "must specify a metric name")
-        yield from checks.label_selector(lookup(source, "metric", "selector"), f"{path}.metric.selector")
     target, place = struct(source, "target") or {}, f"{path}.target"
     yield from _target(target, place)
     average, share = target.get("averageValue") is not None, target.get("averageUtilization") is not None
@@ -146,6 +145,15 @@ def _resource(kind: str, source: Json, path: str) -> Errors:
         yield from checks.each_fault(source["container"], f"{path}.container", "dns-label")
     else:
         yield required_error(f"{path}.container", "must specify a container")
+
+
+def average(value: Any, path: str) -> Errors:
+    """The share of the old version; the fault is where the newer one has it."""
+    del path
+    if isinstance(value, int) and value < 1:
+        yield invalid_value(
+            "spec.metrics[0].resource.target.averageUtilization", value, "must be greater than 0"
+        )
 
 
 def _target(target: Json, path: str) -> Errors:

@@ -73,9 +73,14 @@ def demand(value: Any, path: str, detail: str = "") -> Errors:
     yield required_error(path, detail)
 
 
-def one_of(value: Any, path: str, values: Sequence[str], optional: bool = True) -> Errors:
-    """A string must be one of ``values``, which are named in this order. An empty one is required elsewhere."""
-    if value in (None, ""):
+def one_of(
+    value: Any, path: str, values: Sequence[str], optional: bool = True, pointer: bool = False
+) -> Errors:
+    """A string must be one of ``values``, which are named in this order.
+
+    An empty one is none, except of a field that Kubernetes has as a ``pointer``, which tells empty from missing.
+    """
+    if value is None or (value == "" and not pointer):
         if not optional:
             yield required_error(path)
     elif value not in values:
@@ -167,7 +172,8 @@ def unique(value: Any, path: str, key: str = "") -> Errors:
 def immutable(value: Any, path: str, old: Any) -> Errors:
     """A field must stay as it is stored."""
     if value != old:
-        yield invalid_value(path, value, "field is immutable")
+        shown = "" if value is None and isinstance(old, str) else value
+        yield invalid_value(path, shown, "field is immutable")
 
 
 def forbid_change(value: Any, path: str, old: Any, detail: str) -> Errors:
@@ -288,6 +294,11 @@ def each_fault(value: Any, path: str, format: str) -> Errors:
     """A string, which an empty one is too, must be of ``format``."""
     for detail in FORMATS[format](value) if isinstance(value, str) else ():
         yield invalid_value(path, value, detail)
+
+
+def text(value: Any, path: str, format: str) -> Errors:
+    """A string must be of ``format``; one that is missing is empty."""
+    yield from each_fault(value or "", path, format)
 
 
 def internal_error(path: str, detail: str) -> FieldError:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from apimachinery.meta.field_errors import FieldError, duplicate, invalid_value, not_supported, too_long
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, numbered
+from apimachinery.rules.fields import Json, numbered, struct
 
 Errors = Iterator[FieldError]
 
@@ -43,6 +44,26 @@ def conditions(holder: Json, path: str) -> Errors:
         yield from _reason(condition.get("reason") or "", f"{place}.reason")
         if len((condition.get("message") or "").encode()) > 32768:
             yield too_long(f"{place}.message", 32768)
+
+
+def disruptions(value: Any, path: str, old: Any) -> Errors:
+    """The status of a disruption budget: conditions, and counts of pods."""
+    del old
+    status = value if isinstance(value, dict) else {}
+    yield from conditions(status, f"{path}.conditions")
+    for key in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
+        yield from checks.minimum(status.get(key), f"{path}.{key}")
+
+
+def policy_status(value: Any, path: str, old: Any) -> Errors:
+    """The status of an admission policy: conditions, and what checking types warned of."""
+    del old
+    status = value if isinstance(value, dict) else {}
+    yield from conditions(status, f"{path}.conditions")
+    for index, warning in numbered(struct(status, "typeChecking") or {}, "expressionWarnings"):
+        place = f"{path}.typeChecking.expressionWarnings[{index}]"
+        yield from checks.required(warning.get("warning"), f"{place}.warning")
+        yield from checks.required(warning.get("fieldRef"), f"{place}.fieldRef")
 
 
 def _reason(reason: str, path: str) -> Errors:

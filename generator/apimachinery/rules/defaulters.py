@@ -15,7 +15,7 @@ from apimachinery.rules.fields import Json, copied, created, items, lookup, stru
 
 _NO_EXECUTE_SECONDS = 300
 _UNREADY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 def encode_string_data(secret: Json) -> None:
@@ -178,26 +178,26 @@ def note_template_generation(daemon_set: Json) -> None:
     """The annotation that every daemon set of apps/v1 has, whatever it says: so its writers own it."""
     metadata = created(daemon_set, "metadata")
     if metadata is not None and (annotations := created(metadata, "annotations")) is not None:
-        annotations.setdefault(_TEMPLATE_GENERATION, "0")
+        annotations.setdefault(TEMPLATE_GENERATION, "0")
 
 
 def set_template_generation(daemon_set: Json) -> None:
     """The template generation of a new daemon set, which is kept in an annotation."""
     metadata = created(daemon_set, "metadata")
     if metadata is not None and (annotations := created(metadata, "annotations")) is not None:
-        annotations[_TEMPLATE_GENERATION] = "1"
+        annotations[TEMPLATE_GENERATION] = "1"
 
 
 def raise_template_generation(new: Json, old: Json) -> None:
     """One more where the template changed, else what it was."""
-    before = lookup(old, "metadata", "annotations", _TEMPLATE_GENERATION)
+    before = lookup(old, "metadata", "annotations", TEMPLATE_GENERATION)
     metadata = created(new, "metadata")
     if metadata is None or (annotations := created(metadata, "annotations")) is None:
         return
     number = int(before) if isinstance(before, str) and before.isdigit() and len(before) < 19 else 0
     if lookup(new, "spec", "template") != lookup(old, "spec", "template"):
         number += 1
-    annotations[_TEMPLATE_GENERATION] = str(number)
+    annotations[TEMPLATE_GENERATION] = str(number)
 
 
 def generate_job_selector(job: Json) -> None:

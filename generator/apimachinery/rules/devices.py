@@ -21,6 +21,7 @@ from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 from apimachinery.rules import checks
 from apimachinery.rules.conditions import conditions
+from apimachinery.rules.device_expressions import device_expression
 from apimachinery.rules.fields import Json, items, lookup, numbered, struct
 from apimachinery.rules.pod_affinity import node_selector
 from apimachinery.rules.pod_resources import is_extended
@@ -222,6 +223,8 @@ def _selector(value: Json, path: str) -> Errors:
         yield required_error(f"{path}.cel")
     elif len((expression.get("expression") or "").encode()) > 10 * 1024:
         yield too_long(f"{path}.cel.expression", 10 * 1024)
+    else:
+        yield from device_expression(expression.get("expression") or "", f"{path}.cel.expression")
 
 
 def _toleration(value: Json, path: str) -> Errors:

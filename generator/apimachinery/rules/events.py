@@ -14,6 +14,7 @@ from typing import Any
 from apimachinery.meta import names
 from apimachinery.meta.field_errors import FieldError, invalid_value
 from apimachinery.meta.field_errors import required as required_error
+from apimachinery.rules import checks
 from apimachinery.rules.fields import Json, lookup
 
 Errors = Iterator[FieldError]
@@ -79,7 +80,7 @@ def new_event_update(value: Json, path: str, old: Json) -> Errors:
         yield from _series(value)
     for field, name in _KEPT.items():
         if (value.get(field) or None) != (old.get(field) or None):
-            yield invalid_value(name, value.get(field), "field is immutable")
+            yield from checks.immutable(value.get(field), name, old.get(field))
     if value.get("eventTime") != old.get("eventTime"):
         yield invalid_value("eventTime", value.get("eventTime"), "field is immutable")
 

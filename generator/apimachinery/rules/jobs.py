@@ -73,7 +73,7 @@ def _generated_labels(value: Json, spec: Json) -> Errors:
         elif labels[key] != text:
             yield invalid_value(f"{place}.labels[{key}]", labels, f"must be '{text}'")
     expected = {key: metadata.get(of) or "" for key, of in _LABELS}
-    if not checks.selects(selector, expected):
+    if not any(checks.label_selector(selector, "")) and not checks.selects(selector, expected):
         yield invalid_value("spec.selector", selector, "`selector` not auto-generated")
 
 
@@ -81,8 +81,9 @@ def _selector(spec: Json) -> Errors:
     selector, labels = spec.get("selector"), lookup(spec, "template", "metadata", "labels")
     if selector is None:
         yield required_error("spec.selector")
-    yield from checks.label_selector(selector, "spec.selector")
-    if not checks.selects(selector, labels):
+    faults = list(checks.label_selector(selector, "spec.selector"))
+    yield from faults
+    if not faults and not checks.selects(selector, labels):
         yield invalid_value(
             "spec.template.metadata.labels", labels, "`selector` does not match template `labels`"
         )

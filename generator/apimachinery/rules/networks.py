@@ -38,7 +38,7 @@ def ingress_backend(value: Any, path: str) -> Errors:
     elif resource is not None:
         yield from _reference(resource, f"{path}.resource")
     elif service is not None:
-        yield from _service_backend(service, f"{path}.service")
+        yield from _service_backend(service, path)
     else:
         yield invalid_value(path, "", "resource or service backend is required")
 
@@ -52,18 +52,14 @@ def _reference(value: Json, path: str) -> Errors:
 
 
 def _service_backend(service: Json, path: str) -> Errors:
-    name = service.get("name")
-    if not name:
-        yield required_error(f"{path}.name")
-    else:
-        yield from checks.string_format(name, f"{path}.name", "dns-label")
+    yield from checks.name(service.get("name"), f"{path}.service.name", "dns-label")
     port = struct(service, "port") or {}
     if port.get("name") and port.get("number"):
         yield invalid_value(path, "", "cannot set both port name & port number")
     elif port.get("name"):
-        yield from checks.string_format(port["name"], f"{path}.port.name", "port-name")
+        yield from checks.string_format(port["name"], f"{path}.service.port.name", "port-name")
     elif port.get("number"):
-        yield from checks.port(port["number"], f"{path}.port.number")
+        yield from checks.port(port["number"], f"{path}.service.port.number")
     else:
         yield required_error(path, "port name or number is required")
 
@@ -115,6 +111,20 @@ def ingress_path(value: Json, path: str) -> Errors:
                 yield invalid_value(f"{path}.path", text, f"cannot end with '{end}'")
     elif kind == "ImplementationSpecific" and text and not text.startswith("/"):
         yield invalid_value(f"{path}.path", text, "must be an absolute path")
+
+
+def ingress_paths(value: Any, path: str, old: Any = None) -> Errors:
+    """The paths of all rules. A stored ingress with a wrong one may have others."""
+    if any(any(ingress_path(each, "")) for _, each in _paths(old, "")):
+        return
+    for place, each in _paths(value, path):
+        yield from ingress_path(each, place)
+
+
+def _paths(spec: Any, path: str) -> Iterator[tuple[str, Json]]:
+    for index, rule in numbered(spec if isinstance(spec, dict) else {}, "rules"):
+        for number, each in numbered(struct(rule, "http") or {}, "paths"):
+            yield f"{path}.rules[{index}].http.paths[{number}]", each
 
 
 def wrong_ingress_class(value: Json, path: str) -> Errors:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from apimachinery.meta.field_errors import (
 )
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules.fields import Json, lookup, struct
+from apimachinery.wire.json import decode, syntax_fault, type_name
 
 Errors = Iterator[FieldError]
 
@@ -65,6 +65,14 @@ def data_size(value: Json, path: str) -> Errors:
         yield too_long(path, MAX_DATA_BYTES)
 
 
+def revision_data(value: Any, path: str) -> Errors:
+    """What a revision keeps is an object; which, nobody but its controller knows."""
+    if value is None:
+        yield required_error(path, "data is mandatory")
+    elif not isinstance(value, dict):
+        yield required_error(path, "data must be a valid JSON object")
+
+
 def immutable_data(value: Json, path: str, old: Json) -> Errors:
     """What is marked ``immutable`` stays, and stays marked."""
     del path
@@ -96,18 +104,27 @@ def secret_of_type(value: Json, path: str) -> Errors:
 
 
 def _json_text(value: Any, path: str) -> Errors:
+    """An object of JSON; the words are those of Go's decoder."""
     try:
-        json.loads(base64.b64decode(value))
-    except (ValueError, TypeError, RecursionError):
-        yield invalid_value(path, "<secret contents redacted>", "must be JSON")
+        data = base64.b64decode(value)
+    except (ValueError, TypeError):
+        return
+    fault = syntax_fault(data)
+    if not fault and (decoded := decode(data)) is not None and not isinstance(decoded, dict):
+        kind = type_name(decoded)
+        fault = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+    if fault:
+        yield invalid_value(path, "<secret contents redacted>", fault)
 
 
-def namespace_finalizers(value: Any, path: str, old: Any = None) -> Errors:
-    """Finalizers in a namespace's spec are standard ones or qualified by a domain. Those of a new one bear no index."""
+def namespace_finalizers(value: Any, path: str, old: Any = None, indexed: bool = False) -> Errors:
+    """Finalizers in a namespace's spec are standard ones or qualified by a domain; the latter fault bears an index
+    where they are replaced."""
+    del old
     for index, text in enumerate(value if isinstance(value, list) else ()):
         if not isinstance(text, str):
             continue
-        place = path if old is None else f"{path}[{index}]"
+        place = f"{path}[{index}]" if indexed else path
         faults = names.qualified_name_faults(text)
         for detail in faults:
             yield invalid_value(place, text, detail)
@@ -115,6 +132,17 @@ def namespace_finalizers(value: Any, path: str, old: Any = None) -> Errors:
             yield invalid_value(
                 place, text, "name is neither a standard finalizer name nor is it fully qualified"
             )
+
+
+def namespace_phase(value: Json, path: str, old: Any) -> Errors:
+    """A namespace is active until it is deleted, and terminating from then on."""
+    del path, old
+    phase, deleted = lookup(value, "status", "phase"), lookup(value, "metadata", "deletionTimestamp")
+    if deleted is None and phase not in (None, "", "Active"):
+        yield invalid_value("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")
+    if deleted is not None and phase != "Terminating":
+        detail = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+        yield invalid_value("status.Phase", phase, detail)
 
 
 def exclusive(value: Json, path: str, fields: Sequence[str], detail: str, missing: str = "") -> Errors:

@@ -145,6 +145,11 @@ def _label_keys(term: Json, path: str) -> Errors:
             )
 
 
+def _above_zero(value: Any, path: str) -> Errors:
+    if isinstance(value, int) and value <= 0:
+        yield invalid_value(path, value, "must be greater than zero")
+
+
 def topology_spread(value: Any, path: str) -> Errors:
     """How pods spread: one constraint for each key and action."""
     given = [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
@@ -152,8 +157,7 @@ def topology_spread(value: Any, path: str) -> Errors:
     last = {pair: index for index, pair in enumerate(pairs)}
     for index, constraint in enumerate(given):
         place, action = f"{path}[{index}]", pairs[index][1]
-        if (constraint.get("maxSkew") or 0) <= 0:
-            yield invalid_value(f"{place}.maxSkew", constraint.get("maxSkew") or 0, "must be greater than 0")
+        yield from _above_zero(constraint.get("maxSkew") or 0, f"{place}.maxSkew")
         if not pairs[index][0]:
             yield required_error(f"{place}.topologyKey", "can not be empty")
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
@@ -163,7 +167,7 @@ def topology_spread(value: Any, path: str) -> Errors:
             yield duplicate(f"{place}.{{topologyKey, whenUnsatisfiable}}", text)
         domains = constraint.get("minDomains")
         if domains is not None:
-            yield from checks.more_than(domains, f"{place}.minDomains")
+            yield from _above_zero(domains, f"{place}.minDomains")
             if action != "DoNotSchedule":
                 yield invalid_value(
                     f"{place}.minDomains",
@@ -182,6 +186,18 @@ def tolerations(value: Any, path: str) -> Errors:
     for index, toleration in enumerate(value if isinstance(value, list) else ()):
         if isinstance(toleration, dict):
             yield from _toleration(toleration, f"{path}[{index}]")
+
+
+def unique_tolerations(value: Any, path: str) -> Errors:
+    """What all pods of a class tolerate: nothing twice."""
+    seen: list[Any] = []
+    for index, toleration in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(toleration, dict):
+            yield from _toleration(toleration, f"{path}[{index}]")
+            same = [toleration.get(key) or "" for key in ("key", "operator", "value", "effect")]
+            if same in seen:
+                yield duplicate(f"{path}[{index}]", toleration)
+            seen.append(same)
 
 
 def _toleration(value: Json, path: str) -> Errors:

@@ -16,7 +16,7 @@ from apimachinery.meta.field_errors import (
 )
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
-from apimachinery.rules import checks, gates, pods
+from apimachinery.rules import checks, gates, pod_probes, pods
 from apimachinery.rules.fields import Json, items, lookup, numbered, struct
 from apimachinery.rules.pod_security import containers
 
@@ -35,6 +35,7 @@ _NOT_EPHEMERAL = (
 _NOT_INIT = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 _POLICIES = ("Always", "Never", "OnFailure")
 _RESTARTS = ("NotRequired", "RestartContainer")
+_RULES_NEED_POLICY = "must specify restartPolicy when restart rules are used"
 _WINDOWS_SIGNALS = ("SIGKILL", "SIGTERM")
 _RT = [f"SIGRTMIN+{n}" for n in range(1, 16)] + [f"SIGRTMAX-{n}" for n in range(1, 15)]
 _LINUX_SIGNALS = tuple(
@@ -67,7 +68,7 @@ def beside_each_other(spec: Json, path: str) -> Errors:
             yield from _init(container, place, spec)
         else:
             yield from restart_policy(container, place)
-            yield from _hooks(container, place, spec)
+            yield from _running(container, place, spec)
 
 
 def _mounts(container: Json, path: str, volumes: Json) -> Errors:
@@ -226,10 +227,12 @@ def _ephemeral(container: Json, path: str, spec: Json) -> Errors:
 def _init(container: Json, path: str, spec: Json) -> Errors:
     policy = container.get("restartPolicy")
     always = policy == "Always"
-    if policy is not None or container.get("restartPolicyRules"):
+    if policy is not None:
         yield from restart_policy(container, path)
+    elif container.get("restartPolicyRules"):
+        yield required_error(f"{path}.restartPolicy", _RULES_NEED_POLICY)
     if always:
-        yield from _hooks(container, path, spec)
+        yield from _running(container, path, spec)
         return
     for key in _NOT_INIT:
         if container.get(key) is not None:
@@ -251,7 +254,7 @@ def restart_policy(container: Json, path: str) -> Errors:
     place = f"{path}.restartPolicy"
     if policy is None:
         if rules:
-            yield required_error(place, "must specify restartPolicy when restart rules are used")
+            yield required_error(place, _RULES_NEED_POLICY)
     elif policy not in _POLICIES:
         yield not_supported(place, policy, _POLICIES)
     if len(rules) > 20:
@@ -272,24 +275,10 @@ def restart_policy(container: Json, path: str) -> Errors:
             yield too_many(f"{at}.exitCodes.values", len(exits["values"]), 255)
 
 
-def _hooks(container: Json, path: str, spec: Json) -> Errors:
-    lifecycle = struct(container, "lifecycle")
-    if lifecycle is None:
-        return
-    grace = spec.get("terminationGracePeriodSeconds")
-    for key in ("postStart", "preStop"):
-        seconds = lookup(lifecycle, key, "sleep", "seconds")
-        if struct(lifecycle, key, "sleep") is not None and grace is not None:
-            if not 0 <= (seconds or 0) <= grace:
-                yield invalid_value(
-                    f"{path}.lifecycle.{key}.sleep",
-                    seconds or 0,
-                    f"must be non-negative and less than terminationGracePeriodSeconds ({grace})",
-                )
-        handler = struct(lifecycle, key)
-        if handler is not None and handler.get("exec") is not None and not lookup(handler, "exec", "command"):
-            yield required_error(f"{path}.lifecycle.{key}.exec.command")
-    signal, system = lifecycle.get("stopSignal"), struct(spec, "os")
+def _running(container: Json, path: str, spec: Json) -> Errors:
+    yield from pod_probes.probes(container, path)
+    yield from pod_probes.hooks(container, path, spec.get("terminationGracePeriodSeconds"))
+    signal, system = lookup(container, "lifecycle", "stopSignal"), struct(spec, "os")
     if signal is None:
         return
     place = f"{path}.lifecycle.stopSignal"

@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import FieldError, duplicate, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, items, numbered, struct
+from apimachinery.rules.fields import Json, numbered, struct
 from apimachinery.rules.pod_resources import container_resources
 
 Errors = Iterator[FieldError]
 
-_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 _STANDARD_RESOURCES = frozenset(
     {
@@ -71,7 +70,7 @@ def sysctls(value: Any, path: str) -> Errors:
         if not name:
             yield required_error(place, "")
         elif len(name) > _SYSCTL_LENGTH or _SYSCTL.fullmatch(name) is None:
-            detail = f"must have at most {_SYSCTL_LENGTH} characters and match regex {_SYSCTL.pattern}"
+            detail = f"must have at most {_SYSCTL_LENGTH} characters and match regex ^{_SYSCTL.pattern}$"
             yield invalid_value(place, name, detail)
         elif name in seen:
             yield duplicate(place, name)
@@ -132,19 +131,6 @@ def own_host_ports(value: Any, path: str) -> Errors:
                 yield invalid_value(place, 0, "must match `containerPort` when `hostNetwork` is true")
 
 
-def http_get(value: Any, path: str) -> Errors:
-    """A request that a probe or a hook makes."""
-    if not isinstance(value, dict):
-        return
-    if not value.get("path"):
-        yield required_error(f"{path}.path")
-    yield from checks.port_or_name(value.get("port"), f"{path}.port")
-    if (value.get("scheme") or "") not in ("HTTP", "HTTPS"):
-        yield not_supported(f"{path}.scheme", value.get("scheme") or "", ("HTTP", "HTTPS"))
-    for header in items(value, "httpHeaders"):
-        yield from checks.each_fault(header.get("name") or "", f"{path}.httpHeaders", "http-header")
-
-
 def dns_config(value: Any, path: str) -> Errors:
     """Resolvers of a pod: the limits are those of Linux' libc."""
     if not isinstance(value, dict):
@@ -189,35 +175,22 @@ def host_aliases(value: Any, path: str) -> Errors:
             yield from checks.each_fault(name, f"{path}[{index}].hostnames[{number}]", "dns-subdomain")
 
 
-def overhead(value: Any, path: str) -> Errors:
-    """What running a pod takes besides its containers."""
-    yield from container_resources({"limits": value} if value else None, path)
+def template_metadata(value: Any, path: str) -> Errors:
+    """Labels and annotations of a template, which faults name as if they were fields of the template itself."""
+    place = path.removesuffix(".metadata")
+    if isinstance(value, dict):
+        yield from checks.labels(value.get("labels"), f"{place}.labels")
+        yield from checks.annotation_map(value.get("annotations"), f"{place}.annotations")
+
+
+def overhead(value: Any, path: str, shown: str = "") -> Errors:
+    """What running a pod takes besides its containers; ``shown`` is the path of the faults where it is another."""
+    yield from container_resources({"limits": value} if value else None, shown or path)
 
 
 def port_names(value: Any, path: str) -> Errors:
     """Ports of a container have different names."""
     yield from checks.unique(value, path, "name")
-
-
-def handler(value: Json, path: str) -> Errors:
-    """A probe or hook does exactly one thing."""
-    chosen = [key for key in (*_HANDLERS, "sleep") if value.get(key) is not None]
-    if not chosen:
-        yield required_error(path, "must specify a handler type")
-    for extra in chosen[1:]:
-        yield forbidden(f"{path}.{extra}", "may not specify more than 1 handler type")
-
-
-def lifecycle_hook(value: Any, path: str) -> Errors:
-    """A hook, where there is one."""
-    if isinstance(value, dict):
-        yield from handler(value, path)
-
-
-def success_threshold_one(value: Any, path: str) -> Errors:
-    """Liveness and startup probes succeed the first time."""
-    if isinstance(value, int) and value != 1:
-        yield invalid_value(path, value, "must be 1")
 
 
 def env_source(value: Json, path: str) -> Errors:
@@ -240,7 +213,8 @@ def env_source(value: Json, path: str) -> Errors:
 
 
 def env_from_source(value: Json, path: str) -> Errors:
-    """A source of many variables is one of two."""
+    """A source of many variables is one of two; which item of the list is at fault is not said."""
+    path = path.rpartition("[")[0]
     chosen = [key for key in ("configMapRef", "secretRef") if value.get(key) is not None]
     if not chosen:
         yield invalid_value(path, "", "must specify one of: `configMapRef` or `secretRef`")

@@ -58,12 +58,10 @@ def quota(value: Json, path: str) -> Errors:
 
 
 def quota_status(value: Json, path: str, old: Json) -> Errors:
-    """The status of a quota says what there may be and what there is."""
+    """The status of a quota counts what there may be and what there is."""
     del path, old
     status = struct(value, "status") or {}
     for key in ("hard", "used"):
-        if status.get(key) is None:
-            yield required_error(f"status.{key}")
         yield from _counts(struct(status, key) or {}, f"status.{key}")
 
 

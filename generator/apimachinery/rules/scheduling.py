@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from apimachinery.meta import names
 from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
 from apimachinery.meta.field_errors import required as required_error
+from apimachinery.rules import checks
 from apimachinery.rules.fields import Json, lookup, struct
 
 Errors = Iterator[FieldError]
@@ -34,6 +36,12 @@ def priority_class(value: Json, path: str) -> Errors:
             "value",
             f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}",
         )
+
+
+def preemption(value: Any, path: str, values: Sequence[str]) -> Errors:
+    """Whether pods of a class make others go: said, where it is said."""
+    if value is not None:
+        yield from checks.one_of(value, path, values, optional=False)
 
 
 def api_service(value: Json, path: str) -> Errors:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from apimachinery.meta.field_errors import FieldError, invalid_value, not_supported, too_long
+from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported, too_long
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks, pods
 from apimachinery.rules.fields import Json, numbered, struct
@@ -173,6 +173,8 @@ def _iscsi(value: Json, path: str) -> Errors:
     if (value.get("chapAuthDiscovery") or value.get("chapAuthSession")) and secret is None:
         yield required_error(f"{path}.secretRef")
     yield from initiator(value.get("initiatorName"), f"{path}.initiatorname", form)
+    if value.get("initiatorName") == "":
+        yield invalid_value(f"{path}.initiatorname", "", form)
 
 
 def initiator(value: Any, path: str, unknown: str) -> Errors:
@@ -238,7 +240,8 @@ def _csi(value: Json, path: str) -> Errors:
 
 
 def _empty(value: Json, path: str) -> Errors:
-    yield from checks.quantity(value.get("sizeLimit"), f"{path}.sizeLimit")
+    if any(checks.quantity(value.get("sizeLimit"), "")):
+        yield forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
 
 
 _MORE: dict[str, Callable[[Json, str], Errors]] = {

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
+from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, lookup
+from apimachinery.rules.claims import claim_spec
+from apimachinery.rules.defaulters import TEMPLATE_GENERATION
+from apimachinery.rules.fields import Json, items, lookup, numbered, struct
 
 Errors = Iterator[FieldError]
 
@@ -36,8 +38,61 @@ _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 _DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 
 
+def selection(spec: Json, path: str, kind: str, unreadable: str | None, optional: bool = False) -> Errors:
+    """The selector of a workload is there, is not empty, and selects the pods of its template.
+
+    What cannot be read as a selector is said once more in the words of ``unreadable``, unless there are none; a
+    selector that is not there selects nothing.
+    """
+    selector, labels = spec.get("selector"), lookup(spec, "template", "metadata", "labels")
+    place = f"{path}.selector"
+    if selector is None and not optional:
+        yield required_error(place)
+    if (
+        isinstance(selector, dict)
+        and not selector.get("matchLabels")
+        and not selector.get("matchExpressions")
+    ):
+        yield invalid_value(place, selector, f"empty selector is invalid for {kind}")
+        return
+    faults = list(checks.label_selector(selector, place))
+    yield from faults
+    if faults:
+        if unreadable is not None:
+            yield invalid_value(place, selector, unreadable)
+    elif not checks.selects(selector, labels):
+        yield invalid_value(
+            f"{path}.template.metadata.labels", labels, "`selector` does not match template `labels`"
+        )
+
+
+def template_with_claims(spec: Json) -> Json:
+    """The template of a stateful set as its pods will be: with the volumes of its claims, and names of their own."""
+    template = struct(spec, "template") or {}
+    pod = struct(template, "spec") or {}
+    claims = list(items(spec, "volumeClaimTemplates"))
+    made = [lookup(claim, "metadata", "name") or "" for claim in claims]
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in made]
+    others = [volume for volume in items(pod, "volumes") if volume.get("name") not in made]
+    kept = {key: value for key, value in pod.items() if key not in ("hostname", "subdomain")}
+    return {**template, "spec": {**kept, "volumes": [*volumes, *others]}}
+
+
+def claim_templates(value: Any, path: str) -> Errors:
+    """The claims that a stateful set makes for its pods; ``value`` is its spec."""
+    for index, claim in numbered(value or {}, "volumeClaimTemplates"):
+        yield from claim_spec(struct(claim, "spec") or {}, f"{path}.volumeClaimTemplates[{index}].spec")
+
+
+def one_type(value: Any, path: str, holder: Any, values: Sequence[str]) -> Errors:
+    """A type must be one of ``values``; the fault is at the object that has it."""
+    if value not in values:
+        yield not_supported(path.rpartition(".")[0], holder or {}, values)
+
+
 def _is_zero(value: Any) -> bool:
-    return value in (0, "0%") and value is not False
+    """Whether a number or percentage comes to nothing, as what is neither does."""
+    return (checks.percent_of(value) or 0) == 0 if isinstance(value, str) else not value
 
 
 def some_progress(value: Any, path: str) -> Errors:
@@ -54,8 +109,8 @@ def daemon_progress(value: Any, path: str) -> Errors:
         return
     unavailable, surge = value.get("maxUnavailable"), value.get("maxSurge")
     if _is_zero(unavailable) and _is_zero(surge):
-        yield invalid_value(f"{path}.maxUnavailable", unavailable, "cannot be 0 when maxSurge is 0")
-    elif unavailable is not None and surge is not None and not _is_zero(unavailable) and not _is_zero(surge):
+        yield required_error(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+    elif not _is_zero(unavailable) and not _is_zero(surge):
         yield invalid_value(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero")
     yield from checks.at_most_100_percent(unavailable, f"{path}.maxUnavailable")
     yield from checks.at_most_100_percent(surge, f"{path}.maxSurge")
@@ -94,9 +149,15 @@ def stateful_strategy(value: Any, path: str) -> Errors:
         yield from checks.minimum(
             lookup(value, "rollingUpdate", "partition"), f"{path}.rollingUpdate.partition"
         )
-        yield from checks.int_or_percent(
-            lookup(value, "rollingUpdate", "maxUnavailable"), f"{path}.rollingUpdate.maxUnavailable"
+        unavailable, place = (
+            lookup(value, "rollingUpdate", "maxUnavailable"),
+            f"{path}.rollingUpdate.maxUnavailable",
         )
+        if unavailable is not None:
+            yield from checks.int_or_percent(unavailable, place)
+            if _is_zero(unavailable):
+                yield invalid_value(place, unavailable, "cannot be 0")
+            yield from checks.at_most_100_percent(unavailable, place)
     else:
         yield invalid_value(path, value, "must be 'RollingUpdate' or 'OnDelete'")
 
@@ -112,6 +173,31 @@ def stateful_set_update(value: Any, path: str, old: Any) -> Errors:
             path,
             f"updates to statefulset spec for fields other than {allowed} and '{_STATEFUL_MUTABLE[-1]}' are forbidden",
         )
+
+
+def template_generation(value: Json, path: str, old: Json) -> Errors:
+    """The generation of a daemon set's template, kept in an annotation, goes up when the template changes."""
+    del path
+    now, before = (
+        int_or_zero(lookup(each, "metadata", "annotations", TEMPLATE_GENERATION)) for each in (value, old)
+    )
+    place = "spec.templateGeneration"
+    yield from checks.minimum(now, place)
+    changed = lookup(value, "spec", "template") != lookup(old, "spec", "template")
+    if now < before:
+        yield invalid_value(place, now, "must not be decremented")
+    elif now == before and changed:
+        yield invalid_value(place, now, "must be incremented upon template update")
+    elif now > before and not changed:
+        yield invalid_value(place, now, "must not be incremented without template update")
+
+
+def int_or_zero(text: Any) -> int:
+    """The number that an annotation is, 0 where it is none."""
+    try:
+        return int(text or 0)
+    except (TypeError, ValueError):
+        return 0
 
 
 def time_zone(value: Any, path: str) -> Errors:

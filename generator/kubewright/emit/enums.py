@@ -68,10 +68,13 @@ def _holder(
     return definition
 
 
+_ONE_OF = ("one_of", "scheduling.preemption", "workloads.one_type")
+
+
 def _words(checks: tuple[CheckRule, ...]) -> Iterable[tuple[tuple[str, ...], tuple[str, ...]]]:
     for check in checks:
         keys = check.target.keys
         values = dict(check.arguments).get("values")
-        if check.check == "one_of" and keys and not check.target.absolute and not check.when:
+        if check.check in _ONE_OF and keys and not check.target.absolute and not check.when:
             if isinstance(values, list | tuple) and all(isinstance(value, str) for value in values):
                 yield keys, tuple(sorted(values))

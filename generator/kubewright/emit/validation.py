@@ -225,8 +225,20 @@ class _Module:
             self.others.add(other)
             function = f"{other}.{function}"
         conditions = _conditions(scope, rule) if rule else ()
+        made = dict(rule.arguments).get("as") if rule else None
+        if isinstance(made, str):
+            body.add(
+                conditions, f"yield from {function}({self._made(made, scope)}, {_prefix(_whole(steps))})"
+            )
+            return
         headers, place = _walk(scope, steps)
         body.add((*conditions, *headers), f"yield from {function}({scope.variable(steps)}, {_prefix(place)})")
+
+    def _made(self, function: str, scope: Scope) -> str:
+        """The call that makes, of the object whose rules these are, what is gone into instead of its field."""
+        module_name = function.rpartition(".")[0]
+        self.checks.add(module_name)
+        return f"{function}({scope.variable(())})"
 
     def _check(self, body: Body, scope: Scope, rule: CheckRule, old: bool = False) -> None:
         module_name, _, function = rule.check.rpartition(".")
@@ -305,6 +317,11 @@ def _reach(
         f"if ({variable} := {scope.use('struct')}({scope.variable(here)}, {arguments})) is not None"
     )
     return variable
+
+
+def _whole(steps: tuple[Step, ...]) -> str:
+    """The path of a field that no list is on the way to."""
+    return _below("{prefix}", [step.name for step in steps if isinstance(step, Key)])
 
 
 def _below(place: str, keys: Sequence[str]) -> str:
