@@ -123,7 +123,7 @@ def validated(line: Line) -> Iterator[Answer]:
 
 
 def _other_versions(line: Line) -> Iterator[list[Answer]]:
-    """An event as one of the other group; then as one of events.k8s.io/v1beta1, which had its fields and core's rules."""
+    """An event as one of the other group; then as one of events.k8s.io/v1beta1: its fields, the rules of core."""
     others = [_other_event(each) if each else None for each in (line["obj"], line.get("old"))]
     yield list(_answers(line, *others))
     if line["func"] == "ValidateEventCreate":
