@@ -26,6 +26,8 @@ _REVISION = re.compile(r"(?<=current: )\d+|(?<=in record \()\d+|(?<=too old reso
 _AGE = re.compile(r"[0-5]?\ds")
 _NUMBER = re.compile(r"\d{2,}")
 _ALLOCATED = re.compile(r"10\.(?:0\.0|96\.\d+)\.\d+")
+_ADDRESS = re.compile(r"127\.0\.0\.1(?::\d+)?")
+_HASH = re.compile(r"[A-Za-z0-9+/]{11}=")  # a storageVersionHash
 _OPAQUE = {"selfLink", "serverRelativeURL", "hash", "storageVersionHash", "serverAddress"}
 _TEXTS = {"message", "warning"}
 
@@ -73,6 +75,8 @@ class Placeholders:
         if isinstance(value, int) and value > 1_700_000_000:
             return "<seconds>"
         if isinstance(value, str):
+            if _ADDRESS.fullmatch(value) or _HASH.fullmatch(value):
+                return "<opaque>"
             return "<number>" if _NUMBER.fullmatch(value) else self.text(value)
         return value
 

@@ -27,6 +27,8 @@ _INNER_SCHEMA = frozenset({"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "J
 _TIMES = {"Time": SECONDS_LAYOUT, "MicroTime": MICROS_LAYOUT}
 _QUANTITY = re.compile(QUANTITY)
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_PLAIN_UIDS = frozenset({"UserInfo", "CertificateSigningRequestSpec", "SubjectAccessReviewSpec"})
+"""Structs whose ``uid`` is a string; everywhere else it has a type of its own."""
 _SCALARS = {"string": "string", "boolean": "bool", "number": "float64", "integer": "int64"}
 
 
@@ -156,6 +158,8 @@ class Decoder:
 def go_type(node: Node) -> str:
     """The Go type of a node as errors name it."""
     if isinstance(node.additional, Node):
+        if node.additional.go_type == "Quantity":
+            return "v1.ResourceList"
         return f"map[string]{go_type(node.additional)}"
     if node.go_type:
         return f"{node.go_package}.{node.go_type}"
@@ -190,7 +194,8 @@ def _decode_scalar(node: Node, value: Any, struct: str, path: tuple[str, ...], f
     kind = node.types[0]
     if kind == "string":
         if not isinstance(value, str):
-            faults.append(_mismatch(value, struct, path, go_type(node)))
+            is_uid = path[-1:] == ("uid",) and struct not in _PLAIN_UIDS
+            faults.append(_mismatch(value, struct, path, "types.UID" if is_uid else go_type(node)))
         elif node.format == "byte" and not _is_base64(value):
             raise DecodeError(f"illegal base64 data at input byte {_first_bad_base64(value)}")
     elif kind == "boolean":

@@ -52,6 +52,10 @@ def prune_metadata(resource: Any, path: str = "") -> list[str]:
         if texts and None in texts.values():
             # A null is the zero value of a text.
             metadata[name] = {key: "" if text is None else text for key, text in texts.items()}
+    if None in (finalizers := metadata.get("finalizers") or ()):
+        metadata["finalizers"] = [name or "" for name in finalizers]
+    if None in (owners := metadata.get("ownerReferences") or ()):
+        metadata["ownerReferences"] = [owner or {} for owner in owners]
     for owner in metadata.get("ownerReferences") or ():
         if isinstance(owner, dict):
             for name in [name for name, each in owner.items() if each is None]:

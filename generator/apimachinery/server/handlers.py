@@ -145,6 +145,8 @@ class Handlers:
         self._writer, self._deleter = writes.writer, writes.deleter
         self._discovery, self._openapi = descriptions.discovery, descriptions.openapi
         self._codecs = codecs
+        # What finds the way of a request, and discovery, do not speak CBOR when they refuse.
+        self._without_cbor = tuple(codec for codec in codecs if codec is not CBOR)
         self._is_kind = is_kind
         self._access = access
         self._scales = Scales(writes.writer, codecs, is_kind)
@@ -186,9 +188,7 @@ class Handlers:
                 if route.area is Area.VERSION and request.method != "GET":
                     raise method_not_allowed()
                 return self._openapi.answer(request, route)
-        if request.method != "GET" and self._is_routed(route):
-            raise method_not_allowed()
-        return self._discovery.answer(request, route)
+        return self._describe(request, route)
 
     def _issued(self, request: Request) -> Answer:
         """What verifies tokens of service accounts, for a path that is no other."""
@@ -205,6 +205,20 @@ class Handlers:
     def takes_upgrade(self, request: Request) -> bool:
         """Whether an offer of another protocol than websockets may be accepted."""
         return self.aggregator is not None and self.aggregator.takes_upgrade(request)
+
+    def _describe(self, request: Request, route: Route) -> Answer:
+        """Discovery."""
+        routed = self._is_routed(route)
+        of_version = routed and route.area is Area.RESOURCES
+        spoken = MEDIA_TYPES if of_version else tuple(codec.media_type for codec in self._without_cbor)
+        try:
+            if routed:
+                if request.method != "GET":
+                    raise method_not_allowed()
+                check_routed(request.headers.get("accept", ""), spoken)
+            return self._discovery.answer(request, route, self._codecs if of_version else self._without_cbor)
+        except ApiError as error:
+            return failure(request, self._without_cbor, error)
 
     def _is_routed(self, route: Route) -> bool:
         """Whether a path of discovery is of the router that knows methods: /apis and the groups take any."""
@@ -223,24 +237,14 @@ class Handlers:
         if served is None and self.catch_up_definitions is not None:
             await self.catch_up_definitions()  # another server may have been given its CRD
             served = self._catalog.find(route.group, route.version, route.resource)
-        if served is None:
-            group = self._catalog.groups.get(route.group)
-            if group is not None and group.builtin:
-                raise no_such_resource()
+        try:
+            verb = self._routed_verb(request, route, served)
+        except ApiError as error:
+            if served is not None and not served.builtin and error.code not in (404, 405):
+                raise
+            return failure(request, self._without_cbor, error)
+        if served is None or not verb:
             return NOT_FOUND
-        if served.builtin:
-            verb = builtin_verb(request, route, served)
-        else:
-            if misplaced(route, served, request.method):
-                return NOT_FOUND
-            request.warnings.extend(served.warnings)
-            try:
-                verb = custom_verb(request, route, served)
-            except ApiError as error:
-                if error.code not in (404, 405):
-                    raise
-                # Who looks for the subresource and verb of a custom resource does not speak CBOR.
-                return failure(request, [codec for codec in self._codecs if codec is not CBOR], error)
         if served.builtin and (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
             if route.subresource == "log":
                 check_routed(accept, ("text/plain", *MEDIA_TYPES))
@@ -252,6 +256,23 @@ class Handlers:
         self._count(verb, request, route, served)
         check_path_name(route.name)
         return await self._verb(verb, request, route, served)
+
+    def _routed_verb(self, request: Request, route: Route, served: Served | None) -> str:
+        """The verb that a path and a method mean, empty for a path that nobody knows. Raises ApiError 400 to 415."""
+        if served is None:
+            group = self._catalog.groups.get(route.group)
+            if group is not None and group.builtin:
+                raise no_such_resource()
+            return ""
+        if served.builtin:
+            verb = builtin_verb(request, route, served)
+            if verb == "patch":
+                check_patch_type(request, served)
+            return verb
+        if misplaced(route, served, request.method):
+            return ""
+        request.warnings.extend(served.warnings)
+        return custom_verb(request, route, served)
 
     def _count(self, verb: str, request: Request, route: Route, served: Served) -> None:
         """Says under what the request is counted, and notes that a deprecated API is asked for."""
@@ -379,7 +400,6 @@ class Handlers:
         return await self._written(view, written)
 
     async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
-        check_patch_type(request, served)
         view = asked_view(request, served, self._codecs, of_list=False)
         note_patch(request)
         written = await patch(request, served, route.namespace, route.name, route.subresource, self._writer)

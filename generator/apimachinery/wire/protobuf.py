@@ -76,6 +76,79 @@ _META_NUMBERS: Final[dict[str, FieldNumbers]] = {
     f"{_META}PartialObjectMetadata": {"metadata": 1},
     f"{_META}PartialObjectMetadataList": {"metadata": 1, "items": 2},
 }
+_DISCOVERY: Final = "io.k8s.api.apidiscovery.v2."
+_STRING: Final = {"type": "string"}
+_STRINGS: Final = {"type": "array", "items": _STRING}
+
+
+def _of(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/definitions/{_DISCOVERY}{name}"}
+
+
+def _list_of(name: str) -> dict[str, Any]:
+    return {"type": "array", "items": _of(name)}
+
+
+# Aggregated discovery (KEP-3352), with the numbers of apidiscovery/v2's generated.proto.
+_DISCOVERY_KINDS: Final[dict[str, Any]] = {
+    f"{_DISCOVERY}APIGroupDiscoveryList": {
+        "properties": {
+            "metadata": {"$ref": f"#/definitions/{_META}ListMeta"},
+            "items": _list_of("APIGroupDiscovery"),
+        },
+        "x-kubernetes-group-version-kind": [
+            {"group": "apidiscovery.k8s.io", "version": "v2", "kind": "APIGroupDiscoveryList"}
+        ],
+    },
+    f"{_DISCOVERY}APIGroupDiscovery": {
+        "properties": {
+            "metadata": {"$ref": f"#/definitions/{_META}ObjectMeta"},
+            "versions": _list_of("APIVersionDiscovery"),
+        }
+    },
+    f"{_DISCOVERY}APIVersionDiscovery": {
+        "properties": {
+            "version": _STRING,
+            "resources": _list_of("APIResourceDiscovery"),
+            "freshness": _STRING,
+        }
+    },
+    f"{_DISCOVERY}APIResourceDiscovery": {
+        "properties": {
+            "resource": _STRING,
+            "responseKind": _of("GroupVersionKind"),
+            "scope": _STRING,
+            "singularResource": _STRING,
+            "verbs": _STRINGS,
+            "shortNames": _STRINGS,
+            "categories": _STRINGS,
+            "subresources": _list_of("APISubresourceDiscovery"),
+        }
+    },
+    f"{_DISCOVERY}APISubresourceDiscovery": {
+        "properties": {"subresource": _STRING, "responseKind": _of("GroupVersionKind"), "verbs": _STRINGS}
+    },
+    f"{_DISCOVERY}GroupVersionKind": {"properties": {"group": _STRING, "version": _STRING, "kind": _STRING}},
+}
+_DISCOVERY_NUMBERS: Final[dict[str, FieldNumbers]] = {
+    f"{_DISCOVERY}APIGroupDiscoveryList": {"metadata": 1, "items": 2},
+    f"{_DISCOVERY}APIGroupDiscovery": {"metadata": 1, "versions": 2},
+    f"{_DISCOVERY}APIVersionDiscovery": {"version": 1, "resources": 2, "freshness": 3},
+    f"{_DISCOVERY}APIResourceDiscovery": {
+        "resource": 1,
+        "responseKind": 2,
+        "scope": 3,
+        "singularResource": 4,
+        "verbs": 5,
+        "shortNames": 6,
+        "categories": 7,
+        "subresources": 8,
+    },
+    f"{_DISCOVERY}APISubresourceDiscovery": {"subresource": 1, "responseKind": 2, "verbs": 4},
+    f"{_DISCOVERY}GroupVersionKind": {"group": 1, "version": 2, "kind": 3},
+}
+_VERBS: Final = f"{_META}Verbs"
+"""A list in a message of its own, which the definitions show as the list."""
 
 
 class ProtobufFault(DecodeFault):
@@ -101,8 +174,14 @@ class Messages:
 
     def __init__(self, definitions: Mapping[str, Any], numbers: Mapping[str, FieldNumbers]) -> None:
         has_metadata = f"{_META}ObjectMeta" in numbers
-        self._definitions = {**definitions, **(_META_KINDS if has_metadata else {})}
-        self._numbers = {**numbers, **(_META_NUMBERS if has_metadata else {})}
+        self._definitions = dict(definitions)
+        self._numbers = dict(numbers)
+        if has_metadata:
+            self._definitions |= _META_KINDS | _DISCOVERY_KINDS
+            self._numbers |= _META_NUMBERS | _DISCOVERY_NUMBERS
+        if (resource := self._definitions.get(f"{_META}APIResource")) is not None:
+            properties = {**resource["properties"], "verbs": {"$ref": f"#/definitions/{_VERBS}"}}
+            self._definitions[f"{_META}APIResource"] = {**resource, "properties": properties}
         self._tables: dict[str, dict[int, _Field]] = {}
 
     def decode(self, data: bytes, wanted: tuple[str, str] = ("", "")) -> dict[str, Any]:
@@ -170,6 +249,10 @@ class Messages:
                 group, version = gvk["group"], gvk["version"]
                 found.setdefault((str(GroupVersion(group, version)), gvk["kind"]), name)
         found[("v1", "Status")] = f"{_META}Status"
+        for kind in ("APIVersions", "APIResourceList"):
+            # What discovery says of the core group has no apiVersion.
+            if f"{_META}{kind}" in self._numbers:
+                found[("", kind)] = f"{_META}{kind}"
         return found
 
     def _new(self, name: str) -> Any:
@@ -254,6 +337,8 @@ class Messages:
             return ".k.Text"
         if name == _INT_OR_STRING:
             return ".k.IntOrString"
+        if name == _VERBS:
+            return ".k.Strings"
         if name in self._numbers or name in self._schema_alternatives:
             return f".k.{_message_name(name)}"
         return self._type_of(self._definitions.get(name, {}))
@@ -421,6 +506,8 @@ class Messages:
             return lambda found: _read_instant(found, digits), _fill_instant
         if kind == ".k.Text":
             return lambda found: _text(found.string), _fill_text
+        if kind == ".k.Strings":
+            return lambda found: [*map(_text, found.items)], lambda target, value: target.items.extend(value)
         if kind == ".k.IntOrString":
             return lambda found: _text(found.strVal) if found.type else found.intVal, _fill_int_or_string
         if reference in self._schema_alternatives:

@@ -89,7 +89,7 @@ def _get(dice: Dice, kind: Kind) -> Step:
     if dice.chance(0.2):
         step["query"] = {
             "resourceVersion": dice.one(
-                ["0", "1", "", "x", "-1", "999999999999", "0x1", "1.5", "00", "99999999999999999999999"]
+                ["0", "", "x", "-1", "999999999999", "0x1", "1.5", "00", "99999999999999999999999"]
             )
         }
     if dice.chance(0.35):
@@ -129,13 +129,11 @@ def _list(dice: Dice, kind: Kind) -> Step:
     if dice.chance(0.15):
         query["limit"] = dice.one(["1", "2", "0", "-1", "x", "500", "", "1.5", "99999999999999999999"])
     if dice.chance(0.1):
-        query["resourceVersion"] = dice.one(["0", "1", "", "x", "-1", "999999999999"])
+        query["resourceVersion"] = dice.one(["0", "", "x", "-1", "999999999999"])
     if dice.chance(0.07):
         query["resourceVersionMatch"] = dice.one(["Exact", "NotOlderThan", "exact", "", "Other"])
     if dice.chance(0.05):
-        query["continue"] = dice.one(
-            ["x", "", "e30", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "====", "bnVsbA"]
-        )
+        query["continue"] = dice.one(["x", "", "e30", "W10", "====", "bnVsbA"])
     if dice.chance(0.05):
         query["allowWatchBookmarks"] = dice.one(["true", "x"])
     step: Step = {"method": "GET", "path": kind.collection(), "query": scoped(dice, kind, query)}

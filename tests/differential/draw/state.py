@@ -48,7 +48,7 @@ def draw(dice: Dice, name: str) -> Conversation:
                         "limit": dice.one(["1", "2", "50", "0", "x"]),
                         "continue": "{next}",
                         **({"labelSelector": "a=1"} if dice.chance(0.1) else {}),
-                        **({"resourceVersion": dice.one(["0", "1", "{start}"])} if dice.chance(0.15) else {}),
+                        **({"resourceVersion": dice.one(["0", "{start}"])} if dice.chance(0.15) else {}),
                         **({"resourceVersionMatch": "Exact"} if dice.chance(0.1) else {}),
                     },
                 }
@@ -72,7 +72,8 @@ def _version(dice: Dice, versions: list[str]) -> str:
     return (
         "{" + dice.one(versions) + "}"
         if dice.chance(0.6)
-        else dice.one(["0", "1", "", "x", "999999999999", "-1"])
+        # How far back a server remembers is its own affair, so no version of long ago is drawn.
+        else dice.one(["0", "", "x", "999999999999", "-1"])
     )
 
 

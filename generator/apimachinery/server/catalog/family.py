@@ -17,6 +17,7 @@ from apimachinery.meta.gvk import GroupVersion
 from apimachinery.schema.interface import CompiledSchema
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.refusals import (
+    UNVERSIONED,
     cannot_handle,
     internal_package,
     not_registered,
@@ -146,7 +147,10 @@ class BuiltIn:
         if (kind, api_version) == (wanted.kind, wanted.api_version):
             return
         group, version = GroupVersion.parse(api_version)
-        if not is_kind(api_version, kind):
+        if kind in UNVERSIONED:
+            into = f"{internal_package(wanted.group)}.{wanted.kind}"
+            fault = f"converting (v1.{kind}) to ({into}): unknown conversion"
+        elif not is_kind(api_version, kind):
             fault = not_registered(kind, api_version, _SCHEME)
         elif kind == wanted.kind and group == wanted.group:
             raise wrong_version(api_version, wanted.api_version)

@@ -6,6 +6,8 @@ from apimachinery.meta.errors import ApiError, bad_request
 from apimachinery.meta.printing import go_quote
 
 SHOWN_BYTES = 30
+UNVERSIONED = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
+"""Kinds of meta/v1 that every group and version has."""
 
 
 def wrong_version(api_version: str, wanted: str) -> ApiError:

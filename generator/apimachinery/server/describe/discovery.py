@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
-from apimachinery.meta.errors import ApiError, no_such_resource
+from apimachinery.meta.errors import no_such_resource
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe.others import Others
 from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.request.codecs import JSON, PROTOBUF_TYPE, YAML, whole
-from apimachinery.server.request.negotiation import negotiate, refused
+from apimachinery.server.request.codecs import Codec, whole
+from apimachinery.server.request.negotiation import Form, negotiate, negotiate_discovery
 from apimachinery.server.request.routes import Area, Route
-from apimachinery.wire.json import encode
 
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 NOT_FOUND = Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
 
 
@@ -35,33 +34,35 @@ class Discovery:
         self._generation = (-1, -1)
         self._made: dict[Any, bytes] = {}
 
-    def answer(self, request: Request, route: Route) -> Response:
-        """The document of a route. Raises ApiError 404, 406."""
+    def answer(self, request: Request, route: Route, codecs: Iterable[Codec]) -> Response:
+        """The document of a route, in one of ``codecs``. Raises ApiError 404, 406."""
         generation = (self._catalog.generation, self._others.generation)
         if self._generation != generation:
             self._generation = generation
             self._made.clear()
         accept = request.headers.get("accept", "")
-        if route.area in (Area.API_VERSIONS, Area.GROUPS) and _wants_aggregated(accept):
-            data = self._kept(("aggregated", route.area), lambda: self._aggregated(route.area))
-            etag = hashlib.sha512(data).hexdigest().upper()
-            if request.headers.get("if-none-match", "").strip('"') == etag:
-                return Response(304, b"", AGGREGATED, headers=(("ETag", f'"{etag}"'), ("Vary", "Accept")))
-            return Response(200, data, AGGREGATED, headers=(("ETag", f'"{etag}"'), ("Vary", "Accept")))
+        if route.area in (Area.API_VERSIONS, Area.GROUPS):
+            form = negotiate_discovery(accept, codecs)
+            if form.shown_as:
+                return self._all_groups(request, route.area, form)
         document = self._document(route)
         if document is None:
             return NOT_FOUND
-        try:
-            form = negotiate(accept, (JSON, YAML), transforms=False)
-        except ApiError:
-            raise refused((JSON.media_type, YAML.media_type, PROTOBUF_TYPE)) from None
+        if route.area not in (Area.API_VERSIONS, Area.GROUPS):
+            form = negotiate(accept, codecs, transforms=False)
         return Response(200, whole(form.codec, document), form.codec.media_type)
 
-    def _kept(self, key: Any, make: Any) -> bytes:
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = encode(make())
-        return found
+    def _all_groups(self, request: Request, area: Area, form: Form) -> Response:
+        place = (area, form.codec.media_type)
+        data = self._made.get(place)
+        if data is None:
+            data = self._made[place] = form.codec.encode(self._aggregated(area))
+        etag = hashlib.sha512(data).hexdigest().upper()
+        content_type = f"{form.codec.media_type};g=apidiscovery.k8s.io;v=v2;as={form.shown_as}"
+        headers = (("ETag", f'"{etag}"'), ("Vary", "Accept"))
+        if request.headers.get("if-none-match", "").strip('"') == etag:
+            return Response(304, b"", content_type, headers=headers)
+        return Response(200, data, content_type, headers=headers)
 
     def _document(self, route: Route) -> dict[str, Any] | None:
         match route.area:
@@ -134,17 +135,6 @@ class Discovery:
         }
 
 
-def _wants_aggregated(accept: str) -> bool:
-    for part in accept.split(","):
-        pieces = {piece.strip() for piece in part.split(";")}
-        if "as=APIGroupDiscoveryList" in pieces:
-            if {"application/json", "g=apidiscovery.k8s.io", "v=v2"} <= pieces:
-                return True
-        elif pieces & {"application/json", "application/yaml", "*/*"}:
-            return False
-    return False
-
-
 def _of_version(group: ServedGroup, version: str) -> list[Served]:
     return [resource for (at, _), resource in group.resources.items() if at == version]
 
@@ -174,7 +164,7 @@ def _api_resources(served: Served) -> list[dict[str, Any]]:
         shown["shortNames"] = list(resource.short_names)
     if resource.categories:
         shown["categories"] = list(resource.categories)
-    if "list" in served.verbs:
+    if "watch" in served.verbs:  # what is not kept cannot be watched
         shown["storageVersionHash"] = storage_hash(served)
     listed = [shown]
     for sub in resource.subresources:
@@ -193,11 +183,18 @@ def _api_resources(served: Served) -> list[dict[str, Any]]:
     return listed
 
 
+def _response_kind(served: Served, group: str, version: str, kind: str) -> dict[str, Any]:
+    """The kind of an answer; of a built-in resource's own group and version only its name is said."""
+    if served.builtin and (group, version) == (served.group, served.version):
+        group = version = ""
+    return {"group": group, "version": version, "kind": kind}
+
+
 def _discovered(served: Served) -> dict[str, Any]:
     resource = served.resource
     shown: dict[str, Any] = {
         "resource": resource.plural,
-        "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "responseKind": _response_kind(served, resource.group, resource.version, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": list(served.resource.verbs),
@@ -210,11 +207,12 @@ def _discovered(served: Served) -> dict[str, Any]:
         shown["subresources"] = [
             {
                 "subresource": sub.name,
-                "responseKind": {
-                    "group": sub.group if sub.kind else resource.group,
-                    "version": sub.version or resource.version,
-                    "kind": sub.kind or resource.kind,
-                },
+                "responseKind": _response_kind(
+                    served,
+                    sub.group if sub.kind else resource.group,
+                    sub.version or resource.version,
+                    sub.kind or resource.kind,
+                ),
                 "verbs": list(sub.verbs),
             }
             for sub in resource.subresources

@@ -68,11 +68,14 @@ class Sent(list[str]):
 
     def misfit(self, fault: str, served: Served) -> str:
         """A fault of a value's type in the words of the body's decoder."""
-        return typed_fault(fault, f"{served.version}.{served.kind}") if self._codec is CBOR else fault
+        in_cbor = self._codec is CBOR and served.builtin
+        return typed_fault(fault, f"{served.version}.{served.kind}") if in_cbor else fault
 
     def unknown(self, dropped: Collection[str], served: Served) -> list[str]:
         """The texts about both duplicate and unknown fields, in the order in which the body's decoder meets them."""
-        if self._codec is CBOR and dropped and served.builtin:
+        if self._codec is CBOR and not served.builtin:
+            return []  # what a CRD's schema drops is noticed in text alone
+        if self._codec is CBOR and dropped:
             place = unknown_place(self._data, dropped)
             return [*self, f"cbor: found unknown field at map element index {place}"]
         if dropped and served.builtin:
@@ -148,6 +151,15 @@ def _name_kind(value: Any, codec: Codec, data: bytes, served: Served, is_kind: I
                 f"json: cannot unmarshal {type_name(value[name])} into Go struct field .{name} of type string"
             )
             raise unrecognized(kind_name, codec.explain(_said(fault, codec)), data)
+    api_version = value.get("apiVersion") or ""
+    if api_version.count("/") > 1:
+        raise unrecognized(kind_name, f"unexpected GroupVersion string: {api_version}", data)
+    if api_version.startswith("/"):
+        value["apiVersion"] = api_version[1:]
+    elif api_version.endswith("/"):
+        text = data.decode("utf-8", "replace")
+        kind = value.get("kind") or kind_name
+        raise cannot_handle(kind, "", kind_name, f"Object 'apiVersion' is missing in '{text}'")
     served.family.name_kind(served, value, data, is_kind)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from apimachinery.meta.errors import bad_request
 from apimachinery.schema.builtin import BuiltinSchema, compile_builtin
-from apimachinery.server.catalog.refusals import not_registered
+from apimachinery.server.catalog.refusals import UNVERSIONED, not_registered
 from apimachinery.server.http.messages import Request
 from apimachinery.server.request.bodies import codec_of
 from apimachinery.server.request.codecs import Codecs
@@ -32,7 +32,6 @@ _DEFINITIONS: dict[str, Any] = {
     },
     f"{_PACKAGE}.Preconditions": {"type": "object", "properties": {"uid": _TEXT, "resourceVersion": _TEXT}},
 }
-_OF_META = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
 
 
 @cache
@@ -56,7 +55,7 @@ def read_delete_body(request: Request, codecs: Codecs) -> dict[str, Any] | None:
     kind = body.get("kind") or "DeleteOptions"
     api_version = body.get("apiVersion") or ""
     if kind != "DeleteOptions" and isinstance(kind, str) and isinstance(api_version, str):
-        if kind in _OF_META and api_version in ("", "v1"):
+        if kind in UNVERSIONED:
             raise bad_request(f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion")
         raise bad_request(not_registered(kind, api_version or "meta.k8s.io/v1", _SCHEME))
     if misfit := _schema().decode_fault(body):

@@ -17,6 +17,7 @@ from apimachinery.server.request.codecs import JSON, MEDIA_TYPES, PROTOBUF_TYPE,
 
 META_VERSIONS = ("v1", "v1beta1")
 TABLE, METADATA, METADATA_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
+AGGREGATED = "APIGroupDiscoveryList"
 TRANSFORMS = frozenset({TABLE, METADATA, METADATA_LIST})
 _STREAMS = (
     "application/json;stream=watch",
@@ -98,6 +99,24 @@ def negotiate(
             form = _form(codec, dict(clause.parameters), transforms)
             if form is not None and _has_message(form, typed) and (tables or form.shown_as != TABLE):
                 return form
+    raise refused([codec.media_type for codec in codecs])
+
+
+def negotiate_discovery(accept: str, codecs: Iterable[Codec]) -> Form:
+    """The same for discovery, which may be asked for as one document of all groups (``AGGREGATED``, KEP-3352)."""
+    for clause in _clauses(accept) if accept else ():
+        for codec in codecs:
+            main, _, subtype = codec.media_type.partition("/")
+            if clause.kind not in (main, "*") or clause.subtype not in (subtype, "*"):
+                continue
+            parameters = dict(clause.parameters)
+            gvk = tuple(parameters.get(name) for name in ("g", "v", "as"))
+            if gvk == ("apidiscovery.k8s.io", "v2", AGGREGATED):
+                return Form(codec, AGGREGATED, "v2")
+            if (form := _form(codec, parameters, transforms=False)) is not None:
+                return form
+    if not accept:
+        return PLAIN
     raise refused([codec.media_type for codec in codecs])
 
 

@@ -135,7 +135,7 @@ def read_delete_options(request: Request, body: Any) -> DeleteOptions:
                 "orphanDependents and deletionPropagation cannot be both set",
             )
         )
-    elif options.policy is not None and options.policy not in _POLICIES:
+    if options.policy is not None and options.policy not in _POLICIES:
         faults.append(not_supported("propagationPolicy", options.policy, (*_POLICIES, "nil")))
     if faults:
         raise invalid("DeleteOptions", "meta.k8s.io", "", faults)

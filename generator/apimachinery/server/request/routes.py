@@ -69,7 +69,9 @@ def read_path(path: str) -> Route:
         return _FIXED[""]
     if (fixed := _FIXED.get(text)) is not None:
         # Only discovery and versions are found with a slash at the end too.
-        return _NOTHING if text.startswith("openapi") and path.endswith("/") else fixed
+        if path.endswith("/") and text.startswith("openapi"):
+            return _NOTHING if text == "openapi/v2" else Route(Area.OPENAPI_V3, rest="/")
+        return fixed
     parts = text.split("/")
     if parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
@@ -81,6 +83,8 @@ def read_path(path: str) -> Route:
             return _NOTHING
     elif text.startswith("openapi/v3/") and not path.endswith("/"):
         return Route(Area.OPENAPI_V3, rest=text.removeprefix("openapi/v3/"))
+    elif text.startswith("openapi/v3"):
+        return Route(Area.OPENAPI_V3, rest="/")  # no group-version
     else:
         return _NOTHING
     if not rest:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery.meta.errors import bad_request
-from apimachinery.meta.field_errors import invalid, invalid_value
+from apimachinery.meta.errors import ApiError, bad_request, conflict
 from apimachinery.meta.gvk import GroupVersion
+from apimachinery.meta.times import SECONDS_LAYOUT, parse_fault
 from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
 from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import finish_form, unknown_faults
@@ -41,7 +42,11 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
         match_name(new, target.name)
         match_namespace(metadata_of(new), target.namespace)
         schema = served.compiled.schema
+        if not served.builtin:
+            _drop_bad_time(metadata_of(new))
         if fault := schema.decode_fault(new):
+            if served.builtin:
+                raise _unconverted(applied, served, fault)
             raise patch_fault(encoded(new), fault)
         if unknown := unknown_faults(new, served, target.options.validation, (), target.warnings):
             raise bad_request(f"error strict decoding: {', '.join(unknown)}")
@@ -57,12 +62,31 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
     def create() -> Json:
         new = made(None)
         if uid := metadata_of(new).get("uid"):
-            fault = invalid_value("metadata.uid", uid, "field is immutable")
-            raise invalid(served.kind, served.said_group, target.name, [fault])
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(served.plural, served.group, target.name, why)
         return new
 
     creates = None if target.subresource else create
     return await writer.update(target, made, creates=creates, created_owned=True, owned=True)
+
+
+def _unconverted(applied: Json, served: Served, fault: str) -> ApiError:
+    """500, without a reason: the merged object fits its schema, and yet is no object of the kind."""
+    metadata = metadata_of(applied)
+    place = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+    gvk = f"{served.group}/{served.version}, Kind={served.kind}"
+    said = f"failed to convert new object ({place}; {gvk}) to proper version: "
+    return ApiError(
+        500, "", f"{said}unable to convert unstructured object to {gvk}: {fault}", has_details=False
+    )
+
+
+def _drop_bad_time(metadata: Json) -> None:
+    """Nobody sets an object's creationTimestamp, so one that is no time does not count."""
+    if (created := metadata.get("creationTimestamp")) is not None and (
+        not isinstance(created, str) or parse_fault(created, SECONDS_LAYOUT) is not None
+    ):
+        del metadata["creationTimestamp"]
 
 
 def read_configuration(request: Request, target: WriteTarget, *, binary: bool) -> Json:

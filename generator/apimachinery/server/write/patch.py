@@ -75,9 +75,11 @@ def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
     if media_type == JSON_PATCH:
         if target.options.validation == "Strict" and (unknown := _unknown_members(value)):
             raise patch_fault(body.decode("utf-8", "replace"), strict_error(unknown))
-        return lambda old: (json_patch.apply(old, value), lambda new: encoded(_sorted_along(new, value)), str)
+        show = _sorted_along if target.served.builtin else _sorted
+        return lambda old: (json_patch.apply(old, value), lambda new: encoded(show(new, value)), str)
     if media_type == MERGE_PATCH:
-        return lambda old: (merge_patch.apply(old, value), lambda new: encoded(_sorted_by(new, value)), str)
+        show = _sorted_by if target.served.builtin else _sorted
+        return lambda old: (merge_patch.apply(old, value), lambda new: encoded(show(new, value)), str)
     patch_type = target.served.compiled.patch_type
     assert patch_type is not None
     shown = go_text(value)
@@ -105,6 +107,13 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
     match_name(new, target.name)
     match_namespace(metadata_of(new), target.namespace)
     return new
+
+
+def _sorted(value: Any, patch: Any) -> Any:
+    """The value with all its keys in order: custom resources are maps all through."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key], None) for key in sorted(value)}
+    return [_sorted(item, None) for item in value] if isinstance(value, list) else value
 
 
 def _sorted_by(value: Any, patch: Any) -> Any:
