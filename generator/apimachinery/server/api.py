@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from apimachinery.server.access.authorization import Attributes
@@ -19,6 +20,7 @@ from apimachinery.server.allocation.services import SERVICES, ServiceAllocator
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package, subresource_kind
 from apimachinery.server.catalog.options import ApiOptions
+from apimachinery.server.catalog.refusals import OF_EVERY_VERSION
 from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
 from apimachinery.server.controllers.first_objects import (
     make_first_objects,
@@ -165,7 +167,16 @@ class Api:
         self.handlers.virtual.node = NodeStreams(behaviour)
 
     def _is_kind(self, api_version: str, kind: str) -> bool:
+        if kind in OF_EVERY_VERSION and api_version in self._api_versions:
+            return True
+        if (api_version, kind) == ("v1", "List"):
+            return True
         return any((api_version, kind) in package.kinds for package in self._packages)
+
+    @cached_property
+    def _api_versions(self) -> frozenset[str]:
+        """The built-in ones."""
+        return frozenset(api_version for package in self._packages for api_version, _ in package.kinds)
 
     def _token_requests(
         self, backend: Backend, packages: list[Package], codecs: Codecs

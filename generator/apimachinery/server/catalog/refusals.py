@@ -7,7 +7,19 @@ from apimachinery.meta.printing import go_quote
 
 SHOWN_BYTES = 30
 UNVERSIONED = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
-"""Kinds of meta/v1 that every group and version has."""
+"""Kinds of meta/v1 that every group and version has, one that is not served included."""
+OF_EVERY_VERSION = frozenset(
+    {
+        "CreateOptions",
+        "DeleteOptions",
+        "GetOptions",
+        "ListOptions",
+        "PatchOptions",
+        "UpdateOptions",
+        "WatchEvent",
+    }
+)
+"""Kinds of meta/v1 that every built-in group and version has."""
 
 
 def wrong_version(api_version: str, wanted: str) -> ApiError:
