@@ -116,10 +116,9 @@ def test_a_patch_without_a_version_starts_again_however_often_others_are_faster(
 
 
 def test_a_replacement_that_names_a_version_does_not() -> None:
-    status, shown, turns = overtaken(
-        "PUT", {"metadata": {"name": "slow", "resourceVersion": "1"}, "data": {}}
-    )
-    assert (status, shown["reason"], turns) == (409, "Conflict", [])
+    stale = {"metadata": {"name": "slow", "resourceVersion": "1"}, "data": {"k": "w"}}
+    status, shown, turns = overtaken("PUT", stale)
+    assert (status, shown["reason"], turns) == (409, "Conflict", ["UPDATE"])
 
 
 def test_a_deletion_waits_too_and_a_refusal_stores_nothing() -> None:

@@ -38,6 +38,7 @@ from apimachinery.server.describe.others import Others
 from apimachinery.server.fairness.facts import GROUP as FLOW_CONTROL
 from apimachinery.server.handlers import Descriptions, Handlers, Reads, Writes
 from apimachinery.server.http.messages import Request, Response, StreamResponse
+from apimachinery.server.network.webhook_calls import WebhookCalls
 from apimachinery.server.process import Backend
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.write.deletion import Deleter
@@ -58,7 +59,8 @@ class Api:
             add_package(self.catalog, package, options)
         self._packages = packages
         access = backend.access
-        around = Around(self.catalog, backend.cache, access)
+        calls = WebhookCalls(backend.outgoing, backend.services)
+        around = Around(self.catalog, backend.cache, access, calls)
         admission = InOrder(make_plugins(options.plugins or DEFAULT, around))
         self.writer = Writer(backend.storage, backend.cache, admission)
         self.deleter = Deleter(self.writer, admission)

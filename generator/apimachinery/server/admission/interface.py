@@ -8,7 +8,7 @@ that waited may find that somebody was faster; it then starts again with the new
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from apimachinery.server.http.messages import User
@@ -25,7 +25,8 @@ class Operation:
 
     Plugins change ``obj`` in place. ``name`` is empty where a request names no object. ``target`` has the resource as
     requested (``served``; its ``prefix`` and ``storage_version`` say how it is stored), the subresource, the user and
-    the options; ``deletion`` those of a deletion.
+    the options; ``deletion`` those of a deletion. Plugins that may change an object go two rounds where one of them
+    ``wants_second_round``; ``memory`` is theirs, by name.
     """
 
     verb: str
@@ -34,11 +35,20 @@ class Operation:
     old: dict[str, Any] | None
     name: str
     deletion: DeleteOptions | None = None
+    wants_second_round: bool = False
+    second_round: bool = False
+    memory: dict[str, Any] = field(default_factory=dict)
 
     @property
     def user(self) -> User | None:
         """Who asks; None for the server's own writes."""
         return self.target.user
+
+    @property
+    def said_name(self) -> str:
+        """The name for messages: a deletion of a collection and a name that is yet to be generated have one too."""
+        metadata = (self.obj or {}).get("metadata") or {}
+        return self.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
 
     @property
     def dry_run(self) -> bool:

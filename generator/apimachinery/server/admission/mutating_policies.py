@@ -7,7 +7,6 @@ one changed the object after it. The result is read as the kind again: unknown f
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from apimachinery.merge import json_patch
@@ -22,6 +21,7 @@ from apimachinery.rules.policy_expressions import (
     ExpressionFault,
 )
 from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.patching import patch_fault, take
 from apimachinery.server.admission.policies import (
     Binding,
     Match,
@@ -32,12 +32,12 @@ from apimachinery.server.admission.policies import (
     denied,
     evaluation_of,
 )
+from apimachinery.server.admission.reinvocation import Reinvocation
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.request.bodies import finish_form
 from apimachinery.wire.json import decode, encode
 
-Mutation = Callable[[Json, Evaluation, Served], Json]
+_PLUGIN = "MutatingAdmissionPolicy"
 
 
 class MutatingPolicies:
@@ -50,13 +50,18 @@ class MutatingPolicies:
         """Changes ``operation.obj`` in place. Raises ApiError 403."""
         if operation.obj is None or operation.verb not in ("CREATE", "UPDATE"):
             return
-        ran: list[tuple[Policy, Binding, Served, bytes]] = []
+        if not self._policies.in_force():
+            return
+        memory = Reinvocation.of(operation, _PLUGIN)
         for policy, binding, served in self._policies.about(operation):
+            key = (policy.name, binding.name)
+            if not memory.may_call(key):
+                continue
+            before = encode(operation.obj)
             self._mutate(policy, binding, served, operation)
-            ran.append((policy, binding, served, encode(operation.obj)))
-        for policy, binding, served, after in ran[:-1]:
-            if policy.spec.get("reinvocationPolicy") == "IfNeeded" and encode(operation.obj) != after:
-                self._mutate(policy, binding, served, operation)
+            willing = policy.spec.get("reinvocationPolicy") == "IfNeeded"
+            memory.called(key, changed=encode(operation.obj) != before, willing=willing)
+        memory.leave()
 
     def validate(self, operation: Operation) -> None:
         """See Admission: nothing is refused."""
@@ -87,10 +92,7 @@ class MutatingPolicies:
         if changed == obj:
             return
         _keep_identity(changed, obj)
-        own.compiled.schema.prune(changed)
-        finish_form(changed, own)
-        obj.clear()
-        obj.update(changed)
+        take(operation, changed)
 
 
 def _keep_identity(changed: Json, obj: Json) -> None:
@@ -133,44 +135,10 @@ def _patched(obj: Json, operations: Any) -> Json:
         # A test that does not hold means that the patch is not for this object.
         if operations[failed.operation].get("op") == "test":
             return obj
-        before = json_patch.apply(obj, operations[: failed.operation])
-        raise PolicyFailure(f"JSON Patch: {_why(before, operations[failed.operation])}") from None
+        raise PolicyFailure(f"JSON Patch: {patch_fault(obj, operations, failed)}") from None
     except MergeError as error:
         raise PolicyFailure(f"JSON Patch: {error}") from None
     return patched
-
-
-def _why(document: Any, operation: Json) -> str:
-    """Why an operation cannot be done, in the words of kube-apiserver's JSON patch library."""
-    word, path = str(operation.get("op")), str(operation.get("path") or "")
-    if word in ("move", "copy") and _found(document, str(operation.get("from") or "")) is _MISSING:
-        return f"{word} operation does not apply: doc is missing from path: {operation.get('from')}: missing value"
-    parent, _, key = path.rpartition("/")
-    held = _found(document, parent)
-    if not isinstance(held, (dict, list)):
-        shown = path if word == "replace" else f'"{path}"'
-        return f"{word} operation does not apply: doc is missing path: {shown}: missing value"
-    if isinstance(held, list):
-        return f"error in {word} for path: '{path}': Unable to access invalid index: {key}: invalid index referenced"
-    if word == "replace":
-        return f"replace operation does not apply: doc is missing key: {path}: missing value"
-    return f"error in {word} for path: '{path}': Unable to remove nonexistent key: {key}: missing value"
-
-
-_MISSING = object()
-
-
-def _found(document: Any, path: str) -> Any:
-    held = document
-    for part in path.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(held, dict):
-            held = held.get(name, _MISSING)
-        elif isinstance(held, list) and name.isdigit() and int(name) < len(held):
-            held = held[int(name)]
-        else:
-            return _MISSING
-    return held
 
 
 def _merged(obj: Json, configuration: Any, served: Served) -> Json:

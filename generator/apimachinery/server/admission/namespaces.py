@@ -38,14 +38,14 @@ class NamespaceLifecycle:
                 "NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace"
             )
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            raise forbidden(served.plural, served.group, operation.name, why, (cause,))
+            raise forbidden(served.plural, served.group, operation.said_name, why, (cause,))
 
     def validate(self, operation: Operation) -> None:
         """Refuses nothing more, except for resources that are themselves going."""
         served = operation.target.served
         if operation.verb == "CREATE" and served.terminating:
             why = "create not allowed while custom resource definition is terminating"
-            raise forbidden(served.plural, served.group, operation.name, why)
+            raise forbidden(served.plural, served.group, operation.said_name, why)
 
 
 class _Status(msgspec.Struct):

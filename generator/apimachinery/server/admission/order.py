@@ -31,7 +31,11 @@ class InOrder:
 
     def admit(self, operation: Operation) -> Waiting:
         """See Admission."""
-        return _all(iter(self._for(operation)[0]), operation)
+        steps = self._for(operation)[0]
+        waiting = _all(iter(steps), operation)
+        if waiting is not None:
+            return _rounds(waiting, steps, operation)
+        return _second_round(steps, operation) if operation.wants_second_round else None
 
     def validate(self, operation: Operation) -> Waiting:
         """See Admission."""
@@ -49,6 +53,17 @@ def _all(steps: Iterator[Step], operation: Operation) -> Waiting:
         if waiting is not None:
             return _rest(waiting, steps, operation)
     return None
+
+
+def _second_round(steps: tuple[Step, ...], operation: Operation) -> Waiting:
+    operation.second_round = True
+    return _all(iter(steps), operation)
+
+
+async def _rounds(waiting: Awaitable[None], steps: tuple[Step, ...], operation: Operation) -> None:
+    await waiting
+    if operation.wants_second_round and (second := _second_round(steps, operation)) is not None:
+        await second
 
 
 async def _rest(waiting: Awaitable[None], steps: Iterator[Step], operation: Operation) -> None:

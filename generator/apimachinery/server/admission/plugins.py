@@ -20,6 +20,7 @@ from apimachinery.server.admission.in_use_protection import StorageObjectInUsePr
 from apimachinery.server.admission.interface import Admission
 from apimachinery.server.admission.limit_ranger import LimitRanger
 from apimachinery.server.admission.mutating_policies import MutatingPolicies
+from apimachinery.server.admission.mutating_webhooks import MutatingWebhooks
 from apimachinery.server.admission.namespaces import NamespaceLifecycle
 from apimachinery.server.admission.node_taints import TaintNodesByCondition
 from apimachinery.server.admission.pod_security import PodSecurity
@@ -28,8 +29,11 @@ from apimachinery.server.admission.priority import Priority
 from apimachinery.server.admission.runtime_class import RuntimeClass
 from apimachinery.server.admission.topology_labels import PodTopologyLabels
 from apimachinery.server.admission.validating_policies import ValidatingPolicies
+from apimachinery.server.admission.validating_webhooks import ValidatingWebhooks
+from apimachinery.server.admission.webhook_configurations import Webhooks
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.options import OptionError
+from apimachinery.server.network.webhook_calls import WebhookCalls
 from apimachinery.storage.watch_cache import WatchCache
 
 
@@ -40,6 +44,7 @@ class Around:
     catalog: Catalog
     cache: WatchCache
     access: Access
+    calls: WebhookCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,10 @@ class Plugin:
     name: str
     make: Callable[[Around], Admission] | None = None
     default: bool = True
+
+
+def _webhooks(kind: str, around: Around) -> Webhooks:
+    return Webhooks(kind, around.catalog, around.cache, around.access, around.calls)
 
 
 PLUGINS = (
@@ -94,14 +103,14 @@ PLUGINS = (
         "MutatingAdmissionPolicy",
         lambda around: MutatingPolicies(Policies("mutating", around.catalog, around.cache, around.access)),
     ),
-    Plugin("MutatingAdmissionWebhook"),
+    Plugin("MutatingAdmissionWebhook", lambda around: MutatingWebhooks(_webhooks("mutating", around))),
     Plugin(
         "ValidatingAdmissionPolicy",
         lambda around: ValidatingPolicies(
             Policies("validating", around.catalog, around.cache, around.access)
         ),
     ),
-    Plugin("ValidatingAdmissionWebhook"),
+    Plugin("ValidatingAdmissionWebhook", lambda around: ValidatingWebhooks(_webhooks("validating", around))),
     Plugin("ResourceQuota"),
     Plugin("AlwaysDeny", default=False),
 )

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.cel.libraries.authorizer import Question, ResourceCheck
-from apimachinery.cel.values.values import Timestamp
 from apimachinery.meta.errors import ApiError, Cause, forbidden
 from apimachinery.meta.selectors import selector_of
 from apimachinery.rules.policy_expressions import (
@@ -25,14 +23,13 @@ from apimachinery.rules.policy_expressions import (
     Expression,
     ExpressionFault,
 )
-from apimachinery.server.access.cel_authorizer import Questions
 from apimachinery.server.access.control import Access
 from apimachinery.server.admission.interface import Operation
 from apimachinery.server.admission.matching import Constraints, NamespaceLabels, is_exempt
+from apimachinery.server.admission.request_values import request_values, shown_namespace
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import User
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
 
@@ -210,24 +207,14 @@ class Policies:
 
     def values(self, match: Match, operation: Operation, obj: Json | None) -> dict[str, Any]:
         """What the expressions of a policy see of an operation whose object is now ``obj``."""
-        user = operation.target.user
-        assert user is not None, "policies are for requests"
-        # An authorizer that must ask somebody else has no answer here, which counts as a refusal.
-        authorizer = Questions(self._access, user).authorizer
-        values: dict[str, Any] = {
-            "object": at_version(operation, match.served, obj),
-            "oldObject": at_version(operation, match.served, operation.old),
-            "request": request_of(operation, user, match.served),
-            "authorizer": authorizer,
-            "authorizer.requestResource": ResourceCheck(authorizer.ask, _question(operation)),
-        }
+        values = request_values(operation, match.served, obj, self._access)
         if match.policy.param_kind is not None:
             values["params"] = match.params
         target = operation.target
         if target.served.namespaced:
-            values["namespaceObject"] = _namespace(self.namespaces.object(target.namespace))
+            values["namespaceObject"] = shown_namespace(self.namespaces.object(target.namespace))
         elif target.served.plural == "namespaces" and not target.served.group:
-            values["namespaceObject"] = _namespace(obj if obj is not None else operation.old)
+            values["namespaceObject"] = shown_namespace(obj if obj is not None else operation.old)
         return values
 
 
@@ -257,92 +244,10 @@ def evaluation_of(match: Match, values: Mapping[str, Any]) -> Evaluation:
     return Evaluation(match.policy.compiler.variables, values, POLICY_BUDGET)
 
 
-def at_version(operation: Operation, served: Served, obj: Json | None) -> Json | None:
-    """An object of an operation at the version that a rule matched, with its kind and apiVersion."""
-    if obj is None:
-        return None
-    if operation.target.shown_as is not None:
-        return operation.target.shown_as(obj)
-    own = operation.target.served
-    shown = {"kind": own.kind, "apiVersion": own.api_version, **obj}
-    if served is own:
-        return shown
-    copied: Json = own.family.in_order(own.to_storage(shown) if own.to_storage is not None else shown)
-    return served.in_form(copied)
-
-
-def request_of(operation: Operation, user: User, served: Served) -> Json:
-    """The attributes of an AdmissionRequest; what is empty is left out where its Go type leaves it out."""
-    target = operation.target
-    own = target.served
-    info: Json = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra}
-    shown: Json = {
-        "kind": _kind(served, target.subresource),
-        "resource": {"group": served.group, "version": served.version, "resource": served.plural},
-        "requestKind": _kind(own, target.subresource),
-        "requestResource": {"group": own.group, "version": own.version, "resource": own.plural},
-        "operation": operation.verb,
-        "userInfo": info,
-        "dryRun": target.options.dry_run,
-    }
-    if target.subresource:
-        shown["subResource"] = shown["requestSubResource"] = target.subresource
-    if operation.name:
-        shown["name"] = operation.name
-    if target.namespace:
-        shown["namespace"] = target.namespace
-    return shown
-
-
-def _kind(served: Served, subresource: str) -> Json:
-    sub = served.subresources.get(subresource)
-    if sub is not None and sub.kind:
-        return {"group": sub.group, "version": sub.version, "kind": sub.kind}
-    return {"group": served.group, "version": served.version, "kind": served.kind}
-
-
-def _question(operation: Operation) -> Question:
-    target = operation.target
-    served = target.served
-    return Question(
-        group=served.group,
-        resource=served.plural,
-        subresource=target.subresource,
-        namespace=target.namespace,
-        name=operation.name,
-    )
-
-
-_METADATA = ("name", "generateName", "labels", "annotations", "generation", "resourceVersion", "finalizers")
-
-
-def _namespace(obj: Json | None) -> Json | None:
-    """A Namespace as expressions see it: part of its metadata, spec and status."""
-    if obj is None:
-        return None
-    metadata = obj.get("metadata") or {}
-    shown: Json = {key: metadata[key] for key in _METADATA if metadata.get(key)}
-    if metadata.get("uid"):
-        shown["UID"] = metadata["uid"]
-    for key in ("creationTimestamp", "deletionTimestamp"):
-        if metadata.get(key):
-            shown[key] = Timestamp.parse(metadata[key])
-    return {"metadata": shown, "spec": obj.get("spec") or {}, "status": obj.get("status") or {}}
-
-
 def denied(operation: Operation, text: str, code: int, reason: str, *, names_object: bool = True) -> ApiError:
     """The refusal of a policy."""
     served = operation.target.served
-    obj = operation.obj or {}
-    # A deletion of a collection names no object.
-    name = operation.name or (obj.get("metadata") or {}).get("name") or "Unknown"
-    error = forbidden(served.plural, served.said_group, name, text, (Cause("", text),))
+    error = forbidden(served.plural, served.said_group, operation.said_name, text, (Cause("", text),))
     error.code, error.reason = code, reason
     if not names_object:
         error.message = text

@@ -31,12 +31,24 @@ Query = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """CreateOptions, UpdateOptions and PatchOptions in one. ``force`` is None if nobody says."""
+    """CreateOptions, UpdateOptions and PatchOptions in one. ``force`` is None if nobody says. ``stated`` is the query
+    that they are from: what a client did not say is not shown to webhooks."""
 
     dry_run: bool = False
     manager: str = ""
     validation: str = "Warn"
     force: bool | None = None
+    stated: Query = field(default_factory=dict)
+
+    def shown(self, kind: str) -> dict[str, Any]:
+        """As an object of a kind of meta.k8s.io/v1, with what the client said."""
+        options: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        if dry_run := self.stated.get("dryRun"):
+            options["dryRun"] = list(dry_run)
+        for name in ("fieldManager", "fieldValidation"):
+            if (values := self.stated.get(name)) and values[0]:
+                options[name] = values[0]
+        return options
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,20 @@ class DeleteOptions:
     uid: str | None = None
     resource_version: str | None = None
     faults: tuple[FieldError, ...] = field(default=())
+
+    def shown(self) -> dict[str, Any]:
+        """As an object of meta.k8s.io/v1, with what the client said."""
+        options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+        preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
+        given = {key: value for key, value in preconditions.items() if value is not None}
+        stated = {
+            "gracePeriodSeconds": self.grace_seconds,
+            "preconditions": given or None,
+            "orphanDependents": self.orphan,
+            "propagationPolicy": None if self.orphan is not None else self.policy,
+            "dryRun": ["All"] if self.dry_run else None,
+        }
+        return options | {key: value for key, value in stated.items() if value is not None}
 
 
 _NO_DELETE_OPTIONS = DeleteOptions()
@@ -80,7 +106,7 @@ def read_write_options(request: Request, kind: str, *, apply: bool = False) -> W
         faults.append(not_supported("fieldValidation", validation, _VALIDATIONS))
     if faults:
         raise invalid(kind, "meta.k8s.io", "", faults)
-    return WriteOptions(bool(dry_run), manager or _agent(request), validation or "Warn", force)
+    return WriteOptions(bool(dry_run), manager or _agent(request), validation or "Warn", force, query)
 
 
 def boolean(query: Query, name: str) -> bool | None:

@@ -32,8 +32,9 @@ class Allocation(Protocol):
 class WriteTarget:
     """What a write is about. ``warnings`` collects texts for the answer, ``annotations`` for the audit event.
 
-    ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale). ``large``
-    says that the request is worked on apart from the loop. ``allocation`` is what its object is given meanwhile.
+    ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale), and
+    ``takes`` puts into the object what admission made of that. ``large`` says that the request is worked on apart
+    from the loop. ``allocation`` is what its object is given meanwhile.
     """
 
     served: Served
@@ -45,6 +46,7 @@ class WriteTarget:
     user: User | None = None
     duplicates: list[str] = field(default_factory=list)
     shown_as: Callable[[Json], Json] | None = None
+    takes: Callable[[Json, Json], None] | None = None
     large: bool = False
     annotations: dict[str, str] = field(default_factory=dict)
     allocation: Allocation | None = None

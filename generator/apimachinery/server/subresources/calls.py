@@ -15,6 +15,7 @@ from apimachinery.server.access.reviews import (
     token_review,
     user_info,
 )
+from apimachinery.server.admission.interface import Operation
 from apimachinery.server.answer.views import asked_view
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
@@ -27,6 +28,7 @@ from apimachinery.server.request.negotiation import METADATA, negotiate
 from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
+from apimachinery.server.subresources.connections import CONNECTIONS, connection_options
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.rules import check_object
 from apimachinery.server.write.writes import Writer
@@ -110,7 +112,10 @@ class VirtualResources:
         Raises ApiError 400, 404, 503. The log of a pod that no node has is empty.
         """
         resource, name = served.plural, route.name
-        target = WriteTarget(served, route.namespace, name, WriteOptions())
+        target = WriteTarget.asked(request, served, route.namespace, name, WriteOptions(), route.subresource)
+        if route.subresource in CONNECTIONS:
+            options = connection_options(request, route)
+            await self._writer.admitted(Operation("CONNECT", target, options, None, name))
         record = self._writer.current(target)
         if record is None:
             raise not_found(resource, served.group, name)

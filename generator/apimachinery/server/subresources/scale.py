@@ -140,6 +140,7 @@ class Scales:
         )
         target = WriteTarget.asked(request, served, route.namespace, route.name, options, "scale")
         target.shown_as = lambda obj: scale_of(served, obj, demands=False)
+        target.takes = lambda obj, scale: _put(served, obj, scale)
         uid = ""
         if verb == "update":
             scale = self._replacement(request, target)

@@ -84,6 +84,12 @@ class Writer:
         """The present record."""
         return self._cache.resource(target.served.prefix).get(target.key)
 
+    async def admitted(self, operation: Operation) -> None:
+        """Sends through admission what is not stored as it comes: a call, a connection. Raises ApiError."""
+        for step in (self._admission.admit, self._admission.validate):
+            if (waiting := step(operation)) is not None:
+                await waiting
+
     async def create(self, target: WriteTarget, obj: Json, *, owned: bool = False) -> Written:
         """Creates an object that is in form; ``owned`` where its managedFields are already what they should be.
 
@@ -95,32 +101,36 @@ class Writer:
 
     async def _create(self, target: WriteTarget, obj: Json, owned: bool) -> Written:
         match_namespace(metadata_of(obj), target.namespace)
-        obj, prefix, operation, waiting = await apart_if(target.large, self._begin_new, target, obj, owned)
+        obj, operation, waiting = await apart_if(target.large, self._begin_new, target, obj, owned)
         if waiting is not None:
             await waiting
-        waiting = await apart_if(target.large, self._finish_new, target, obj, operation)
+        prefix, waiting = await apart_if(target.large, self._finish_new, target, obj, operation)
         if waiting is not None:
             await waiting
         if _is_version(obj["metadata"].pop("resourceVersion", None)):
             raise plain_failure("resourceVersion should not be set on objects to be created")
         return await self._store_named(target, obj, prefix)
 
-    def _begin_new(self, target: WriteTarget, obj: Json, owned: bool) -> tuple[Json, str, Operation, Waiting]:
-        """The new object as plugins may change it, the prefix of a generated name, and what admission waits for."""
+    def _begin_new(self, target: WriteTarget, obj: Json, owned: bool) -> tuple[Json, Operation, Waiting]:
+        """The new object as plugins may change it, and what admission waits for."""
         obj = self._own_new(target, obj, owned)
-        prefix = self._name_new(target, obj)
+        metadata = metadata_of(obj)
+        self._place_new(target, metadata)
         if target.served.strategy.admit is not None:
             target.served.strategy.admit(obj)
-        operation = Operation("CREATE", target, obj, None, metadata_of(obj).get("name") or "")
-        return obj, prefix, operation, self._admission.admit(operation)
+        operation = Operation("CREATE", target, obj, None, metadata.get("name") or "")
+        return obj, operation, self._admission.admit(operation)
 
-    def _finish_new(self, target: WriteTarget, obj: Json, operation: Operation) -> Waiting:
-        """Makes of it what is to be stored, and asks plugins whether they refuse it."""
+    def _finish_new(self, target: WriteTarget, obj: Json, operation: Operation) -> tuple[str, Waiting]:
+        """Makes of it what is to be stored. The prefix of a generated name, and what plugins that may refuse the object
+        wait for: they see the first candidate, those that may change it see no name."""
+        self._place_new(target, metadata_of(obj))
+        prefix = self._name_new(obj)
         self._identify(target, obj)
         self._prepare_new(target, obj)
         operation.name = obj["metadata"].get("name") or ""
         self._check_new(target, obj, operation.name)
-        return self._admission.validate(operation)
+        return prefix, self._admission.validate(operation)
 
     def _own_new(self, target: WriteTarget, obj: Json, owned: bool) -> Json:
         """The object with the fields that its creator owns, and without what only the server may set."""
@@ -135,17 +145,19 @@ class Writer:
             metadata_of(obj).pop("managedFields", None)
         return obj
 
-    def _name_new(self, target: WriteTarget, obj: Json) -> str:
-        """Sets namespace and name; the prefix where the name is generated, else ``""``."""
-        metadata = metadata_of(obj)
+    def _place_new(self, target: WriteTarget, metadata: Json) -> None:
+        """Sets the namespace of the path. Raises ApiError 400 for another one."""
         if target.served.namespaced:
-            metadata["namespace"] = target.namespace
+            match_namespace(metadata, target.namespace)
         else:
             metadata.pop("namespace", None)
+
+    def _name_new(self, obj: Json) -> str:
+        """Generates a name where that is due; its prefix then, else ``""``."""
+        metadata = obj["metadata"]
         prefix: str = metadata.get("generateName") or ""
         if not prefix or metadata.get("name"):
             return ""
-        # Admission and validation see the first candidate: kube-apiserver names an object before it admits it.
         metadata["name"] = generated_name(prefix)
         return prefix
 
@@ -331,7 +343,6 @@ class Writer:
         if uid and uid != old["metadata"].get("uid"):
             raise self._wrong_uid(target, uid, old["metadata"].get("uid", ""))
         new = transform(served.read(record))
-        self._check_version(target, new, old)
         match_namespace(metadata_of(new), target.namespace)
         if not owned:
             ownership = target.served.ownership(target.subresource)
@@ -343,6 +354,8 @@ class Writer:
         """The object as it is and as it is to be stored, and what plugins that may refuse it wait for."""
         old, new = operation.old, operation.obj
         assert old is not None and new is not None
+        self._check_version(target, new, old)
+        match_namespace(metadata_of(new), target.namespace)
         drop_repeated_owners(metadata_of(new), target.warnings, old["metadata"])
         new = self._prepare(target, old, new)
         self._keep_fixed(new["metadata"], old["metadata"])

@@ -1,0 +1,160 @@
+"""MutatingAdmissionWebhook: one after another, each sees what those before it made of the object.
+
+A patch is applied to the object at the version that the webhook's rule matched. The result is read as the kind again:
+unknown fields go, defaults are filled in. A webhook that says ``IfNeeded`` is called once more if somebody changed the
+object after it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apimachinery.merge import json_patch
+from apimachinery.merge.errors import MergeError
+from apimachinery.merge.json_patch import JsonPatchFailed
+from apimachinery.meta.errors import internal
+from apimachinery.server.admission.interface import Operation, Waiting
+from apimachinery.server.admission.patching import patch_fault, take
+from apimachinery.server.admission.reinvocation import Reinvocation
+from apimachinery.server.admission.request_values import at_version, from_version
+from apimachinery.server.admission.reviews import Verdict
+from apimachinery.server.admission.webhook_configurations import Call, Webhooks, failed, rejected
+from apimachinery.server.network.webhook_calls import WebhookFailed
+from apimachinery.wire.json import DecodeFault, decode, encode, type_name
+
+_PLUGIN = "MutatingAdmissionWebhook"
+
+
+class MutatingWebhooks:
+    """Asks the mutating webhooks in force."""
+
+    def __init__(self, webhooks: Webhooks) -> None:
+        self._webhooks = webhooks
+
+    def admit(self, operation: Operation) -> Waiting:
+        """Changes ``operation.obj`` in place. Raises ApiError."""
+        return self._ask(operation) if self._webhooks.is_asked(operation) else None
+
+    def validate(self, operation: Operation) -> Waiting:
+        """See Admission: nothing is refused."""
+        return None
+
+    async def _ask(self, operation: Operation) -> None:
+        memory = Reinvocation.of(operation, _PLUGIN)
+        for number, call in self._webhooks.about(operation):
+            hook = call.hook
+            if not memory.may_call(hook.key):
+                continue
+            where = f"round_{int(operation.second_round)}_index_{number}"
+            try:
+                changed = await self._mutate(call, operation)
+            except WebhookFailed as failure:
+                if not hook.ignores_failures:
+                    raise failed(hook, failure) from None
+                operation.annotate(f"failed-open.mutation.webhook.admission.k8s.io/{where}", hook.name)
+                continue
+            told = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
+            operation.annotate(f"mutation.webhook.admission.k8s.io/{where}", encode(told).decode())
+            memory.called(hook.key, changed=changed, willing=hook.is_reinvoked)
+        memory.leave()
+
+    async def _mutate(self, call: Call, operation: Operation) -> bool:
+        """Whether the webhook changed the object. Raises ApiError, WebhookFailed."""
+        verdict = await self._webhooks.ask(call, operation)
+        if not verdict.allowed:
+            raise rejected(call.hook, verdict)
+        if not verdict.patch:
+            return False
+        return _changed(call, verdict, operation)
+
+
+def _changed(call: Call, verdict: Verdict, operation: Operation) -> bool:
+    """Applies a patch to the object."""
+    operations = _operations(verdict)
+    if not operations:
+        return False
+    if operation.obj is None:
+        raise internal(
+            f'admission webhook "{call.hook.name}" attempted to modify the object, which is not supported for this '
+            "operation"
+        )
+    before = at_version(operation, call.served, operation.obj)
+    try:
+        after = json_patch.apply(before, operations)
+    except JsonPatchFailed as fault:
+        raise internal(patch_fault(before, operations, fault)) from None
+    except MergeError as fault:
+        raise internal(str(fault)) from None
+    if after == before:
+        return False
+    _check_form(after, call, operation)
+    if operation.target.takes is not None:
+        operation.target.takes(operation.obj, after)
+        return True
+    owners = operation.obj["metadata"].get("managedFields")
+    take(operation, from_version(operation, call.served, after))
+    _keep_owners(operation, owners)
+    return True
+
+
+def _keep_owners(operation: Operation, before: Any) -> None:
+    """Nobody's field is lost to a webhook that spoils managedFields: it is told so, and they stay as they were."""
+    obj = operation.obj
+    assert obj is not None
+    after = obj.setdefault("metadata", {}).get("managedFields")
+    fault = "" if after == before else _owners_fault(after or ())
+    if not fault:
+        return
+    obj["metadata"]["managedFields"] = before
+    operation.warn(
+        ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
+        f"mutating admission controller; please fix your requests: {fault}"
+    )
+
+
+def _owners_fault(entries: Any) -> str:
+    for number, entry in enumerate(entries):
+        if entry.get("operation") not in ("Apply", "Update"):
+            return "operation must be `Apply` or `Update`"
+        if not entry.get("apiVersion"):
+            return "apiVersion must not be empty"
+        if (fields_type := entry.get("fieldsType") or "") != "FieldsV1":
+            word = f'invalid fieldsType "{fields_type}"' if fields_type else "missing fieldsType"
+            return f"{word} in managed fields entry {number}"
+    return ""
+
+
+def _operations(verdict: Verdict) -> Any:
+    """The operations of a patch. Raises WebhookFailed."""
+    if verdict.patch_type != "JSONPatch":
+        raise WebhookFailed(f'unsupported patch type "{verdict.patch_type}"')
+    try:
+        operations = decode(verdict.patch)
+    except DecodeFault as fault:
+        raise WebhookFailed(f"received undecodable patch in webhook response: {fault}") from None
+    if operations is not None and not isinstance(operations, list):
+        why = f"json: cannot unmarshal {type_name(operations)} into Go value of type jsonpatch.Patch"
+        raise WebhookFailed(f"received undecodable patch in webhook response: {why}")
+    return operations
+
+
+def _check_form(after: Any, call: Call, operation: Operation) -> None:
+    """Sees to it that a patched object is still one of its kind. Raises ApiError 500."""
+    served = call.served
+    if not isinstance(after, dict):
+        raise internal(
+            f"json: cannot unmarshal {type_name(after)} into Go value of type map[string]interface {{}}"
+        )
+    if operation.target.shown_as is not None:
+        return
+    api_version, kind = after.get("apiVersion"), after.get("kind")
+    # What a patch of the whole leaves out is filled in, as everywhere that a kind is known.
+    after["apiVersion"] = api_version or served.api_version
+    after["kind"] = kind or served.kind
+    if (after["apiVersion"], after["kind"]) != (served.api_version, served.kind):
+        raise internal(
+            f'no kind "{kind}" is registered for version "{api_version}" in scheme '
+            '"pkg/api/legacyscheme/scheme.go:30"'
+        )
+    if fault := served.compiled.schema.decode_fault(after):
+        raise internal(fault)

@@ -1,0 +1,33 @@
+"""Connections to what runs: the options of exec, attach, port-forward and proxy as objects, which admission sees."""
+
+from __future__ import annotations
+
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.http.messages import Request
+from apimachinery.server.request.routes import Route
+
+CONNECTIONS = frozenset({"attach", "exec", "portforward", "proxy"})
+_KINDS = {"attach": "PodAttachOptions", "exec": "PodExecOptions", "portforward": "PodPortForwardOptions"}
+_PROXIES = {"nodes": "NodeProxyOptions", "pods": "PodProxyOptions", "services": "ServiceProxyOptions"}
+_STREAMS = ("stdin", "stdout", "stderr", "tty")
+
+
+def connection_options(request: Request, route: Route) -> Json:
+    """The options object of a CONNECT request."""
+    kind = _KINDS.get(route.subresource) or _PROXIES.get(route.resource, "")
+    options: Json = {"kind": kind, "apiVersion": "v1"}
+    if route.subresource in ("attach", "exec"):
+        for name in _STREAMS:
+            if request.first(name).lower() in ("1", "true"):
+                options[name] = True
+        if container := request.first("container"):
+            options["container"] = container
+        if command := request.query.get("command"):
+            options["command"] = list(command)
+    elif route.subresource == "portforward":
+        if ports := [int(text) for text in request.query.get("ports", ()) if text.isdigit()]:
+            options["ports"] = ports
+    else:
+        if path := route.rest.strip("/"):
+            options["path"] = f"/{path}"
+    return options
