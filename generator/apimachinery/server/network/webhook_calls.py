@@ -170,7 +170,6 @@ _OTHER_NAME = re.compile(r"mismatch, certificate is not valid for '([^']*)'")
 _NO_HOST = re.compile(
     r"Cannot connect to host (.*):\d+ .*\[(?:Name or service|nodename|No address|Temporary failure)"
 )
-_BAD_LINE = re.compile(r"Bad status line.*b'(.*?)'", re.S)
 
 
 def _go_words(text: str) -> str:
@@ -190,8 +189,8 @@ def _go_words(text: str) -> str:
         return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid"
     if "RawResponseMessage" in text:  # What came of a head before the end.
         return "net/http: HTTP/1.x transport connection broken: unexpected EOF"
-    if (line := _BAD_LINE.search(text)) is not None:
-        return f'net/http: HTTP/1.x transport connection broken: malformed HTTP response "{line.group(1)}"'
+    if text == "malformed HTTP response":
+        return f"net/http: HTTP/1.x transport connection broken: {text}"
     return text
 
 
