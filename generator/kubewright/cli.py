@@ -23,6 +23,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final, NamedTuple, NoReturn
 
+from apimachinery.meta.version import VERSION
+
 
 class Command(NamedTuple):
     """One sub-command: its module, one line of help, the group it is listed in, and the extra that it needs."""
@@ -176,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     called = next((word for word in given if not word.startswith("-")), "")
     try:
-        parser = make_parser(called, with_version="--version" in given)
+        parser = make_parser(called)
         if called and called not in COMMANDS:
             parser.error(f"there is no command {called!r}{_nearest(called, COMMANDS)}")
         if called:
@@ -234,7 +236,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(MISUSED, f"{self.prog}: error: {message}\n  hint: {self.prog} --help\n")
 
 
-def make_parser(called: str, *, with_version: bool = False) -> argparse.ArgumentParser:
+def make_parser(called: str) -> argparse.ArgumentParser:
     """The parser of the sub-command that is called; of the others only the names are known."""
     parser = _Parser(
         prog="kubewright",
@@ -243,9 +245,7 @@ def make_parser(called: str, *, with_version: bool = False) -> argparse.Argument
         + _overview(),
         epilog="`kubewright COMMAND --help` has the options of a command, with examples.",
     )
-    # Looked up only where it is asked for: reading the metadata of packages is a good part of a start.
-    version = _version() if with_version else ""
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", help=argparse.SUPPRESS, prog="kubewright"
     )
@@ -312,15 +312,6 @@ def _nearest(word: str, known: Any) -> str:
 
     near = get_close_matches(word, sorted(known), 1)
     return f"; did you mean {near[0]}?" if near else ""
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("kubewright")
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 if __name__ == "__main__":

@@ -32,7 +32,11 @@ PEERS = {
     "kr8s": "kr8s",
     "kopf": "kopf",
 }
-WORKS = ("import", "get", "concurrent", "list", "watch", "create", "patch", "informer")
+WORKS = (
+    tuple(os.environ["WORKS"].split(","))
+    if "WORKS" in os.environ
+    else ("import", "get", "concurrent", "list", "watch", "create", "patch", "informer")
+)
 TITLES = {
     "import": "import",
     "get": f"get × {CALLS:,}",

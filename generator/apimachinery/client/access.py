@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 Key: TypeAlias = tuple[str, str]
 
 
@@ -34,6 +36,12 @@ def key_of(obj: Any) -> Key:
 
 
 def _read(obj: Any, wire_name: str, attribute: str) -> str:
-    metadata = obj.get("metadata") if isinstance(obj, Mapping) else getattr(obj, "metadata", None)
-    value = metadata.get(wire_name) if isinstance(metadata, Mapping) else getattr(metadata, attribute, None)
+    if isinstance(obj, Struct):  # asked first: asking for Mapping costs more than all the rest
+        metadata = getattr(obj, "metadata", None)
+    else:
+        metadata = obj.get("metadata") if isinstance(obj, Mapping) else getattr(obj, "metadata", None)
+    if isinstance(metadata, Struct) or not isinstance(metadata, Mapping):
+        value = getattr(metadata, attribute, None)
+    else:
+        value = metadata.get(wire_name)
     return value if isinstance(value, str) else ""

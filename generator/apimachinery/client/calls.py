@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from apimachinery.client.access import resource_version_of
 from apimachinery.client.errors import BadRequest, UnreadableObject, error_of_status
 from apimachinery.client.transport import Request
 from apimachinery.meta import lossless
@@ -66,8 +67,9 @@ class Page(Generic[T]):
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
 
-@dataclass(frozen=True, slots=True)
-class Event(Generic[T]):
+class Event(
+    msgspec.Struct, Generic[T], frozen=True
+):  # a Struct is made in a tenth of a frozen dataclass' time
     """One event of a watch. A BOOKMARK has no object; ``initial_events_end`` marks the one that closes the
     initial state of a streaming list."""
 
@@ -148,6 +150,7 @@ _LIST: Final = msgspec.json.Decoder(_ListEnvelope)
 _EVENT: Final = msgspec.json.Decoder(_EventEnvelope)
 _BOOKMARK: Final = msgspec.json.Decoder(_Bookmark)
 _ANY: Final = msgspec.json.Decoder()
+_CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _CODECS: Final[dict[type[Any], Codec[Any]]] = {}
 
 
@@ -524,8 +527,7 @@ def watch(target: Target, selection: ListOptions, options: WatchOptions) -> Requ
     return Request("GET", target.collection() + query, timeout=options.silence)
 
 
-@dataclass(frozen=True, slots=True)
-class RawEvent:
+class RawEvent(msgspec.Struct, frozen=True):
     """One line of a watch, its object as JSON (None for a BOOKMARK)."""
 
     type: EventType
@@ -541,18 +543,15 @@ class RawEvent:
 
 def raw_event(line: bytes) -> RawEvent:
     """Reads one line of a watch. An ERROR event is raised as the ``ApiError`` of its Status."""
+    kind, raw = _opened(line)
     try:
-        envelope = _EVENT.decode(line)
-        kind, raw = envelope.type, envelope.object
-        if kind == "ERROR":
-            raise error_of_status(UNSTRUCTURED.decode(raw))
         meta = _BOOKMARK.decode(raw).metadata
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _unreadable("a watch event", error) from None
     if kind == "BOOKMARK":
         ended = (meta.annotations or {}).get("k8s.io/initial-events-end") == "true"
         return RawEvent("BOOKMARK", None, meta.resourceVersion, ended)
-    if kind not in ("ADDED", "MODIFIED", "DELETED"):
+    if kind not in _CHANGES:
         raise _unreadable("a watch event", ValueError(f'unknown type "{kind}"'))
     return RawEvent(cast("EventType", kind), raw, meta.resourceVersion)
 
@@ -560,4 +559,18 @@ def raw_event(line: bytes) -> RawEvent:
 def event(line: bytes, codec: Codec[T]) -> Event[T]:
     """Reads one line of a watch. An ERROR event is raised as the ``ApiError`` of its Status; an object that does not
     fit its model as ``UnreadableObject``."""
-    return raw_event(line).decoded(codec)
+    kind, raw = _opened(line)
+    if kind not in _CHANGES:
+        return raw_event(line).decoded(codec)
+    obj = codec.decode(raw)
+    return Event(cast("EventType", kind), obj, resource_version_of(obj))
+
+
+def _opened(line: bytes) -> tuple[str, msgspec.Raw]:
+    try:
+        envelope = _EVENT.decode(line)
+        if envelope.type == "ERROR":
+            raise error_of_status(UNSTRUCTURED.decode(envelope.object))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _unreadable("a watch event", error) from None
+    return envelope.type, envelope.object

@@ -14,9 +14,7 @@ import json
 import os
 import ssl
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,6 +84,9 @@ def refreshed(provider: OidcProvider) -> OidcProvider:
 
 
 def _ask(url: str, form: Mapping[str, str] | None, context: ssl.SSLContext | None) -> dict[str, Any]:
+    import urllib.error  # here, since few programs come here and the import costs a tenth of all of the client's
+    import urllib.request
+
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
         raise OidcError(f"{url}: an issuer must be an http or https URL")
     body = None if form is None else urllib.parse.urlencode(form).encode()

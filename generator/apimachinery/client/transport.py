@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from apimachinery.client.config import Config, ConfigError, Credential, CredentialSource
+from apimachinery.meta.version import VERSION
 
 if TYPE_CHECKING:
     import asyncio
@@ -194,13 +195,7 @@ class _Endpoint:
 def user_agent() -> str:
     """Who asks, as client-go says it: program, version, platform. The server names a field manager after the part
     before the first slash."""
-    try:
-        from importlib.metadata import version
-
-        number = version("kubewright")
-    except ImportError:  # PackageNotFoundError: the sources are used without being installed
-        number = "0"
-    return f"kubewright/{number} ({sys.platform}; python {sys.version_info[0]}.{sys.version_info[1]})"
+    return f"kubewright/{VERSION} ({sys.platform}; python {sys.version_info[0]}.{sys.version_info[1]})"
 
 
 def _proxy_headers(proxy: SplitResult | None) -> dict[str, str]:
