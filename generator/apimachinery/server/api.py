@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from apimachinery.server.access.authorization import Attributes
 from apimachinery.server.access.rbac import GROUP
+from apimachinery.server.admission.interface import Admission
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
 from apimachinery.server.aggregation import aggregator
@@ -41,6 +42,7 @@ from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.network.webhook_calls import WebhookCalls
 from apimachinery.server.process import Backend
 from apimachinery.server.request.codecs import Codecs
+from apimachinery.server.subresources.pods import PodCalls
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire.json import DecodeFault
@@ -91,6 +93,7 @@ class Api:
         )
         self._codecs = codecs
         self._cache = backend.cache
+        self.handlers.virtual.pods = self._pod_calls(backend, packages, codecs, admission)
         self._bootstraps = access.rbac is not None
         self.handle = self.handlers.handle
         self.definitions: Definitions | None = None
@@ -179,6 +182,19 @@ class Api:
     def _api_versions(self) -> frozenset[str]:
         """The built-in ones."""
         return frozenset(api_version for package in self._packages for api_version, _ in package.kinds)
+
+    def _pod_calls(
+        self, backend: Backend, packages: list[Package], codecs: Codecs, admission: Admission
+    ) -> PodCalls | None:
+        pods = self.catalog.find("", "v1", "pods")
+        if pods is None:
+            return None
+        kinds = {}
+        for name in ("binding", "eviction"):
+            for package in packages:
+                if (kind := subresource_kind(package, pods.resource, name)) is not None:
+                    kinds[name] = kind
+        return PodCalls(self.catalog, backend.cache, self.writer, admission, codecs, self._is_kind, kinds)
 
     def _token_requests(
         self, backend: Backend, packages: list[Package], codecs: Codecs

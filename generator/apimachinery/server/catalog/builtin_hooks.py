@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 
 from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
@@ -183,6 +184,58 @@ def _keep_spec(new: Json, old: Json) -> None:
     new["spec"] = old["spec"]
 
 
+def _keep_of_pod(new: Json, old: Json) -> Json:
+    """What a pod's subresources leave as it is: all but what they are for. Returns the spec as it was."""
+    metadata, before = new["metadata"], old["metadata"]
+    for key in (*_METADATA_OF_CLIENTS, "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if key in before:
+            metadata[key] = before[key]
+        else:
+            metadata.pop(key, None)
+    if "status" in old:
+        new["status"] = old["status"]
+    metadata["generation"] = before.get("generation", 0)
+    spec: Json = deepcopy(old.get("spec") or {})
+    return spec
+
+
+def _keep_spec_of_pod(new: Json, old: Json, spec: Json) -> None:
+    new["spec"] = spec
+    if spec != old.get("spec"):
+        new["metadata"]["generation"] += 1
+
+
+def _add_ephemeral(new: Json, old: Json, now: str) -> None:
+    spec, added = _keep_of_pod(new, old), (new.get("spec") or {}).get("ephemeralContainers")
+    spec.pop("ephemeralContainers", None)
+    if added:
+        spec["ephemeralContainers"] = added
+    _keep_spec_of_pod(new, old, spec)
+
+
+def _resize(new: Json, old: Json, now: str) -> None:
+    """Resources of containers and of the pod as a whole; containers are known by name."""
+    spec, asked = _keep_of_pod(new, old), new.get("spec") or {}
+    for key in ("containers", "initContainers"):
+        present = {each.get("name"): each for each in spec.get(key) or ()}
+        given = [each for each in asked.get(key) or () if isinstance(each, dict)]
+        if len(given) != len(present) or any(each.get("name") not in present for each in given):
+            spec[key] = given  # refused when the update is checked
+            continue
+        for each in given:
+            for name in ("resources", "resizePolicy"):
+                if name in each:
+                    present[each.get("name")][name] = each[name]
+                else:
+                    present[each.get("name")].pop(name, None)
+    if "resources" in asked or "resources" in spec:
+        spec["resources"] = asked.get("resources")
+    for key in ("initContainers", "resources"):
+        if not spec.get(key):
+            spec.pop(key, None)
+    _keep_spec_of_pod(new, old, spec)
+
+
 HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Namespace"): Hooks(
         selectable={"status.phase": "status.phase", "name": "metadata.name"},
@@ -204,6 +257,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         grace=_grace_of_pod,
         warnings=warn.pod_name,
         answers_deleted=True,
+        prepare_subresource={"ephemeralcontainers": _add_ephemeral, "resize": _resize},
         selectable={
             **_field("spec", "nodeName", "restartPolicy", "schedulerName", "serviceAccountName"),
             **_field("status", "phase", "podIP", "nominatedNodeName"),

@@ -35,6 +35,7 @@ from apimachinery.server.write.writes import Writer
 from apimachinery.wire.json import decode
 
 if TYPE_CHECKING:
+    from apimachinery.server.subresources.pods import PodCalls
     from apimachinery.server.subresources.tokens import TokenRequests
 
 FORWARDED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
@@ -67,6 +68,7 @@ class VirtualResources:
         self._codecs = codecs
         self._is_kind = is_kind
         self.node: NodeAnswers | None = None
+        self.pods: PodCalls | None = None
 
     async def answer(self, request: Request, route: Route, served: Served) -> Response:
         """Answers a call. Raises ApiError 405 for one that is not served."""
@@ -74,6 +76,8 @@ class VirtualResources:
             return await self._finalize(request, route, served)
         if route.subresource == "token" and served.kind == "ServiceAccount" and self._tokens is not None:
             return await self._tokens.answer(request, route)
+        if self.pods is not None and request.method == "POST" and self.pods.answers(route, served):
+            return await self.pods.answer(request, route, served)
         if route.subresource:
             raise method_not_allowed()
         obj, duplicates = await apart_if(

@@ -56,7 +56,7 @@ class Deleter:
             if record is None:
                 raise not_found(served.plural, served.group, target.name)
             obj = served.read(record)
-            self._check(target, obj, options)
+            self.check(target, obj, options)
             operation = Operation("DELETE", target, None, obj, "" if of_collection else target.name, options)
             for step in (self._admission.admit, self._admission.validate):
                 if (waiting := step(operation)) is not None:
@@ -70,7 +70,8 @@ class Deleter:
                 raise not_found(served.plural, served.group, target.name) from None
         raise conflict(served.plural, served.group, target.name)
 
-    def _check(self, target: WriteTarget, obj: Json, options: DeleteOptions) -> None:
+    def check(self, target: WriteTarget, obj: Json, options: DeleteOptions) -> None:
+        """Raises ApiError 409 where an object is not the one that the options mean."""
         served, metadata = target.served, obj["metadata"]
         if options.uid is not None and options.uid != metadata["uid"]:
             if served.hooks.terminate is not None:
