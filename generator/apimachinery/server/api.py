@@ -99,6 +99,7 @@ class Api:
         self.definitions: Definitions | None = None
         self._makers: list[Maker] = []
         self.aggregator: Aggregator | None = None
+        self._writable = backend.storage.writable
         served = self.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         if served is not None:
             self.definitions = Definitions(
@@ -226,6 +227,10 @@ class Api:
 
     async def start(self) -> None:
         """Makes what a cluster starts with, serves the definitions that are stored, and starts the loops."""
+        if not self._writable:
+            if self.definitions is not None:
+                await self.definitions.start(writes=False)
+            return
         await make_first_objects(self.catalog, self.writer)
         await make_service_range(self.catalog, self.writer, [str(network) for network in self._networks])
         if self._services is not None:

@@ -124,6 +124,9 @@ class Descriptions:
     openapi: OpenApi
 
 
+_READING = frozenset(("get", "list", "watch"))
+
+
 class Handlers:
     """Answers requests for resources, discovery and descriptions."""
 
@@ -143,6 +146,7 @@ class Handlers:
         self._catalog = catalog
         self._cache, self._watches, self._bodies = reads.cache, reads.watches, reads.bodies
         self._writer, self._deleter = writes.writer, writes.deleter
+        self._alone = not self._cache.shared and self._cache.storage.writable
         self._discovery, self._openapi = descriptions.discovery, descriptions.openapi
         self._codecs = codecs
         # What finds the way of a request, and discovery, do not speak CBOR when they refuse.
@@ -295,8 +299,10 @@ class Handlers:
                 request.annotations["k8s.io/removed-release"] = removed
 
     async def _verb(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
-        if not self._cache.shared:
+        if self._alone:
             return await self._act(verb, request, route, served)
+        if verb not in _READING and not self._cache.storage.writable and served.prefix:
+            raise read_only()
         # Other servers write too: what is read must not be older than what they answered before this request came.
         # A create reads nothing of its own; what it is refused for may be news that is still on the way.
         if verb != "create":
@@ -499,6 +505,13 @@ def failure(request: Request, codecs: Iterable[Codec], error: ApiError) -> Respo
         with contextlib.suppress(DecodeFault):
             return Response(error.code, codec.encode(error.status()), codec.media_type, headers)
     return Response(error.code, encode(error.status()) + b"\n", headers=headers)
+
+
+def read_only() -> ApiError:
+    """403 for a write where nothing can be written."""
+    return ApiError(
+        403, "Forbidden", "the server is read-only: it shows what is in its storage", has_details=False
+    )
 
 
 def _storage_failure(refusal: StorageError) -> ApiError:

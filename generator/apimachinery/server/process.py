@@ -32,7 +32,7 @@ from apimachinery.server.read.listing import JoinedBodies
 from apimachinery.server.read.watch import Watches
 from apimachinery.storage.compaction import PERIOD_SECONDS, compact_for_ever
 from apimachinery.storage.interface import Storage
-from apimachinery.storage.url import NO_FILES, StorageFiles, open_storage
+from apimachinery.storage.url import PLAIN, StorageOptions, open_storage
 from apimachinery.storage.watch_cache import WatchCache
 
 log = logging.getLogger("kubewright.server")
@@ -85,7 +85,7 @@ class ServerOptions:
     before those that their objects name. ``identity`` is what the server shows to those it stands in front of."""
 
     storage: str = "memory://"
-    storage_files: StorageFiles = NO_FILES
+    storage_options: StorageOptions = PLAIN
     host: str = "127.0.0.1"
     port: int = 0
     tls: ssl.SSLContext | None = None
@@ -137,7 +137,7 @@ class Server:
 
     async def _start(self) -> None:
         options = self._options
-        storage = await open_storage(options.storage, options.storage_files)
+        storage = await open_storage(options.storage, options.storage_options)
         self._stops.append(storage.close)
         cache = await WatchCache.open(storage)
         watches, metrics = Watches(), Metrics()

@@ -168,6 +168,13 @@ class StorageUnreachable(StorageError):
     """No answer came in time. Of a write nothing is known: it may or may not be made."""
 
 
+class StorageReadOnly(StorageError):
+    """A write to a storage that is only read."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"{key} cannot be written: the storage is read-only")
+
+
 class ValueTooLarge(StorageError):
     """A value above ``VALUE_BYTES``."""
 
@@ -204,6 +211,10 @@ class Storage(Protocol):
     @property
     def shared(self) -> bool:
         """Whether others write too, so that a read that must see their writes has to ``catch_up`` first."""
+
+    @property
+    def writable(self) -> bool:
+        """Whether it takes writes at all."""
 
     @property
     def revision(self) -> int:

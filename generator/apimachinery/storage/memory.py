@@ -38,6 +38,11 @@ class MemoryStorage:
         return False
 
     @property
+    def writable(self) -> bool:
+        """It takes writes."""
+        return True
+
+    @property
     def revision(self) -> int:
         """The newest revision."""
         return self._history.newest

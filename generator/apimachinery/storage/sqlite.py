@@ -55,6 +55,7 @@ from apimachinery.storage.interface import (
     check_size,
 )
 from apimachinery.storage.reserve import Reserve
+from apimachinery.storage.sealing import Sealing
 from apimachinery.storage.sqlite_log import Log
 from apimachinery.storage.subscribers import Subscribers
 
@@ -104,8 +105,8 @@ class SqliteStorage:
         self._closed = False
 
     @classmethod
-    async def open(cls, path: Path) -> SqliteStorage:
-        """Opens or makes a database.
+    async def open(cls, path: Path, sealing: Sealing | None = None) -> SqliteStorage:
+        """Opens or makes a database. ``sealing`` encrypts what is in the file.
 
         Raises StorageFileError for a file that is none of ours, is in use, is damaged, or ends before the newest
         revision that was acknowledged.
@@ -115,7 +116,7 @@ class SqliteStorage:
         lock.acquire()
         opened: Log | None = None
         try:
-            opened = Log(path)
+            opened = Log(path, sealing=sealing)
             refuse_lost_writes(path, opened, lock)
             storage = cls(opened, lock, Reserve(path.with_name(path.name + ".reserve")))
         except BaseException:
@@ -134,6 +135,11 @@ class SqliteStorage:
     def shared(self) -> bool:
         """Nobody else writes."""
         return False
+
+    @property
+    def writable(self) -> bool:
+        """It takes writes."""
+        return True
 
     @property
     def revision(self) -> int:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import Event, Record
+from apimachinery.storage.sealing import Sealing, opened
 
 APPLICATION_ID = 0x6B776C67  # "kwlg"
 FORMAT = 2
@@ -91,8 +92,9 @@ def checksum(key: str, revision: int, created: int, deleted: int, value: bytes) 
 class Log:
     """An open database. Raises StorageFileError where the file is none of ours."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, sealing: Sealing | None = None) -> None:
         self._path = path
+        self._sealing = sealing
         try:
             if read_only:
                 uri = f"{path.absolute().as_uri()}?mode=ro"
@@ -132,7 +134,7 @@ class Log:
             if said is not None and said != checksum(key, at, created, deleted, value):
                 damaged.append((key, at))
             elif not deleted:
-                living.append(Record(key, at, created, value))
+                living.append(Record(key, at, created, self._open(key, value)))
         if damaged:
             raise Damaged(self._path, damaged)
         return living
@@ -145,15 +147,25 @@ class Log:
         _, at, created, deleted, value, said = row
         if said is not None and said != checksum(key, at, created, deleted, value):
             raise Damaged(self._path, [(key, at)])
-        return None if deleted else Record(key, at, created, value)
+        return None if deleted else Record(key, at, created, self._open(key, value))
+
+    def _open(self, key: str, stored: bytes) -> bytes:
+        return opened(self._sealing, key, key.encode(), stored)
+
+    def _stored(self, record: Record) -> bytes:
+        if self._sealing is None:
+            return record.value
+        return self._sealing.seal(record.key, record.key.encode(), record.value)
 
     def events(self, after: int, until: int, prefix: str, limit: int = -1) -> list[Event]:
         """The events of the revisions past ``after`` up to ``until``, in order, ``limit`` at most."""
         events: list[Event] = []
         rows = self._reader.execute(_EVENTS, (after, until, prefix, prefix + _LAST_KEY, limit))
         for key, revision, created, value, deleted, previous, old in rows:
-            before = None if previous is None else Record(key, previous, created, old)
-            events.append(Event(Record(key, revision, created, value), before, bool(deleted)))
+            before = None if previous is None else Record(key, previous, created, self._open(key, old))
+            events.append(
+                Event(Record(key, revision, created, self._open(key, value)), before, bool(deleted))
+            )
         return events
 
     def damaged(self) -> Iterator[tuple[str, int]]:
@@ -189,13 +201,13 @@ class Log:
                     event.record.created,
                     event.previous.revision if event.previous else 0,
                     int(event.deleted),
-                    event.record.value,
+                    stored := self._stored(event.record),
                     checksum(
                         event.record.key,
                         event.record.revision,
                         event.record.created,
                         event.deleted,
-                        event.record.value,
+                        stored,
                     ),
                 )
                 for event in events

@@ -1,14 +1,18 @@
-"""Storage by URL: ``memory://``, ``sqlite:///relative/path``, ``sqlite:////absolute/path``, ``etcd://HOST:PORT,…``."""
+"""Storage by URL: ``memory://``, ``sqlite:///relative/path``, ``sqlite:////absolute/path``, ``etcd://HOST:PORT,…`` and
+``etcd-snapshot:///FILE``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from apimachinery.storage.interface import Storage
 from apimachinery.storage.memory import MemoryStorage
+from apimachinery.storage.sealing import Sealing
 
 ETCD_SCHEMES = ("etcd", "etcds")
+SNAPSHOT_SCHEME = "etcd-snapshot"
 
 
 class StorageUrlError(ValueError):
@@ -16,15 +20,23 @@ class StorageUrlError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class StorageFiles:
-    """Files that a storage needs next to its URL: who signed etcd's certificates, and our own for etcd."""
+class StorageOptions:
+    """What a storage needs besides its URL.
+
+    ``etcd_ca``, ``etcd_cert`` and ``etcd_key`` are files: who signed etcd's certificates, and our own for etcd.
+    ``sealing`` encrypts what is stored. ``foreign`` makes of a key and of bytes that a kube-apiserver stored the JSON
+    that is stored here; it raises ValueError.
+    """
 
     etcd_ca: Path | None = None
     etcd_cert: Path | None = None
     etcd_key: Path | None = None
+    read_only: bool = False
+    sealing: Sealing | None = None
+    foreign: Callable[[str, bytes], bytes] | None = None
 
 
-NO_FILES = StorageFiles()
+PLAIN = StorageOptions()
 
 
 def is_etcd(url: str) -> bool:
@@ -32,52 +44,70 @@ def is_etcd(url: str) -> bool:
     return url.partition("://")[0] in ETCD_SCHEMES
 
 
+def is_snapshot(url: str) -> bool:
+    """Whether a URL is one of a snapshot."""
+    return url.partition("://")[0] == SNAPSHOT_SCHEME
+
+
 def storage_path(url: str) -> Path | None:
-    """The file of a storage, None for one in memory or elsewhere. Raises StorageUrlError."""
+    """The database of a storage, None for one in memory or elsewhere. Raises StorageUrlError."""
     if url in ("memory://", "memory:"):
         return None
-    if is_etcd(url):
-        from apimachinery.storage.etcd.options import parse_etcd_url
+    if is_etcd(url) or is_snapshot(url):
+        from apimachinery.storage.etcd.options import parse_etcd_url, parse_snapshot_url
 
         try:
-            parse_etcd_url(url)
+            parse_etcd_url(url) if is_etcd(url) else parse_snapshot_url(url)
         except ValueError as fault:
             raise StorageUrlError(str(fault)) from None
         return None
     scheme, found, rest = url.partition(":///")
     if scheme != "sqlite" or not found or not rest or rest == "/":
         raise StorageUrlError(
-            f"{url!r} is no storage; use memory://, sqlite:///relative/path, sqlite:////absolute/path or "
-            "etcd://HOST:PORT,HOST:PORT"
+            f"{url!r} is no storage; use memory://, sqlite:///relative/path, sqlite:////absolute/path, "
+            "etcd://HOST:PORT,HOST:PORT or etcd-snapshot:///FILE"
         )
     return Path(rest)
 
 
-async def open_storage(url: str, files: StorageFiles = NO_FILES) -> Storage:
+async def open_storage(url: str, options: StorageOptions = PLAIN) -> Storage:
     """Opens a storage. Raises StorageUrlError, and what the driver raises for a file or a server that it cannot use."""
     path = storage_path(url)
-    if is_etcd(url):
-        return await _open_etcd(url, files)
+    if is_etcd(url) or is_snapshot(url):
+        return await _open_etcd(url, options)
+    if options.read_only:
+        raise StorageUrlError(f"{url!r} cannot be opened to be read alone; etcd:// and etcd-snapshot:// can")
     if path is None:
         return MemoryStorage()
     from apimachinery.storage.sqlite import SqliteStorage
 
-    return await SqliteStorage.open(path)
+    return await SqliteStorage.open(path, options.sealing)
 
 
-async def _open_etcd(url: str, files: StorageFiles) -> Storage:
-    from apimachinery.storage.etcd.options import parse_etcd_url
+async def _open_etcd(url: str, options: StorageOptions) -> Storage:
+    from apimachinery.storage.etcd.options import parse_etcd_url, parse_snapshot_url
 
     try:
         from apimachinery.storage.etcd.driver import EtcdStorage
+        from apimachinery.storage.etcd.snapshot import SnapshotStorage
+        from apimachinery.storage.etcd.values import Values
     except ImportError as fault:
         raise StorageUrlError(
             f"{url!r} needs the etcd extra: pip install 'kubewright[etcd]' ({fault})"
         ) from None
+    values = Values(options.sealing, options.foreign)
     try:
-        options = parse_etcd_url(
-            url, ca_file=files.etcd_ca, cert_file=files.etcd_cert, key_file=files.etcd_key
+        if is_snapshot(url):
+            if not options.read_only:
+                raise StorageUrlError(f"{url!r} can only be read; give --read-only")
+            return SnapshotStorage(*parse_snapshot_url(url), values)
+        wanted = parse_etcd_url(
+            url,
+            ca_file=options.etcd_ca,
+            cert_file=options.etcd_cert,
+            key_file=options.etcd_key,
+            read_only=options.read_only,
         )
     except ValueError as fault:
         raise StorageUrlError(str(fault)) from None
-    return await EtcdStorage.open(options)
+    return await EtcdStorage.open(wanted, values)

@@ -84,9 +84,11 @@ class Definitions:
         self._waiting: dict[str, set[str]] = {}
         self._task: asyncio.Task[None] | None = None
         self._stop: Callable[[], None] | None = None
+        self._writes = True
 
-    async def start(self) -> None:
-        """Serves what is stored, and follows it."""
+    async def start(self, *, writes: bool = True) -> None:
+        """Serves what is stored, and follows it. Without ``writes`` it leaves the definitions as they are."""
+        self._writes = writes
         self._stop = self._objects.listen(DEFINITIONS, self._take)
         records = self._objects.snapshot(DEFINITIONS).records
         for record in records:
@@ -155,6 +157,9 @@ class Definitions:
             self._recheck_conflicts(name)
             return
         crd = self._served.read(record)
+        if not self._writes:
+            self._offer(name, crd)
+            return
         if "deletionTimestamp" in crd["metadata"]:
             self._offer(name, crd)
             await self._clean_up(name, record, crd)

@@ -33,14 +33,10 @@ from apimachinery.storage.etcd import messages
 from apimachinery.storage.etcd.connection import READ_SECONDS, Connection, EtcdRefusal
 from apimachinery.storage.etcd.follow import Follower
 from apimachinery.storage.etcd.keys import Keys
-from apimachinery.storage.etcd.objects import (
-    NotAnObject,
-    at_other_revision,
-    with_revision,
-    without_revision,
-)
+from apimachinery.storage.etcd.objects import NotAnObject, at_other_revision
 from apimachinery.storage.etcd.options import EtcdOptions
 from apimachinery.storage.etcd.past import Past
+from apimachinery.storage.etcd.values import Values
 from apimachinery.storage.interface import (
     Compacted,
     Event,
@@ -54,6 +50,7 @@ from apimachinery.storage.interface import (
     Sink,
     StorageClosed,
     StorageError,
+    StorageReadOnly,
     StorageUnreachable,
     Value,
     Watch,
@@ -74,7 +71,9 @@ COMPACTION_KEY = b"compact_rev_key"
 class EtcdStorage:
     """See ``interface.Storage``. Use ``await EtcdStorage.open(options)``."""
 
-    def __init__(self, options: EtcdOptions) -> None:
+    def __init__(self, options: EtcdOptions, values: Values) -> None:
+        self._values = values
+        self._writable = not options.read_only
         self._connection = Connection(options)
         self._keys = Keys(options.prefix)
         self._past = Past(self._connection, self._keys, self)
@@ -100,10 +99,10 @@ class EtcdStorage:
         self._follower: Follower | None = None
 
     @classmethod
-    async def open(cls, options: EtcdOptions) -> EtcdStorage:
+    async def open(cls, options: EtcdOptions, values: Values | None = None) -> EtcdStorage:
         """Reads the present state and follows it. Raises StorageUnreachable, EtcdRefusal, OSError for a file that
         cannot be read."""
-        storage = cls(options)
+        storage = cls(options, values or Values())
         try:
             await storage._load()
             await storage._look_at_members()
@@ -128,6 +127,11 @@ class EtcdStorage:
     def shared(self) -> bool:
         """Others may write."""
         return True
+
+    @property
+    def writable(self) -> bool:
+        """Unless it was opened to be read."""
+        return self._writable
 
     @property
     def revision(self) -> int:
@@ -234,13 +238,16 @@ class EtcdStorage:
             self._pressing = None
 
     async def _ask_progress(self) -> None:
-        if not self._exact_progress:
+        if not self._exact_progress and self._writable:
             await self.make_event()
         elif self._follower is not None:
             await self._follower.ask_progress()
 
     async def make_event(self) -> None:
-        """Writes a key that is no object's: its event is behind all that there were."""
+        """Writes a key that is no object's: its event is behind all that there were. Nothing where nothing may be
+        written."""
+        if not self._writable:
+            return
         put = messages.PutRequest(key=self._keys.barrier, value=b"1")
         await self._connection.write(messages.TxnRequest(success=[messages.RequestOp(request_put=put)]))
 
@@ -311,7 +318,7 @@ class EtcdStorage:
         return self._written(key, Record(key, revision, expected, value.at(revision)))
 
     async def _put(self, key: str, place: bytes, expected: int, value: Value) -> Any:
-        stored = without_revision(value)
+        stored = self._values.stored(key, place, value)
         self._own[key] = (stored, value)
         try:
             put = messages.PutRequest(key=place, value=stored)
@@ -324,6 +331,8 @@ class EtcdStorage:
         """The answer to a write of a key whose last revision is ``expected``, when its event has come."""
         if self._closed:
             raise StorageClosed("the storage is closed")
+        if not self._writable:
+            raise StorageReadOnly(place.decode())
         present = messages.RequestOp(request_range=messages.RangeRequest(key=place))
         answer = await self._connection.write(
             messages.TxnRequest(
@@ -385,7 +394,8 @@ class EtcdStorage:
         own = self._own.get(key)
         if own is not None and own[0] == kv.value:
             return Record(key, revision, kv.create_revision, own[1].at(revision))
-        return Record(key, revision, kv.create_revision, with_revision(kv.value, revision))
+        value = self._values.served(key, kv.key, kv.value, revision)
+        return Record(key, revision, kv.create_revision, value)
 
     def note_compacted(self, revision: int) -> None:
         """States before ``revision`` are no longer kept."""
@@ -471,6 +481,8 @@ class EtcdStorage:
 
     async def take_turn(self, revision: int) -> bool:
         """See the contract."""
+        if not self._writable:
+            return False
         mark = messages.PutRequest(key=COMPACTION_KEY, value=b"%d" % revision)
         present = messages.RequestOp(request_range=messages.RangeRequest(key=COMPACTION_KEY))
         turn = messages.Compare(

@@ -94,6 +94,7 @@ def _classes() -> dict[str, Any]:
 
 
 _made = _classes()
+KeyValue: Any = _made["KeyValue"]
 RangeRequest: Any = _made["RangeRequest"]
 RangeResponse: Any = _made["RangeResponse"]
 PutRequest: Any = _made["PutRequest"]

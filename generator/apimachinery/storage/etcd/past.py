@@ -29,6 +29,10 @@ class Reader(Protocol):
     """What the driver knows."""
 
     @property
+    def writable(self) -> bool:
+        """Whether it may write."""
+
+    @property
     def revision(self) -> int:
         """How far it has seen."""
 
@@ -149,8 +153,10 @@ class Past:
         try:
             await stream.write(messages.WatchRequest(create_request=request))
             if not last:
-                # Whether there are events at all is not known: one that is made now is behind all of them.
+                # Whether there are events at all is not known: one that is made now is behind all of them. Who may
+                # not write asks for progress, which may overtake the last of them in old releases.
                 await self._reader.make_event()
+                await stream.write(messages.WatchRequest(progress_request=messages.WatchProgressRequest()))
             while True:
                 response = await asyncio.wait_for(stream.read(), ATTEMPT_SECONDS)
                 if response is grpc.aio.EOF or response.canceled:
@@ -165,6 +171,8 @@ class Past:
                     self._append(events, prefix, one)
                 reached = response.events[-1].kv.mod_revision if response.events else 0
                 if last and reached >= min(last, until):
+                    return events
+                if not self._reader.writable and not response.events and not response.created:
                     return events
         except grpc.aio.AioRpcError as fault:
             raise StorageUnreachable(f"etcd did not send the events of before: {fault.details()}") from None

@@ -33,7 +33,8 @@ from apimachinery.server.http.tls import ensure_certificate, server_context
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageError
-from apimachinery.storage.url import StorageFiles, StorageUrlError, is_etcd, storage_path
+from apimachinery.storage.url import StorageUrlError, is_etcd, is_snapshot, storage_path
+from kubewright.tools.inputs.storages import read_encryption, storage_options
 from kubewright.tools.serve import access, operate, proxying
 from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
 
@@ -53,6 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--storage", default="sqlite:///kubewright.db", metavar="URL",
         help="memory://, sqlite:///RELATIVE, sqlite:////ABSOLUTE or etcd://HOST:PORT,HOST:PORT?prefix=/registry "
              "(default %(default)s)")  # fmt: skip
+    add("--read-only", action="store_true", help="only show what is in an etcd, or in a snapshot of one "
+        "(etcd-snapshot:///FILE), a kube-apiserver's too")  # fmt: skip
+    add("--encryption-provider-config", type=Path, metavar="FILE",
+        help="encrypt what is stored, by kube-apiserver's EncryptionConfiguration")  # fmt: skip
     for name, what in (("cafile", "who signed its certificates"), ("certfile", "certificate for it"),
                        ("keyfile", "key of --etcd-certfile")):  # fmt: skip
         add(f"--etcd-{name}", type=Path, metavar="FILE", help=f"etcd over TLS: {what}")
@@ -116,6 +121,12 @@ def run(options: argparse.Namespace) -> int:
     _log_to_stderr(options.log_level)
     try:
         storage_path(options.storage)
+        if options.read_only and not (is_etcd(options.storage) or is_snapshot(options.storage)):
+            raise OptionError(
+                f"--read-only: {options.storage} is this server's own; it is for etcd and its snapshots"
+            )
+        if options.encryption_provider_config is not None:
+            read_encryption(options.encryption_provider_config)
         api_options = ApiOptions(
             packages=tuple(name.strip() for name in options.packages.split(",") if name.strip()),
             controllers=parse_controllers(options.controllers),
@@ -217,7 +228,7 @@ async def _serve(
     server = Server(
         ServerOptions(
             storage=options.storage,
-            storage_files=StorageFiles(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile),
+            storage_options=storage_options(options, api_options),
             host=options.host,
             port=options.port,
             tls=security.tls,

@@ -1,0 +1,94 @@
+"""Objects as a kube-apiserver stored them, made into what this server would have stored.
+
+Rules (the storage codecs of kube-apiserver): a built-in kind is protobuf in its envelope, or JSON; a custom resource is
+JSON, or CBOR behind its self-described tag. What was stored by an older release may be of an older version, and lack
+what has become a default since: it is converted and defaulted when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.from_packages import Package, add_package
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.options import ApiOptions
+from apimachinery.server.catalog.served import Served
+from apimachinery.server.request.bodies import finish_form
+from apimachinery.server.request.codecs import CBOR, JSON, PROTOBUF_TYPE, Codec, Codecs
+from apimachinery.wire.json import encode
+
+PROTOBUF = b"k8s\x00"
+SELF_DESCRIBED_CBOR = b"\xd9\xd9\xf7"
+
+
+class ForeignObjects:
+    """Reads stored objects; of a kind that no package has it keeps what is there."""
+
+    def __init__(self, options: ApiOptions) -> None:
+        self._packages = [Package(name) for name in options.packages]
+        catalog = Catalog(options.emulated_version)
+        everything = ApiOptions(
+            packages=options.packages,
+            emulated_version=options.emulated_version,
+            runtime_config={"api/all": True},
+        )
+        for package in self._packages:
+            add_package(catalog, package, everything)
+        self._served = _by_prefix(catalog)
+        self._codecs = Codecs([package.messages for package in self._packages])
+
+    def read(self, key: str, data: bytes) -> bytes:
+        """The JSON of a stored object. Raises ValueError, which says what is wrong."""
+        _, group, resource, _ = key.split("/", 3)
+        served = self._served.get(f"/{group}/{resource}/")
+        if data.startswith(b"{") and (served is None or data.startswith(served.opening)):
+            return data
+        obj = self._decoded(data)
+        if served is None:
+            return encode(_in_order(obj))
+        stored_at = obj.get("apiVersion")
+        if stored_at != served.api_version:
+            obj = self._converted(served, obj, str(stored_at))
+        obj = {**obj, "kind": served.kind, "apiVersion": served.api_version}
+        finish_form(obj, served)
+        obj["metadata"].pop("resourceVersion", None)
+        return encode(served.family.in_order(obj))
+
+    def _decoded(self, data: bytes) -> Json:
+        codec: Codec | None = JSON
+        if data.startswith(PROTOBUF):
+            codec = self._codecs.reading(PROTOBUF_TYPE)
+        elif data.startswith(SELF_DESCRIBED_CBOR):
+            codec = CBOR
+        elif not data.startswith(b"{"):
+            raise ValueError("neither JSON nor CBOR nor protobuf of Kubernetes")
+        assert codec is not None
+        obj = codec.decode(data, [])
+        if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
+            raise ValueError("no object with metadata")
+        return obj
+
+    def _converted(self, served: Served, obj: Json, stored_at: str) -> Json:
+        for package in self._packages:
+            function = package.conversion(served.kind, stored_at, served.api_version)
+            if function is not None:
+                return function(obj)
+        raise ValueError(f"stored as {stored_at} {obj.get('kind')}, which this server cannot convert")
+
+
+def _by_prefix(catalog: Iterable[Served]) -> dict[str, Served]:
+    """Of each resource the version that it is stored at."""
+    found: dict[str, Served] = {}
+    for served in catalog:
+        if served.prefix and served.api_version == served.storage_version:
+            found[served.prefix] = served
+    return found
+
+
+def _in_order(obj: Json) -> Json:
+    """A custom resource as it is stored here."""
+    metadata = {key: value for key, value in sorted(obj["metadata"].items()) if key != "resourceVersion"}
+    first = {"apiVersion": obj.get("apiVersion", ""), "kind": obj.get("kind", "")}
+    rest = {key: value for key, value in {**obj, "metadata": metadata}.items() if key not in first}
+    return {**first, **dict(sorted(rest.items()))}

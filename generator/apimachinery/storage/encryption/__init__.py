@@ -1,0 +1,1 @@
+"""Encryption at rest, by kube-apiserver's EncryptionConfiguration."""

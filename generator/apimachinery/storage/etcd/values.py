@@ -1,0 +1,40 @@
+"""Values between their stored and their served form: decrypted, decoded, with the revision; and back.
+
+What is stored is JSON as this project writes it, or what a kube-apiserver wrote: protobuf in its envelope, CBOR, JSON.
+Which of them, and how a kind looks, only the API knows: ``Foreign`` is its function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from apimachinery.storage.etcd.objects import NotAnObject, with_revision, without_revision
+from apimachinery.storage.interface import Value
+from apimachinery.storage.sealing import Sealing, opened
+
+Foreign = Callable[[str, bytes], bytes]
+"""Makes of a key, and bytes that another program may have stored, the JSON that this one would have stored; raises
+ValueError."""
+
+
+class Values:
+    """How values are read and written; without arguments they are plain JSON of our own."""
+
+    def __init__(self, sealing: Sealing | None = None, foreign: Foreign | None = None) -> None:
+        self._sealing = sealing
+        self._foreign = foreign
+
+    def stored(self, key: str, place: bytes, value: Value) -> bytes:
+        """What is stored of a value."""
+        plain = without_revision(value)
+        return plain if self._sealing is None else self._sealing.seal(key, place, plain)
+
+    def served(self, key: str, place: bytes, stored: bytes, revision: int) -> bytes:
+        """The JSON of a stored value at its revision. Raises StorageError, which says what the value is."""
+        stored = opened(self._sealing, key, place, stored)
+        if self._foreign is not None:
+            try:
+                stored = self._foreign(key, stored)
+            except ValueError as fault:
+                raise NotAnObject(str(fault)) from None
+        return with_revision(stored, revision)
