@@ -131,6 +131,21 @@ def restore(backup: Path, path: Path, *, replace: bool = False) -> int:
         lock.release()
 
 
+def begin_past(path: Path, revision: int) -> None:
+    """Takes a database past a revision that clients know from elsewhere. Raises StorageFileError for one in use."""
+    path = _existing(path)
+    lock = FileLock(path)
+    lock.acquire()
+    try:
+        log = Log(path)
+        newest = max(log.newest(), revision) + REVISIONS_SKIPPED
+        log.begin_anew(newest)
+        lock.set_mark(log.identity, newest)
+        log.close()
+    finally:
+        lock.release()
+
+
 def _highest(path: Path) -> int:
     """The highest revision that clients of a database may have seen, as far as that can still be read."""
     if not path.exists() or not path.stat().st_size:

@@ -1,60 +1,98 @@
-"""``kubewright storage``: the database of ``kubewright serve`` checked, backed up and restored."""
+"""``kubewright storage``: what ``kubewright serve`` keeps, checked, saved, restored, copied and encrypted again."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.storage.file_lock import StorageFileError
-from apimachinery.storage.maintenance import Report, back_up, check, repair, restore
+from apimachinery.storage.interface import Storage, StorageError
+from apimachinery.storage.maintenance import Report, back_up, begin_past, check, repair, restore
+from apimachinery.storage.moving import check_objects, copy_objects, rewrite_objects
+from apimachinery.storage.url import (
+    StorageUrlError,
+    is_etcd,
+    is_snapshot,
+    open_storage,
+    storage_path,
+)
+from kubewright.tools.inputs.storages import add_storage_arguments, storage_options
 
 EXAMPLES = r"""
 kubewright storage check kubewright.db
 kubewright storage backup kubewright.db saved.db
+kubewright storage copy sqlite:///kubewright.db etcd://127.0.0.1:2379
+kubewright storage check etcd-snapshot:///backup.db
 """
+_TELL_EVERY = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     checks = actions.add_parser("check", help="read every record and its checksum; a server may be running")
-    checks.add_argument("file", type=Path, metavar="FILE", help="the database")
+    checks.add_argument("file", metavar="FILE|URL", help="the database, or etcd://…, etcd-snapshot:///…")
     checks.add_argument(
         "--repair",
         action="store_true",
-        help="drop what is damaged, give up what was lost; no server may be running",
+        help="drop what is damaged, give up what was lost; no server may be running (a database alone)",
     )
+    add_storage_arguments(checks)
     backs = actions.add_parser("backup", help="copy a database while its server goes on")
     backs.add_argument("file", type=Path, metavar="FILE", help="the database")
     backs.add_argument("target", type=Path, metavar="BACKUP", help="the copy; replaced where it is there")
+    snapshots = actions.add_parser("snapshot", help="save a whole etcd, as etcdctl does")
+    snapshots.add_argument("url", metavar="URL", help="etcd://HOST:PORT")
+    snapshots.add_argument(
+        "target", type=Path, metavar="FILE", help="the snapshot; replaced where it is there"
+    )
+    add_storage_arguments(snapshots)
     restores = actions.add_parser("restore", help="put a backup in place; clients list again")
-    restores.add_argument("backup", type=Path, metavar="BACKUP", help="the copy")
-    restores.add_argument("file", type=Path, metavar="FILE", help="the database")
+    restores.add_argument("backup", type=Path, metavar="BACKUP", help="the copy, or the snapshot of an etcd")
+    restores.add_argument("file", metavar="FILE|URL", help="the database, or an etcd:// that has no objects")
     restores.add_argument("--replace", action="store_true", help="keep the present database as FILE.replaced")
+    add_storage_arguments(restores)
+    copies = actions.add_parser(
+        "copy", help="all objects into another storage; run again where it was cut short"
+    )
+    copies.add_argument("source", metavar="SOURCE", help="sqlite:///FILE, etcd://… or etcd-snapshot:///FILE")
+    copies.add_argument("target", metavar="TARGET", help="sqlite:///FILE or etcd://…, without other objects")
+    add_storage_arguments(copies)
+    encrypts = actions.add_parser(
+        "encrypt", help="write objects again, with the first key of the configuration"
+    )
+    encrypts.add_argument("url", metavar="URL", help="sqlite:///FILE or etcd://…")
+    add_storage_arguments(encrypts)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Returns 0 for a good database, 1 for one with faults or one that is refused."""
+    """Returns 0 for a good storage, 1 for one with faults or one that is refused."""
     try:
-        if options.action == "check":
-            return _check(options)
-        if options.action == "backup":
-            newest = back_up(options.file, options.target)
-            print(f"{options.target}: the state at revision {newest}")
-        else:
-            revision = restore(options.backup, options.file, replace=options.replace)
-            print(f"{options.file}: restored; revisions go on from {revision}, and every watch starts again")
-    except StorageFileError as fault:
+        return _ACTIONS[options.action](options)
+    except (StorageError, StorageUrlError, ValueError, OSError) as fault:
         print(f"kubewright storage {options.action}: error: {fault}", file=sys.stderr)
         return 1
-    return 0
+
+
+def _is_url(text: str) -> bool:
+    return "://" in text
 
 
 def _check(options: argparse.Namespace) -> int:
-    report = repair(options.file) if options.repair else check(options.file)
+    if _is_url(options.file) and storage_path(options.file) is None:
+        if options.repair:
+            raise StorageUrlError(f"{options.file}: --repair is for a database of this program")
+        return asyncio.run(_check_objects(options))
+    path = _path(options.file)
+    report = repair(path) if options.repair else check(path)
     objects = sum(report.objects.values())
-    print(f"{options.file}: revision {report.newest}, compacted {report.compacted}, {objects} objects")
+    print(f"{path}: revision {report.newest}, compacted {report.compacted}, {objects} objects")
     for line in _faults(report):
         print(line)
     if report.good:
@@ -66,6 +104,147 @@ def _check(options: argparse.Namespace) -> int:
     return 1
 
 
+async def _check_objects(options: argparse.Namespace) -> int:
+    storage = await _open(options.file, options, read_only=True)
+    try:
+        found = await check_objects(storage)
+    finally:
+        await storage.close()
+    unread: dict[bytes, str] = getattr(storage, "unread", {})
+    print(f"{options.file}: revision {found.revision}, {sum(found.objects.values()) + len(unread)} objects")
+    for resource, number in sorted(found.objects.items()):
+        print(f"{number:8} {resource[1:]}")
+    for key, reason in sorted(unread.items()):
+        print(f"unread: {key.decode('utf-8', 'replace')}: {reason}")
+    for fault in found.faults:
+        print(f"fault: {fault}")
+    if unread or found.faults:
+        return 1
+    print("no faults")
+    return 0
+
+
+def _backup(options: argparse.Namespace) -> int:
+    newest = back_up(options.file, options.target)
+    print(f"{options.target}: the state at revision {newest}")
+    return 0
+
+
+def _snapshot(options: argparse.Namespace) -> int:
+    if not is_etcd(options.url):
+        raise StorageUrlError(f"{options.url!r} is no etcd; 'kubewright storage backup' saves a database")
+    size = asyncio.run(_save(options))
+    print(
+        f"{options.target}: {size} bytes; 'kubewright serve --read-only --storage etcd-snapshot:///…' shows it"
+    )
+    return 0
+
+
+async def _save(options: argparse.Namespace) -> int:
+    storage: Any = await _open(options.url, options, read_only=True)
+    part = options.target.with_name(f".{options.target.name}.{os.getpid()}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            size: int = await storage.save(file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(options.target)
+        return size
+    finally:
+        part.unlink(missing_ok=True)
+        await storage.close()
+
+
+def _restore(options: argparse.Namespace) -> int:
+    if _is_url(options.file) and storage_path(options.file) is None:
+        path = options.backup
+        options.source = f"etcd-snapshot:///{path}"
+        options.target = options.file
+        return _copy(options)
+    path = _path(options.file)
+    revision = restore(options.backup, path, replace=options.replace)
+    print(f"{path}: restored; revisions go on from {revision}, and every watch starts again")
+    return 0
+
+
+def _copy(options: argparse.Namespace) -> int:
+    if is_snapshot(options.target):
+        raise StorageUrlError(f"{options.target!r} can only be read")
+    path = storage_path(options.target)
+    if path is None and not is_etcd(options.target):
+        raise StorageUrlError(f"{options.target!r} ends with this command; copy into a database or an etcd")
+    copied = asyncio.run(_copy_objects(options))
+    if path is not None:
+        begin_past(path, copied.source)
+    print(f"{options.target}: {copied.written} objects written, {copied.present} were there")
+    if path is None and not copied.broken:
+        print(
+            f"revisions there are at {copied.target}, and clients of before know {copied.source}: start them again, "
+            "or they wait for what they take to be the future"
+        )
+    else:
+        print("every watch starts again: revisions of before are answered 410")
+    return 0
+
+
+async def _copy_objects(options: argparse.Namespace) -> Any:
+    source = await _open(options.source, options, read_only=not storage_path(options.source))
+    try:
+        target: Any = await _open(options.target, options)
+        try:
+            return await copy_objects(
+                source, target, _progress("copied"), target.make_event if is_etcd(options.target) else None
+            )
+        finally:
+            await target.close()
+    finally:
+        await source.close()
+
+
+def _encrypt(options: argparse.Namespace) -> int:
+    if options.encryption_provider_config is None:
+        raise StorageUrlError(
+            "--encryption-provider-config says with which key; an identity provider decrypts"
+        )
+    number = asyncio.run(_rewrite(options))
+    print(f"{options.url}: {number} objects written again")
+    return 0
+
+
+async def _rewrite(options: argparse.Namespace) -> int:
+    storage = await _open(options.url, options)
+    try:
+        sealing: Any = _options_of(options.url, options).sealing
+        return await rewrite_objects(storage, sealing.names, _progress("written"))
+    finally:
+        await storage.close()
+
+
+def _options_of(url: str, options: argparse.Namespace, *, read_only: bool = False) -> Any:
+    return storage_options(
+        argparse.Namespace(**{**vars(options), "storage": url, "read_only": read_only}), ApiOptions()
+    )
+
+
+async def _open(url: str, options: argparse.Namespace, *, read_only: bool = False) -> Storage:
+    return await open_storage(url, _options_of(url, options, read_only=read_only))
+
+
+def _path(text: str) -> Path:
+    path = storage_path(text) if _is_url(text) else Path(text)
+    if path is None:
+        raise StorageFileError(f"{text} is no file")
+    return path
+
+
+def _progress(done: str) -> Callable[[int, int], None]:
+    def tell(number: int, of: int) -> None:
+        if number % _TELL_EVERY == 0:
+            print(f"{done} {number} of {of}", file=sys.stderr)
+
+    return tell
+
+
 def _faults(report: Report) -> list[str]:
     lines = [f"fault: {fault}" for fault in report.faults]
     lines += [f"damaged: {key} at revision {revision}" for key, revision in report.damaged]
@@ -74,3 +253,13 @@ def _faults(report: Report) -> list[str]:
             f"lost: revisions {report.lost[0]} to {report.lost[1]} were acknowledged and are not there"
         )
     return lines
+
+
+_ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "check": _check,
+    "backup": _backup,
+    "snapshot": _snapshot,
+    "restore": _restore,
+    "copy": _copy,
+    "encrypt": _encrypt,
+}

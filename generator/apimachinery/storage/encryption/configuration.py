@@ -77,11 +77,9 @@ class Encryption:
                     raise Unreadable(f"{described(stored)}: {fault}") from None
         raise Unreadable(f"{described(stored)}: no such key is given for this resource")
 
-    def is_current(self, key: str, stored: bytes) -> bool:
-        """Whether a value would be stored the same way today."""
-        providers = self._providers(key)
-        words = providers[0].words if providers else b""
-        return stored.startswith(words) if words else not stored.startswith(PREFIX)
+    def names(self, key: str) -> bool:
+        """Whether the configuration is about the resource of a key."""
+        return bool(self._providers(key))
 
     def _providers(self, key: str) -> tuple[Provider, ...]:
         _, group, resource, _ = key.split("/", 3)

@@ -11,7 +11,6 @@ import grpc.aio
 from apimachinery.storage.etcd import messages
 from apimachinery.storage.etcd.connection import ATTEMPT_SECONDS, READ_SECONDS, Connection, EtcdRefusal
 from apimachinery.storage.etcd.keys import Keys, key_range
-from apimachinery.storage.etcd.objects import NotAnObject, at_other_revision
 from apimachinery.storage.interface import (
     Compacted,
     Event,
@@ -21,6 +20,7 @@ from apimachinery.storage.interface import (
     StorageError,
     StorageUnreachable,
 )
+from apimachinery.storage.objects import NotAnObject, at_other_revision
 
 PAGE_KEYS = 500
 

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from apimachinery.storage.etcd import messages
 from apimachinery.storage.etcd.bolt import BoltError, BoltFile
 from apimachinery.storage.etcd.keys import Keys
-from apimachinery.storage.etcd.values import Values
+from apimachinery.storage.etcd.values import Values, log_unread
 from apimachinery.storage.interface import (
     Compacted,
     Event,
@@ -54,6 +54,7 @@ class SnapshotStorage:
                 self.unread[place] = str(fault)
                 continue
             self._records[key] = Record(key, kv.mod_revision, kv.create_revision, value)
+        log_unread(self.unread)
         self._keys = sorted(self._records)
         self._subscribers = Subscribers()
         self._closed = False

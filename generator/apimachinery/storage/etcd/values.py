@@ -6,15 +6,29 @@ Which of them, and how a kind looks, only the API knows: ``Foreign`` is its func
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 
-from apimachinery.storage.etcd.objects import NotAnObject, with_revision, without_revision
 from apimachinery.storage.interface import Value
+from apimachinery.storage.objects import NotAnObject, with_revision, without_revision
 from apimachinery.storage.sealing import Sealing, opened
+
+log = logging.getLogger("kubewright.storage")
 
 Foreign = Callable[[str, bytes], bytes]
 """Makes of a key, and bytes that another program may have stored, the JSON that this one would have stored; raises
 ValueError."""
+
+
+def log_unread(unread: Mapping[bytes, str]) -> None:
+    """Says in the log what is not served, as its values cannot be read."""
+    if unread:
+        key, reason = min(unread.items())
+        log.warning(
+            "%d objects are not served, as they cannot be read; 'kubewright storage check' lists them",
+            len(unread),
+            extra={"first": key.decode("utf-8", "replace"), "reason": reason},
+        )
 
 
 class Values:

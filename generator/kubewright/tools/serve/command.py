@@ -34,7 +34,7 @@ from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, is_etcd, is_snapshot, storage_path
-from kubewright.tools.inputs.storages import read_encryption, storage_options
+from kubewright.tools.inputs.storages import add_storage_arguments, read_encryption, storage_options
 from kubewright.tools.serve import access, operate, proxying
 from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
 
@@ -56,11 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
              "(default %(default)s)")  # fmt: skip
     add("--read-only", action="store_true", help="only show what is in an etcd, or in a snapshot of one "
         "(etcd-snapshot:///FILE), a kube-apiserver's too")  # fmt: skip
-    add("--encryption-provider-config", type=Path, metavar="FILE",
-        help="encrypt what is stored, by kube-apiserver's EncryptionConfiguration")  # fmt: skip
-    for name, what in (("cafile", "who signed its certificates"), ("certfile", "certificate for it"),
-                       ("keyfile", "key of --etcd-certfile")):  # fmt: skip
-        add(f"--etcd-{name}", type=Path, metavar="FILE", help=f"etcd over TLS: {what}")
+    add_storage_arguments(parser)
     add("--host", default="127.0.0.1", help="address to bind (default %(default)s)")
     add("--port", type=_port, default=6443, help="port to bind, 0 for a free one (default %(default)s)")
     add(

@@ -1,4 +1,4 @@
-"""Objects as they lie in etcd: without a resourceVersion, which is the revision that etcd gives the key.
+"""Stored objects without their resourceVersion, as they lie in etcd, where it is the revision of the key; and with it.
 
 Theory. ``interface.Value`` comes with the place of the revision, so what is written costs two slices. What is read has
 lost the place, and to find it by decoding every object would cost more than all else. Two patterns find it where
@@ -16,7 +16,7 @@ import re
 
 import msgspec
 
-from apimachinery.storage.interface import StorageError, Value
+from apimachinery.storage.interface import REVISION_MARK, StorageError, Value
 
 _HEAD, _TAIL = b'"resourceVersion":"', b'"'
 _TEXT = rb'"[^"\\]*"'
@@ -73,21 +73,26 @@ def with_revision(stored: bytes, revision: int) -> bytes:
         if uid is not None and stored.startswith(metadata, start) and b'"selfLink"' not in metadata:
             place = low + uid.start()
             return b'%b,"resourceVersion":"%d"%b' % (stored[:place], revision, stored[place:])
-    return _rebuilt(stored, revision)
+    return _rebuilt(stored, b"%d" % revision)
 
 
 def at_other_revision(served: bytes, revision: int) -> bytes:
-    """A served object as of another revision."""
-    return _rebuilt(served, revision)
+    """A served object as of another revision. Raises NotAnObject."""
+    return _rebuilt(served, b"%d" % revision)
 
 
-def _rebuilt(stored: bytes, revision: int) -> bytes:
+def value_of(served: bytes) -> Value:
+    """A served object as it can be stored again. Raises NotAnObject."""
+    return Value.cut(_rebuilt(served, REVISION_MARK.encode()))
+
+
+def _rebuilt(stored: bytes, version: bytes) -> bytes:
     try:
         fields = _decode_fields(stored)
         metadata = _decode_fields(fields["metadata"])
     except (msgspec.MsgspecError, KeyError) as fault:
         raise NotAnObject(f"no object with metadata: {fault}") from None
-    number = msgspec.Raw(b'"%d"' % revision)
+    number = msgspec.Raw(b'"%b"' % version)
     if "resourceVersion" in metadata:
         metadata["resourceVersion"] = number
     elif list(metadata) == sorted(metadata) and next(iter(fields), "") != "kind":
