@@ -62,7 +62,7 @@ class Api:
         self._packages = packages
         access = backend.access
         calls = WebhookCalls(backend.outgoing, backend.services)
-        around = Around(self.catalog, backend.cache, access, calls)
+        around = Around(self.catalog, backend.cache, access, calls, options.namespaces)
         admission = InOrder(make_plugins(options.plugins or DEFAULT, around))
         self.writer = Writer(backend.storage, backend.cache, admission)
         self.deleter = Deleter(self.writer, admission)
@@ -112,9 +112,10 @@ class Api:
             self._makers.append(
                 lambda: FlowSchemaConditions(self.catalog, schemas, backend.cache, self.writer)
             )
+        contents = None if self.aggregator is None else self.aggregator.contents
         if "namespace" in options.controllers and self.catalog.find("", "v1", "namespaces"):
             self._makers.append(
-                lambda: NamespaceController(self.catalog, backend.cache, self.writer, self.deleter)
+                lambda: NamespaceController(self.catalog, backend.cache, self.writer, self.deleter, contents)
             )
         if "gc" in options.controllers:
             self._makers.append(

@@ -146,7 +146,7 @@ class Server:
         bodies = JoinedBodies()
         access = self.access = Access(self._access, cache)
         services = ServiceResolver(cache, options.services)
-        outgoing = Outgoing()
+        outgoing = self._access.outgoing
         in_flight = options.in_flight or Limits()
         fairness = Fairness(cache, in_flight.reads + in_flight.writes, metrics) if options.fairness else None
         backend = Backend(

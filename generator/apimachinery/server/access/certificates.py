@@ -131,9 +131,14 @@ def user_of(certificate: x509.Certificate, der: bytes) -> User:
 def read_authorities(path: Path) -> list[x509.Certificate]:
     """The certificates of a PEM file. Raises AuthorityError, OSError."""
     try:
-        return x509.load_pem_x509_certificates(path.read_bytes())
+        return authorities_of(path.read_bytes())
     except ValueError as fault:
         raise AuthorityError(f"{path}: holds no certificate in PEM form: {fault}") from None
+
+
+def authorities_of(pem: bytes) -> list[x509.Certificate]:
+    """The certificates of a PEM text. Raises ValueError."""
+    return x509.load_pem_x509_certificates(pem)
 
 
 def groups_of_request(request: Any) -> tuple[str, ...]:

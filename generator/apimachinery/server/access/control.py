@@ -12,7 +12,7 @@ A refusal of authorization follows from method, path and query alone: nothing of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from apimachinery.meta.errors import ApiError, internal
@@ -43,6 +43,7 @@ from apimachinery.server.access.authorization import (
 from apimachinery.server.access.impersonation import PREFIX, impersonate, wanted_user
 from apimachinery.server.access.rbac import Rbac
 from apimachinery.server.http.messages import Request, User
+from apimachinery.server.http.outgoing import Outgoing
 from apimachinery.storage.watch_cache import WatchCache
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class AccessOptions:
     order, each a word of ``MODES`` or a function that makes an authorizer over the server's watch cache. ``anonymous``:
     a request without credentials goes on to authorization. ``open_to_loopback``: a request without
     credentials is the administrator's. ``signing`` is the authority that signs client certificates on request.
+    ``audiences`` are this server's names where it makes no tokens. ``outgoing`` is the server's pool of connections.
     """
 
     front_proxy: Authenticator | None = None
@@ -75,6 +77,8 @@ class AccessOptions:
     anonymous: bool = True
     open_to_loopback: bool = False
     signing: SigningAuthority | None = None
+    audiences: tuple[str, ...] = (ISSUER,)
+    outgoing: Outgoing = field(default_factory=Outgoing)
 
 
 OPEN_TO_LOOPBACK = AccessOptions(modes=("AlwaysAllow",), open_to_loopback=True)
@@ -87,7 +91,7 @@ class Access:
     def __init__(self, options: AccessOptions, cache: WatchCache) -> None:
         self.service_accounts: ServiceAccountTokens | None = None
         kinds = list(options.tokens)
-        audiences: tuple[str, ...] = (ISSUER,)
+        audiences = options.audiences
         if options.service_accounts is not None:
             from apimachinery.server.access.service_accounts import ServiceAccountTokens
 

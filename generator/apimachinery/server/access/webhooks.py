@@ -61,7 +61,9 @@ class TokenWebhook:
         return known
 
     async def _ask(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
-        spec = {"token": token, "audiences": list(audiences)}
+        spec: dict[str, Any] = {"token": token}
+        if audiences:
+            spec["audiences"] = list(audiences)
         review = {"apiVersion": self._api_version, "kind": "TokenReview", "spec": spec}
         try:
             answer = await self._post(self._endpoint, review)
@@ -77,7 +79,7 @@ class TokenWebhook:
             raise TokenRefused(str(fault)) from None
         except (AttributeError, KeyError, TypeError, ValueError):
             raise TokenRefused(f"{self._endpoint.url}: answered no TokenReview") from None
-        if identity.audiences and not set(identity.audiences) & set(audiences):
+        if audiences and identity.audiences and not set(identity.audiences) & set(audiences):
             raise TokenRefused("the webhook's answer is for other audiences")
         self._known.put((token, audiences), identity, self._seconds)
         return identity

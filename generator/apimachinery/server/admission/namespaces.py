@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
-from apimachinery.meta.errors import Cause, forbidden, not_found
-from apimachinery.server.admission.interface import Operation
+from apimachinery.meta.errors import ApiError, Cause, forbidden, not_found
+from apimachinery.server.admission.interface import Operation, Waiting
 from apimachinery.storage.interface import Record
 from apimachinery.storage.watch_cache import WatchCache
 
@@ -13,27 +16,57 @@ NAMESPACES = "/core/namespaces/"
 IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 
 
+FindPhase = Callable[[str], Awaitable[str | None]]
+"""The phase of a namespace of another server, None where there is none."""
+REMEMBERED, REMEMBERED_SECONDS = 4096, 5.0
+
+
 class NamespaceLifecycle:
     """Keeps content out of namespaces that are missing or terminating."""
 
-    def __init__(self, cache: WatchCache) -> None:
+    def __init__(self, cache: WatchCache, elsewhere: FindPhase | None = None) -> None:
         self._namespaces = cache.resource(NAMESPACES)
+        self._elsewhere = elsewhere
+        self._known: dict[str, tuple[float, str]] = {}
 
-    def admit(self, operation: Operation) -> None:
+    def admit(self, operation: Operation) -> Waiting:
         """Raises ApiError 403, 404."""
         target = operation.target
         served = target.served
         if operation.verb == "DELETE":
             if served.prefix == NAMESPACES and target.name in IMMORTAL:
                 raise forbidden("namespaces", "", target.name, "this namespace may not be deleted")
-            return
+            return None
         if operation.verb != "CREATE" or not served.namespaced:
-            return
+            return None
         namespace = target.namespace
+        if self._elsewhere is not None:
+            return self._ask(operation, self._elsewhere)
         record = self._namespaces.get(NAMESPACES + namespace)
-        if record is None:
+        self._judge(operation, None if record is None else phase_of(record))
+        return None
+
+    async def _ask(self, operation: Operation, elsewhere: FindPhase) -> None:
+        """As above, for namespaces that another server has; what it says is remembered for a moment."""
+        name = operation.target.namespace
+        now = time.monotonic()
+        since, phase = self._known.get(name, (-REMEMBERED_SECONDS, None))
+        if now - since >= REMEMBERED_SECONDS:
+            try:
+                phase = await elsewhere(name)
+            except Exception as fault:
+                raise ApiError(503, "ServiceUnavailable", f"namespace {name}: {fault}") from None
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            if phase is not None:
+                self._known[name] = (now, phase)
+        self._judge(operation, phase)
+
+    def _judge(self, operation: Operation, phase: str | None) -> None:
+        namespace, served = operation.target.namespace, operation.target.served
+        if phase is None:
             raise not_found("namespaces", "", namespace)
-        if phase_of(record) == "Terminating":
+        if phase == "Terminating":
             cause = Cause(
                 "NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace"
             )

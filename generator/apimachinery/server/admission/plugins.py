@@ -21,7 +21,7 @@ from apimachinery.server.admission.interface import Admission
 from apimachinery.server.admission.limit_ranger import LimitRanger
 from apimachinery.server.admission.mutating_policies import MutatingPolicies
 from apimachinery.server.admission.mutating_webhooks import MutatingWebhooks
-from apimachinery.server.admission.namespaces import NamespaceLifecycle
+from apimachinery.server.admission.namespaces import FindPhase, NamespaceLifecycle
 from apimachinery.server.admission.node_taints import TaintNodesByCondition
 from apimachinery.server.admission.pod_security import PodSecurity
 from apimachinery.server.admission.policies import Policies
@@ -39,12 +39,13 @@ from apimachinery.storage.watch_cache import WatchCache
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What plugins are made of."""
+    """What plugins are made of. ``namespaces`` asks for those of another server, where this one has none."""
 
     catalog: Catalog
     cache: WatchCache
     access: Access
     calls: WebhookCalls
+    namespaces: FindPhase | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def _webhooks(kind: str, around: Around) -> Webhooks:
 PLUGINS = (
     Plugin("AlwaysAdmit", default=False),
     Plugin("NamespaceAutoProvision", default=False),
-    Plugin("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.cache)),
+    Plugin("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.cache, around.namespaces)),
     Plugin("NamespaceExists", default=False),
     Plugin("LimitPodHardAntiAffinityTopology", default=False),
     Plugin("LimitRanger", lambda around: LimitRanger(around.cache)),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.aggregation.availability import Availability
+from apimachinery.server.aggregation.contents import RemoteContents
 from apimachinery.server.aggregation.documents import RemoteDocuments
 from apimachinery.server.aggregation.identity import CONFIG_MAP, NAMESPACE, ProxyIdentity
 from apimachinery.server.aggregation.local import MANAGER, LocalApiServices
@@ -45,7 +46,8 @@ class Parts:
 
 
 class Aggregator:
-    """Keeps APIServices and answers for those of other servers. ``others`` is what they say of themselves."""
+    """Keeps APIServices and answers for those of other servers. ``others`` is what they say of themselves,
+    ``contents`` what they hold."""
 
     def __init__(self, parts: Parts, served: Served, others: Others) -> None:
         self._parts = parts
@@ -59,6 +61,7 @@ class Aggregator:
             registry, parts.cache, parts.services, self._proxy, served, parts.writer
         )
         self._documents = RemoteDocuments(registry, self._proxy, others)
+        self.contents = RemoteContents(registry, self._proxy, others)
 
     async def prepare(self) -> None:
         """Writes what must be there before the first request: local APIServices, and how we prove who we are."""

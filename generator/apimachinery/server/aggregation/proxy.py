@@ -69,7 +69,13 @@ class Proxy:
         return answer
 
     async def ask(
-        self, service: ApiService, path: str, headers: list[tuple[str, str]], seconds: float = 5.0
+        self,
+        service: ApiService,
+        path: str,
+        headers: list[tuple[str, str]],
+        seconds: float,
+        *,
+        method: str = "GET",
     ) -> Opened:
         """The answer to a request of this server's own, whether the APIService is available or not. Raises CallFailed,
         Unresolved, ValueError for a CA bundle that cannot be read."""
@@ -80,7 +86,7 @@ class Proxy:
             seconds=seconds,
             server_name=destination.server_name,
         )
-        return await self._outgoing.open("GET", endpoint, [*destination.headers, *headers])
+        return await self._outgoing.open(method, endpoint, [*destination.headers, *headers])
 
     def url(self, service: ApiService, path: str) -> str:
         """Where a path of an APIService is. Raises Unresolved."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 CONTROLLERS = ("namespace", "gc", "clusterrole-aggregation", "csrsigning")
@@ -37,6 +37,8 @@ class ApiOptions:
     node_ports: str = "30000-32767"
     port: int = 6443
     """Where the server can be reached, as the Service ``kubernetes`` says it."""
+    namespaces: Callable[[str], Awaitable[str | None]] | None = None
+    """Asks another server for the phase of a namespace, where the namespaces are there."""
     node: object = None
     """How the simulated node behaves (``node.behaviour.NodeBehaviour``); None for as it does by itself."""
 

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
+from typing import Protocol
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.namespaces import NAMESPACES, phase_of
@@ -32,10 +33,26 @@ FINALIZER = "kubernetes"
 log = logging.getLogger("kubewright.server.namespaces")
 
 
+class Elsewhere(Protocol):
+    """Content of namespaces that other servers hold."""
+
+    async def empty(self, namespace: str) -> tuple[dict[str, int], list[str]]:
+        """Deletes what is in a namespace; how many objects are left, by resource, and the group-versions of which that
+        is not known."""
+
+
 class NamespaceController:
     """Empties namespaces that are being deleted, and lets them go."""
 
-    def __init__(self, catalog: Catalog, cache: WatchCache, writer: Writer, deleter: Deleter) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        cache: WatchCache,
+        writer: Writer,
+        deleter: Deleter,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
+        self._elsewhere = elsewhere
         self._catalog = catalog
         self._cache = cache
         self._writer = writer
@@ -64,14 +81,16 @@ class NamespaceController:
             for record in list(self._objects.snapshot(NAMESPACES).records):
                 if phase_of(record) == "Terminating":
                     try:
-                        await self._empty(record)
+                        if not await self._empty(record):
+                            seen = -1
                     except (ApiError, StorageError):
                         seen = -1
                     except Exception:
                         log.exception("a namespace could not be emptied", extra={"key": record.key})
                         seen = -1
 
-    async def _empty(self, record: Record) -> None:
+    async def _empty(self, record: Record) -> bool:
+        """Deletes what is in a namespace; whether what is left of it is to be seen in the storage."""
         namespace = record.key.removeprefix(NAMESPACES)
         remaining: Counter[str] = Counter()
         finalizers: Counter[str] = Counter()
@@ -81,7 +100,14 @@ class NamespaceController:
             for left in await self._delete_all(served, namespace):
                 remaining[f"{served.plural}.{served.group}"] += 1
                 finalizers.update(decode(left.value)["metadata"].get("finalizers") or [])
-        await self._tell(record, remaining, finalizers)
+        unknown: list[str] = []
+        if self._elsewhere is not None:
+            held, unknown = await self._elsewhere.empty(namespace)
+            remaining.update(held)
+            await self._tell(record, remaining, finalizers, unknown)
+            return not (held or unknown)
+        await self._tell(record, remaining, finalizers, unknown)
+        return True
 
     async def _delete_all(self, served: Served, namespace: str) -> list[Record]:
         """Deletes the objects of a resource in a namespace; those that stay."""
@@ -95,15 +121,17 @@ class NamespaceController:
                 await self._deleter.delete(target, DeleteOptions(policy="Background"))
         return list(cache.snapshot(scope).records)
 
-    async def _tell(self, record: Record, remaining: Counter[str], finalizers: Counter[str]) -> None:
+    async def _tell(
+        self, record: Record, remaining: Counter[str], finalizers: Counter[str], unknown: list[str]
+    ) -> None:
         served = self._catalog.find("", "v1", "namespaces")
         current = self._objects.get(record.key)
         if served is None or current is None:
             return
         target = WriteTarget(served, "", record.key.removeprefix(NAMESPACES), WriteOptions(manager=MANAGER))
         target.subresource = "status"
-        await self._writer.update(target, lambda obj: _with_conditions(obj, remaining, finalizers))
-        if remaining:
+        await self._writer.update(target, lambda obj: _with_conditions(obj, remaining, finalizers, unknown))
+        if remaining or unknown:
             return
         target.subresource = "finalize"
         await self._writer.update(target, _finalized)
@@ -129,11 +157,13 @@ def _finalized(obj: Json) -> Json:
     return obj
 
 
-def _with_conditions(obj: Json, remaining: Counter[str], finalizers: Counter[str]) -> Json:
+def _with_conditions(
+    obj: Json, remaining: Counter[str], finalizers: Counter[str], unknown: list[str]
+) -> Json:
     status = obj.setdefault("status", {})
     present = {condition["type"]: condition for condition in status.get("conditions") or []}
     status["conditions"] = []
-    for kind, state, reason, message in _conditions(remaining, finalizers):
+    for kind, state, reason, message in _conditions(remaining, finalizers, unknown):
         old = present.get(kind, {})
         same = old.get("status") == state
         status["conditions"].append(
@@ -148,15 +178,21 @@ def _with_conditions(obj: Json, remaining: Counter[str], finalizers: Counter[str
     return obj
 
 
-def _conditions(remaining: Counter[str], finalizers: Counter[str]) -> list[tuple[str, str, str, str]]:
+def _conditions(
+    remaining: Counter[str], finalizers: Counter[str], unknown: list[str]
+) -> list[tuple[str, str, str, str]]:
     left = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(remaining.items()))
     held = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
+    stale = ", ".join(f"{name}: stale GroupVersion discovery: {name}" for name in unknown)
     return [
         (
             "NamespaceDeletionDiscoveryFailure",
-            "False",
-            "ResourcesDiscovered",
-            "All resources successfully discovered",
+            "True" if unknown else "False",
+            "DiscoveryFailed" if unknown else "ResourcesDiscovered",
+            f"Discovery failed for some groups, {len(unknown)} failing: unable to retrieve the complete list of "
+            f"server APIs: {stale}"
+            if unknown
+            else "All resources successfully discovered",
         ),
         (
             "NamespaceDeletionGroupVersionParsingFailure",

@@ -43,21 +43,22 @@ def server_context(certificate: Path, key: Path, clients: Sequence[Path] = ()) -
     return context
 
 
-def ensure_certificate(folder: Path, host: str) -> tuple[Path, Path]:
-    """The paths of a usable certificate and key in ``folder``, made where there is none. Raises TlsError, OSError."""
+def ensure_certificate(folder: Path, host: str, *more: str) -> tuple[Path, Path]:
+    """The paths of a usable certificate and key in ``folder``, made where there is none that names ``host`` and the
+    names in ``more``. Raises TlsError, OSError."""
     certificate, key = folder / "apiserver.crt", folder / "apiserver.key"
-    if not (key.exists() and _usable(certificate, host)):
+    if not (key.exists() and _usable(certificate, host, *more)):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _make(certificate, key, host)
+        _make(certificate, key, host, *more)
     return certificate, key
 
 
-def _names(host: str) -> list[str]:
+def _names(*hosts: str) -> list[str]:
     names = ["localhost", "127.0.0.1", "::1"]
-    return names if host in names or host in ("0.0.0.0", "::") else [*names, host]
+    return [*names, *(host for host in hosts if host not in (*names, "0.0.0.0", "::"))]
 
 
-def _usable(certificate: Path, host: str) -> bool:
+def _usable(certificate: Path, *hosts: str) -> bool:
     from cryptography import x509
 
     try:
@@ -67,10 +68,10 @@ def _usable(certificate: Path, host: str) -> bool:
         return False
     now = datetime.datetime.now(datetime.UTC)
     named = {str(name.value) for name in alternatives}
-    return found.not_valid_after_utc - now > RENEWED_BEFORE and set(_names(host)) <= named
+    return found.not_valid_after_utc - now > RENEWED_BEFORE and set(_names(*hosts)) <= named
 
 
-def _make(certificate: Path, key: Path, host: str) -> None:
+def _make(certificate: Path, key: Path, *hosts: str) -> None:
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization
@@ -84,7 +85,7 @@ def _make(certificate: Path, key: Path, host: str) -> None:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubewright")])
     now = datetime.datetime.now(datetime.UTC)
     alternatives: list[x509.GeneralName] = []
-    for entry in _names(host):
+    for entry in _names(*hosts):
         try:
             alternatives.append(x509.IPAddress(ipaddress.ip_address(entry)))
         except ValueError:

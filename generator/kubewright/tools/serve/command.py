@@ -13,11 +13,13 @@ import ssl
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from apimachinery.server.access.delegation import BadConfiguration
 from apimachinery.server.admission.plugins import parse_plugins
+from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.allocation.ranges import parse_networks, parse_ports
 from apimachinery.server.app import Limits
 from apimachinery.server.catalog.options import (
@@ -28,6 +30,7 @@ from apimachinery.server.catalog.options import (
     parse_release,
     parse_runtime_config,
 )
+from apimachinery.server.http.outgoing import CallFailed
 from apimachinery.server.http.protocol import ConnectionLimits
 from apimachinery.server.http.tls import ensure_certificate, server_context
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
@@ -35,8 +38,9 @@ from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, is_etcd, is_snapshot, storage_path
 from kubewright.tools.inputs.storages import add_storage_arguments, read_encryption, storage_options
-from kubewright.tools.serve import access, operate, proxying
+from kubewright.tools.serve import access, delegation, operate, proxying
 from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
+from kubewright.tools.serve.delegation import Delegation
 
 # The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
 SWITCH_SECONDS = 0.0001
@@ -45,6 +49,7 @@ SWITCH_SECONDS = 0.0001
 EXAMPLES = r"""
 kubewright serve --storage memory:// --port 7125 --kubeconfig kubeconfig
 kubewright serve --tls auto --token-file tokens.csv --host 0.0.0.0
+kubewright serve --packages messaging_api --delegate in-cluster --host 0.0.0.0 --service messaging/api
 """
 
 
@@ -75,8 +80,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     access.add_arguments(parser)
     operate.add_arguments(parser)
     proxying.add_arguments(parser)
-    add("--packages", default="kubernetes_api", metavar="NAME,NAME", help="generated packages to serve")
-    add("--controllers", default="all", metavar="all|none|NAME,NAME", help="loops that run in the process")
+    delegation.add_arguments(parser)
+    add(
+        "--packages",
+        default="",
+        metavar="NAME,NAME",
+        help="generated packages to serve (default kubernetes_api)",
+    )
+    add(
+        "--controllers",
+        default="",
+        metavar="all|none|NAME,NAME",
+        help="loops that run in the process (default all)",
+    )
     add("--enable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
         help="admission plugins to run besides those that are on by default")  # fmt: skip
     add("--disable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
@@ -110,6 +126,7 @@ class _Security:
     granted: Granted
     tls: ssl.SSLContext | None = None
     authority: bytes = b""
+    delegation: Delegation | None = None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -117,6 +134,9 @@ def run(options: argparse.Namespace) -> int:
     _log_to_stderr(options.log_level)
     try:
         storage_path(options.storage)
+        if options.print_manifest:
+            print(_manifest(options), end="")
+            return 0
         if options.read_only and not (is_etcd(options.storage) or is_snapshot(options.storage)):
             raise OptionError(
                 f"--read-only: {options.storage} is this server's own; it is for etcd and its snapshots"
@@ -124,8 +144,8 @@ def run(options: argparse.Namespace) -> int:
         if options.encryption_provider_config is not None:
             read_encryption(options.encryption_provider_config)
         api_options = ApiOptions(
-            packages=tuple(name.strip() for name in options.packages.split(",") if name.strip()),
-            controllers=parse_controllers(options.controllers),
+            packages=_packages(options),
+            controllers=parse_controllers(_controllers(options)),
             runtime_config=parse_runtime_config(options.runtime_config),
             emulated_version=parse_release(options.emulated_version),
             service_networks=_checked(
@@ -146,7 +166,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         code: int = _event_loop()(_serve(options, api_options, security, folder, audit))
         return code
-    except (StorageError, StorageUrlError, OptionError, OSError) as fault:
+    except (StorageError, StorageUrlError, OptionError, CallFailed, BadConfiguration, OSError) as fault:
         print(f"kubewright serve: error: {fault}", file=sys.stderr)
         return 2
 
@@ -160,7 +180,63 @@ def _checked(option: str, parse: Callable[[str], object], text: str) -> str:
     return text
 
 
+def _packages(options: argparse.Namespace) -> tuple[str, ...]:
+    names = options.packages or ("" if delegation.delegates(options) else "kubernetes_api")
+    packages = tuple(name.strip() for name in names.split(",") if name.strip())
+    if not packages:
+        raise OptionError("--delegate needs --packages: the groups that are served behind the cluster")
+    return packages
+
+
+def _controllers(options: argparse.Namespace) -> str:
+    """Behind a cluster its own controllers do the work."""
+    return options.controllers or ("none" if delegation.delegates(options) else "all")
+
+
+def _manifest(options: argparse.Namespace) -> str:
+    from apimachinery.server.catalog.from_packages import Package
+
+    if not options.packages:
+        raise OptionError("--print-manifest needs --packages")
+    served = [
+        (group.name, version)
+        for name in _packages(options)
+        for group in Package(name).groups
+        for version in group.versions
+    ]
+    certificate, _ = _certificate(options, _kept_folder(options), options.tls or "auto")
+    return delegation.manifest(options, served, certificate.read_bytes())
+
+
+def _delegated(options: argparse.Namespace, folder: Path) -> _Security:
+    found = delegation.read(options)
+    if options.tls == "off":
+        raise OptionError("--tls off: a cluster proxies to https only; leave it out, or give CERT,KEY")
+    certificate, key = _certificate(options, folder, options.tls or "auto")
+    authorities = [options.client_ca_file] if options.client_ca_file else []
+    context = found.tls = server_context(certificate, key, authorities)
+    access_options = found.cluster.options(
+        found.trust, found.outgoing, anonymous=options.anonymous_auth == "true"
+    )
+    granted = Granted(
+        access_options, summary=[f"who may do what is asked of {found.cluster.authorization.url}"]
+    )
+    return _Security(granted, context, certificate.read_bytes(), found)
+
+
+def _certificate(options: argparse.Namespace, folder: Path, tls: str) -> tuple[Path, Path]:
+    if tls == "auto":
+        names = delegation.certificate_names(options)
+        return ensure_certificate(options.cert_dir or folder, options.host, *names)
+    first, found, second = tls.partition(",")
+    if not found:
+        raise OptionError(f"--tls {tls}: use auto, off, or CERT,KEY")
+    return Path(first), Path(second)
+
+
 def _security(options: argparse.Namespace, folder: Path) -> _Security:
+    if delegation.delegates(options):
+        return _delegated(options, folder)
     loopback = _is_loopback(options.host)
     if options.anonymous_admin and not loopback:
         raise OptionError(
@@ -182,13 +258,7 @@ def _security(options: argparse.Namespace, folder: Path) -> _Security:
                 f"--host {options.host}: tokens would be sent in the clear; give --tls, or bind 127.0.0.1"
             )
         return _Security(granted)
-    if tls == "auto":
-        certificate, key = ensure_certificate(options.cert_dir or folder, options.host)
-    else:
-        first, found, second = tls.partition(",")
-        if not found:
-            raise OptionError(f"--tls {tls}: use auto, off, or CERT,KEY")
-        certificate, key = Path(first), Path(second)
+    certificate, key = _certificate(options, folder, tls)
     return _Security(granted, server_context(certificate, key, granted.authorities), certificate.read_bytes())
 
 
@@ -221,6 +291,14 @@ async def _serve(
 ) -> int:
     from apimachinery.server.api import build_api
 
+    found = security.delegation
+    if found is not None:
+        api_options = replace(api_options, namespaces=found.cluster.namespaces(found.outgoing))
+        try:
+            await found.cluster.prepare(found.trust, found.outgoing, delegation.WAIT_SECONDS)
+        except BaseException:
+            await found.outgoing.close()
+            raise
     server = Server(
         ServerOptions(
             storage=options.storage,
@@ -235,7 +313,7 @@ async def _serve(
             shutdown_delay_seconds=options.shutdown_delay,
             history_seconds=options.history,
             services=proxying.given_services(options),
-            identity=proxying.proxy_identity(options, folder),
+            identity=ProxyIdentity() if found else proxying.proxy_identity(options, folder),
         ),
         security.granted.options,
         lambda backend: build_api(backend, api_options),
@@ -246,8 +324,15 @@ async def _serve(
     sys.setswitchinterval(SWITCH_SECONDS)
     await server.start()
     gc.freeze()
-    _give_kubeconfig(options, server, security, folder)
+    following = None
+    if found is None:
+        _give_kubeconfig(options, server, security, folder)
+    else:
+        following = asyncio.create_task(found.cluster.follow(found.trust, found.outgoing))
+        print(*security.granted.summary, f"serving on {server.url}", sep="\n", flush=True)
     await asked.wait()
+    if following is not None:
+        following.cancel()
     await server.stop()
     return 0
 
