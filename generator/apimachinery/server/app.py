@@ -35,6 +35,7 @@ log = logging.getLogger("kubewright.server")
 READS_IN_FLIGHT = 400
 WRITES_IN_FLIGHT = 200
 BODY_BYTES = 3 << 20
+_ANSWERED_TO_THE_END = ("/livez", "/readyz", "/healthz", "/metrics", "/debug")
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 Answer = Response | StreamResponse | UpgradeResponse
 
@@ -69,6 +70,7 @@ class App:
         self._metrics = metrics
         self._counts = counts
         self.takes_upgrade = takes_upgrade
+        self.ending = False
         self._audit = audit
         self._fairness = fairness
         limits = limits or Limits()
@@ -117,8 +119,20 @@ class App:
         self._counts.answered(request, response, perf_counter() - began)
         return response
 
+    def _turn_away(self, request: Request) -> None:
+        """Once the server ends: everybody but who asks how it is comes again elsewhere, or later."""
+        if not request.path.startswith(_ANSWERED_TO_THE_END):
+            raise ApiError(
+                429,
+                "TooManyRequests",
+                "The apiserver is shutting down, please try again later.",
+                retry_after=5,
+            )
+
     async def _answer(self, request: Request, oversized: bool, audit_id: bytes, began: float) -> Answer:
         identified = began
+        if self.ending:
+            self._turn_away(request)
         try:
             try:
                 await self._access.identify(request)

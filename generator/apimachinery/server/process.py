@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from apimachinery.server.access.control import Access, AccessOptions
@@ -23,10 +24,12 @@ from apimachinery.server.http.outgoing import Outgoing
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
 from apimachinery.server.network.services import Address, ServiceResolver
 from apimachinery.server.operate.audit.audit import Audit
+from apimachinery.server.operate.audit.policy import read_policy
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.loop_lag import LoopLag
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.operate.process_metrics import add_process_metrics
+from apimachinery.server.operate.reload import Reload, Reloads
 from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.read.listing import JoinedBodies
 from apimachinery.server.read.watch import Watches
@@ -96,6 +99,9 @@ class ServerOptions:
     shutdown_delay_seconds: float = 0.0
     shutdown_seconds: float = 10.0
     history_seconds: float = PERIOD_SECONDS
+    send_retry_after: bool = False
+    reloads: Sequence[Reload] = ()
+    audit_policy: Path | None = None
     services: Mapping[tuple[str, str], Address] = field(default_factory=dict)
     identity: ProxyIdentity = field(default_factory=ProxyIdentity)
 
@@ -221,21 +227,35 @@ class Server:
         )
         sweeping = asyncio.create_task(_sweep(connections))
         measuring = asyncio.create_task(lag.measure())
+        following = asyncio.create_task(Reloads(self._reloads(audit), metrics).follow())
 
         async def end_serving() -> None:
             compaction.cancel()
             await asyncio.gather(compaction, return_exceptions=True)
+            if options.send_retry_after:
+                # Who comes now is sent to another server, on a connection that then ends, until nothing is under way.
+                app.ending = connections.ending = True
+                watches.end()
+                await connections.quiet(options.shutdown_seconds)
             listener.close()
             watches.end()
             await connections.end(options.shutdown_seconds)
             sweeping.cancel()
             measuring.cancel()
-            await asyncio.gather(sweeping, measuring, return_exceptions=True)
+            following.cancel()
+            await asyncio.gather(sweeping, measuring, following, return_exceptions=True)
             await listener.wait_closed()
 
         self._stops.append(end_serving)
         self.health.started = True
         log.info("serving", extra={"url": self.url, "storage": options.storage})
+
+    def _reloads(self, audit: Audit | None) -> list[Reload]:
+        """What is read again while the server runs."""
+        reloads = [*self._options.reloads]
+        if audit is not None and (path := self._options.audit_policy) is not None:
+            reloads.append(Reload("audit policy", (path,), lambda: audit.take(read_policy(path))))
+        return reloads
 
     async def stop(self) -> None:
         """Ends in order; harmless when repeated."""

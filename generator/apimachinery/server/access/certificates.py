@@ -45,6 +45,11 @@ class ClientCertificates:
         self._authorities = authorities
         self._known: dict[bytes, _Known | None] = {}
 
+    def trust(self, authorities: list[x509.Certificate]) -> None:
+        """Takes other authorities from now on."""
+        self._authorities = authorities
+        self._known.clear()
+
     def authenticate(self, request: Request) -> Identity | None:
         """See Authenticator."""
         if not request.peer:
@@ -85,6 +90,11 @@ class PeerCheck:
         self._authorities = authorities
         self._names = names
         self._known: dict[bytes, tuple[bool, datetime.datetime]] = {}
+
+    def trust(self, authorities: list[x509.Certificate]) -> None:
+        """Takes other authorities from now on."""
+        self._authorities = authorities
+        self._known.clear()
 
     def __call__(self, der: bytes) -> bool:
         """Whether it is, now."""

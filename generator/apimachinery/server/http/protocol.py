@@ -151,6 +151,12 @@ class Connections:
         for connection in tuple(self.open):
             connection.sweep(now)
 
+    async def quiet(self, seconds: float) -> None:
+        """Waits until no request is under way, at most so long."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and any(connection.busy for connection in tuple(self.open)):
+            await asyncio.sleep(0.01)
+
     async def end(self, seconds: float) -> None:
         """Closes idle connections, waits for the busy ones, then closes those too."""
         self.ending = True
@@ -605,6 +611,11 @@ class Connection(asyncio.Protocol):
             self._stalled_since = now
         self._unsent = unsent
         return now - self._stalled_since < self._limits.stall_seconds
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is under way."""
+        return self._state is State.HANDLING
 
     def end(self, force: bool) -> None:
         """Closes where nothing is under way, or in any case."""

@@ -43,6 +43,16 @@ def server_context(certificate: Path, key: Path, clients: Sequence[Path] = ()) -
     return context
 
 
+def renew(context: ssl.SSLContext, certificate: Path, key: Path, clients: Sequence[Path] = ()) -> None:
+    """Lets a context serve with the certificate that is in the files now, to connections that are made from now on;
+    authorities are added, none is taken away (whom they issued certificates for, the authenticator says). Raises
+    TlsError, and then leaves the context as it was."""
+    server_context(certificate, key, clients)
+    context.load_cert_chain(certificate, key)
+    for path in clients:
+        context.load_verify_locations(path)
+
+
 def ensure_certificate(folder: Path, host: str, *more: str) -> tuple[Path, Path]:
     """The paths of a usable certificate and key in ``folder``, made where there is none that names ``host`` and the
     names in ``more``. Raises TlsError, OSError."""

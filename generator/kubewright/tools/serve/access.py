@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from apimachinery.server.access.authentication import ADMIN, ISSUER, TokenKind, 
 from apimachinery.server.access.control import MODES, AccessOptions, MakeAuthorizer
 from apimachinery.server.access.front_proxy import FrontProxy, ProxyHeaders
 from apimachinery.server.catalog.options import OptionError
+from apimachinery.server.operate.reload import Reload
 from kubewright.tools.serve import remote
 from kubewright.tools.serve.files import write_private
 
@@ -74,6 +75,7 @@ class Granted:
     token: str = ""
     authorities: list[Path] = field(default_factory=list)
     summary: list[str] = field(default_factory=list)
+    reloads: list[Reload] = field(default_factory=list)
 
 
 def makes_token(options: argparse.Namespace) -> bool:
@@ -116,7 +118,9 @@ def grant(options: argparse.Namespace, folder: Path) -> Granted:
 
 def _static_tokens(options: argparse.Namespace, folder: Path, granted: Granted) -> Iterator[TokenKind]:
     if options.token_file:
-        tokens = read_token_file(options.token_file)
+        path: Path = options.token_file
+        tokens = read_token_file(path)
+        granted.reloads.append(Reload("token file", (path,), lambda: tokens.take(read_token_file(path))))
         granted.token = tokens.administrator()
         granted.summary.append(f"tokens: those of {options.token_file}")
         yield tokens
@@ -178,7 +182,6 @@ def _certificates(options: argparse.Namespace, folder: Path, granted: Granted, p
         ClientCertificates,
         PeerCheck,
         made_authority,
-        read_authorities,
         read_signing_authority,
     )
 
@@ -200,12 +203,16 @@ def _certificates(options: argparse.Namespace, folder: Path, granted: Granted, p
     if options.client_ca_file:
         granted.authorities.append(options.client_ca_file)
         granted.summary.append(f"client certificates: those that {options.client_ca_file} issued")
-    trusted = [authority for path in granted.authorities for authority in read_authorities(path)]
-    parts["certificates"] = ClientCertificates(trusted)
+    trusted = list(granted.authorities)
+    certificates = parts["certificates"] = ClientCertificates(_authorities(trusted))
+    granted.reloads.append(
+        Reload("client authorities", tuple(trusted), lambda: certificates.trust(_authorities(trusted)))
+    )
     if options.requestheader_client_ca_file:
-        proxies = PeerCheck(
-            read_authorities(options.requestheader_client_ca_file),
-            _names(options.requestheader_allowed_names),
+        of_proxies: Path = options.requestheader_client_ca_file
+        proxies = PeerCheck(_authorities([of_proxies]), _names(options.requestheader_allowed_names))
+        granted.reloads.append(
+            Reload("proxy authorities", (of_proxies,), lambda: proxies.trust(_authorities([of_proxies])))
         )
         headers = ProxyHeaders(
             _headers(options.requestheader_username_headers),
@@ -218,6 +225,12 @@ def _certificates(options: argparse.Namespace, folder: Path, granted: Granted, p
         granted.summary.append(
             f"headers of a proxy: with certificates of {options.requestheader_client_ca_file}"
         )
+
+
+def _authorities(paths: Sequence[Path]) -> list[Any]:
+    from apimachinery.server.access.certificates import read_authorities
+
+    return [authority for path in paths for authority in read_authorities(path)]
 
 
 def _names(text: str) -> tuple[str, ...]:

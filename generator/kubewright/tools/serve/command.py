@@ -32,8 +32,9 @@ from apimachinery.server.catalog.options import (
 )
 from apimachinery.server.http.outgoing import CallFailed
 from apimachinery.server.http.protocol import ConnectionLimits
-from apimachinery.server.http.tls import ensure_certificate, server_context
+from apimachinery.server.http.tls import ensure_certificate, renew, server_context
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
+from apimachinery.server.operate.reload import Reload
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, is_etcd, is_snapshot, storage_path
@@ -41,6 +42,7 @@ from kubewright.tools.inputs.storages import add_storage_arguments, read_encrypt
 from kubewright.tools.serve import access, delegation, operate, proxying
 from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
 from kubewright.tools.serve.delegation import Delegation
+from kubewright.tools.serve.remote import duration
 
 # The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
 SWITCH_SECONDS = 0.0001
@@ -104,13 +106,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--runtime-config", action="append", default=[], metavar="KEY=BOOL",
         help="enable or disable api/all, api/beta, GROUP/VERSION or GROUP/VERSION/RESOURCE")  # fmt: skip
     add("--emulated-version", default=RELEASE, help="Kubernetes release to answer as (default %(default)s)")
-    add("--request-timeout", type=float, default=60.0, metavar="SECONDS", help="default %(default)s")
-    add("--shutdown-delay", type=float, default=0.0, metavar="SECONDS",
+    add("--request-timeout", type=_seconds, default=60.0, metavar="SECONDS", help="default %(default)s")
+    add("--shutdown-delay", "--shutdown-delay-duration", type=_seconds, default=0.0, metavar="SECONDS",
         help="go on answering, but not ready, this long after a signal")  # fmt: skip
-    add("--livez-grace", type=float, default=0.0, metavar="SECONDS",
+    add("--shutdown-send-retry-after", action="store_true",
+        help="after that send whoever comes elsewhere (429), until nothing is under way")  # fmt: skip
+    add("--livez-grace", "--livez-grace-period", type=_seconds, default=0.0, metavar="SECONDS",
         help="how long /livez forgives a start that is not finished")  # fmt: skip
     add("--history", type=float, default=300.0, metavar="SECONDS", help="how long old versions are kept")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+
+
+def _seconds(text: str) -> float:
+    """Seconds, as a number or as a duration (``1m30s``)."""
+    try:
+        return float(text) if text.replace(".", "", 1).isdecimal() else duration(text)
+    except OptionError as fault:
+        raise argparse.ArgumentTypeError(str(fault)) from None
 
 
 def _port(text: str) -> int:
@@ -259,7 +271,15 @@ def _security(options: argparse.Namespace, folder: Path) -> _Security:
             )
         return _Security(granted)
     certificate, key = _certificate(options, folder, tls)
-    return _Security(granted, server_context(certificate, key, granted.authorities), certificate.read_bytes())
+    context = server_context(certificate, key, granted.authorities)
+    granted.reloads.append(
+        Reload(
+            "server certificate",
+            (certificate, key, *granted.authorities),
+            lambda: renew(context, certificate, key, granted.authorities),
+        )
+    )
+    return _Security(granted, context, certificate.read_bytes())
 
 
 def _kept_folder(options: argparse.Namespace) -> Path:
@@ -311,6 +331,9 @@ async def _serve(
             fairness=options.enable_priority_and_fairness == "true",
             livez_grace_seconds=options.livez_grace,
             shutdown_delay_seconds=options.shutdown_delay,
+            send_retry_after=options.shutdown_send_retry_after,
+            reloads=security.granted.reloads,
+            audit_policy=options.audit_policy_file,
             history_seconds=options.history,
             services=proxying.given_services(options),
             identity=ProxyIdentity() if found else proxying.proxy_identity(options, folder),

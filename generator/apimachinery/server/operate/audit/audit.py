@@ -106,6 +106,10 @@ class Audit:
         for backend in self.backends:
             backend.write(event)
 
+    def take(self, policy: Policy) -> None:
+        """Keeps by another policy from now on; requests under way are kept as they were begun."""
+        self.policy = policy
+
     def start(self) -> None:
         """Starts the backends."""
         for backend in self.backends:
