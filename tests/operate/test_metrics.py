@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from apimachinery.server.http.messages import Request, Response, StreamResponse
+from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.metrics import Metrics, number
 from apimachinery.server.operate.requests import RequestMetrics
 
@@ -136,3 +139,73 @@ def test_users_are_not_told_apart_but_by_well_known_names():
     assert 'authorization_attempts_total{result="no-opinion"} 1' in text
     assert 'authorization_duration_seconds_bucket{result="allowed",le="0.008"} 0' in text
     assert 'authorization_duration_seconds_bucket{result="allowed",le="0.016"} 3' in text
+
+
+def test_writes_to_the_storage_are_counted_by_resource_and_refusals_too():
+    class Storage:
+        async def create(self, key: str, value: object) -> str:
+            if "bad" in key:
+                raise ValueError("exists")
+            return key
+
+        async def update(self, key: str, expected: int, value: object) -> int:
+            return expected
+
+        async def delete(self, key: str, expected: int, last: object) -> int:
+            return expected
+
+    metrics = Metrics()
+    storage = ApiMetrics(metrics).timed(Storage())
+
+    async def run() -> None:
+        assert await storage.create("/core/configmaps/ns/a", b"") == "/core/configmaps/ns/a"
+        assert await storage.update("/core/configmaps/ns/b", 7, b"") == 7
+        assert await storage.delete("/apps/deployments/ns/a", 8, b"") == 8
+        with pytest.raises(ValueError, match="exists"):
+            await storage.create("/core/nodes/bad", b"")
+
+    asyncio.run(run())
+    text = metrics.text()
+    for labels in (
+        'group="",operation="create",resource="configmaps"',
+        'group="",operation="update",resource="configmaps"',
+        'group="apps",operation="delete",resource="deployments"',
+        'group="",operation="create",resource="nodes"',
+    ):
+        assert f"etcd_requests_total{{{labels}}} 1\n" in text
+        assert f"etcd_request_duration_seconds_count{{{labels}}} 1\n" in text
+    assert 'etcd_request_errors_total{group="",operation="create",resource="nodes"} 1' in text
+    assert 'etcd_request_errors_total{group="",operation="create",resource="configmaps"} 0' in text
+
+
+def test_admission_and_webhooks():
+    metrics = Metrics()
+    figures = ApiMetrics(metrics)
+    figures.step("CREATE", False, False, 0.001)
+    figures.step("CREATE", True, True, 0.2)
+    figures.webhook("w", "UPDATE", "validating", 403, 0.03)
+    figures.webhook("w", "UPDATE", "validating", 0, 11)
+    figures.webhook("w", "UPDATE", "validating", 200, 0.03)
+    text = metrics.text()
+    steps = "apiserver_admission_step_admission_duration_seconds_bucket"
+    assert f'{steps}{{operation="CREATE",rejected="false",type="admit",le="0.005"}} 1' in text
+    assert f'{steps}{{operation="CREATE",rejected="true",type="validate",le="0.1"}} 0' in text
+    assert f'{steps}{{operation="CREATE",rejected="true",type="validate",le="0.5"}} 1' in text
+    rejections = 'name="w",operation="UPDATE",rejection_code'
+    assert f'error_type="no_error",{rejections}="403",type="validating"}} 1' in text
+    assert f'error_type="calling_webhook_error",{rejections}="0",type="validating"}} 1' in text
+    assert (
+        'request_total{code="200",name="w",operation="UPDATE",rejected="false",type="validating"} 1' in text
+    )
+
+
+def test_events_count_for_each_watcher():
+    metrics = Metrics()
+    figures = ApiMetrics(metrics)
+    figures.watched(("apps", "v1", "deployments"))(2000, 3)
+    figures.watched(("apps", "v1", "deployments"))(500, 1)
+    labels = 'group="apps",resource="deployments",version="v1"'
+    text = metrics.text()
+    assert f"apiserver_watch_events_total{{{labels}}} 4" in text
+    assert f'apiserver_watch_events_sizes_bucket{{{labels},le="1024"}} 1' in text
+    assert f"apiserver_watch_events_sizes_sum{{{labels}}} 6500" in text

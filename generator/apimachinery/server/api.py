@@ -40,6 +40,7 @@ from apimachinery.server.fairness.facts import GROUP as FLOW_CONTROL
 from apimachinery.server.handlers import Descriptions, Handlers, Reads, Writes
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.network.webhook_calls import WebhookCalls
+from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.process import Backend
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.subresources.pods import PodCalls
@@ -63,8 +64,11 @@ class Api:
         access = backend.access
         calls = WebhookCalls(backend.outgoing, backend.services)
         around = Around(self.catalog, backend.cache, access, calls, options.namespaces)
-        admission = InOrder(make_plugins(options.plugins or DEFAULT, around))
-        self.writer = Writer(backend.storage, backend.cache, admission)
+        figures = ApiMetrics(backend.metrics)
+        figures.objects(self._stored_objects)
+        calls.observe = figures.webhook
+        admission = InOrder(make_plugins(options.plugins or DEFAULT, around), figures.step)
+        self.writer = Writer(figures.timed(backend.storage), backend.cache, admission)
         self.deleter = Deleter(self.writer, admission)
         others = Others()
         self._networks = parse_networks(options.service_networks)
@@ -90,6 +94,7 @@ class Api:
             access,
             self._token_requests(backend, packages, codecs),
             backend.counts,
+            figures,
         )
         self._codecs = codecs
         self._cache = backend.cache
@@ -217,6 +222,14 @@ class Api:
         """How many objects a list would go through."""
         served = self.catalog.find(attributes.group, attributes.version, attributes.resource)
         return len(self._cache.resource(served.prefix)) if served is not None and served.prefix else 0
+
+    def _stored_objects(self) -> list[tuple[tuple[str, str], int]]:
+        """How many objects there are, by group and resource."""
+        counts: dict[tuple[str, str], int] = {}
+        for served in self.catalog:
+            if served.prefix:
+                counts[served.group, served.plural] = len(self._cache.resource(served.prefix))
+        return list(counts.items())
 
     def decoded(self, media_type: str, body: bytes) -> Any:
         """What an answer says, for the audit; None where it is no object that can be read."""

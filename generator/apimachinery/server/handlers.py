@@ -35,6 +35,7 @@ from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.http.messages import LARGE_BYTES, Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.workers import apart, apart_if
+from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.read.listing import (
     JoinedBodies,
@@ -141,7 +142,9 @@ class Handlers:
         access: Access,
         tokens: TokenRequests | None,
         counts: RequestMetrics,
+        figures: ApiMetrics,
     ) -> None:
+        self._figures = figures
         self._counts = counts
         self._catalog = catalog
         self._cache, self._watches, self._bodies = reads.cache, reads.watches, reads.bodies
@@ -365,7 +368,9 @@ class Handlers:
         cache = self._cache.resource(served.prefix)
         if options.watch:
             check_streamed(form)
-            answer: Answer = self._watches.start(cache, scope, options, view, selection)
+            answer: Answer = self._watches.start(
+                cache, scope, options, view, selection, self._figures.watched(served.named)
+            )
         else:
             answer = await list_records(cache, scope, options, view, selection, self._bodies)
         return answer

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from time import perf_counter
 
+from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.interface import Admission, Operation, Waiting
 
 Step = Callable[[Operation], Waiting]
+Observe = Callable[[str, bool, bool, float], None]
+"""Takes operation, whether it was the step of validation, whether it refused, and its seconds."""
 Steps = tuple[tuple[Step, ...], tuple[Step, ...]]
 
 
@@ -17,7 +21,8 @@ class InOrder:
     other kinds nothing.
     """
 
-    def __init__(self, plugins: Sequence[Admission]) -> None:
+    def __init__(self, plugins: Sequence[Admission], observe: Observe = lambda *seen: None) -> None:
+        self._observe = observe
         named = {pair for plugin in plugins for pair in getattr(plugin, "resources", ())}
         self._others = _steps([plugin for plugin in plugins if not hasattr(plugin, "resources")])
         self._of = {
@@ -31,6 +36,9 @@ class InOrder:
 
     def admit(self, operation: Operation) -> Waiting:
         """See Admission."""
+        return self._timed(lambda: self._admitted(operation), operation, False)
+
+    def _admitted(self, operation: Operation) -> Waiting:
         steps = self._for(operation)[0]
         waiting = _all(iter(steps), operation)
         if waiting is not None:
@@ -39,7 +47,30 @@ class InOrder:
 
     def validate(self, operation: Operation) -> Waiting:
         """See Admission."""
-        return _all(iter(self._for(operation)[1]), operation)
+        steps = self._for(operation)[1]
+        return self._timed(lambda: _all(iter(steps), operation), operation, True)
+
+    def _timed(self, work: Callable[[], Waiting], operation: Operation, validates: bool) -> Waiting:
+        began = perf_counter()
+        try:
+            waiting = work()
+        except ApiError:
+            self._observe(operation.verb, validates, True, perf_counter() - began)
+            raise
+        if waiting is not None:
+            return self._awaited(waiting, operation, validates, began)
+        self._observe(operation.verb, validates, False, perf_counter() - began)
+        return None
+
+    async def _awaited(
+        self, waiting: Awaitable[None], operation: Operation, validates: bool, began: float
+    ) -> None:
+        refused = True
+        try:
+            await waiting
+            refused = False
+        finally:
+            self._observe(operation.verb, validates, refused, perf_counter() - began)
 
 
 def _steps(plugins: Sequence[Admission]) -> Steps:

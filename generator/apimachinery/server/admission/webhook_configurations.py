@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from time import perf_counter
 
 from apimachinery.meta.errors import ApiError, bad_request, forbidden, internal
 from apimachinery.rules.policy_expressions import (
@@ -170,8 +171,14 @@ class Webhooks:
         if operation.dry_run and hook.stated.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
         review = review_of(operation, call.served, hook.version)
-        answer = await self._calls.post(hook.stated["clientConfig"], review, hook.seconds, AGENT)
-        verdict = verdict_of(review, answer, mutating=self._mutates)
+        began, code = perf_counter(), 0
+        try:
+            answer = await self._calls.post(hook.stated["clientConfig"], review, hook.seconds, AGENT)
+            verdict = verdict_of(review, answer, mutating=self._mutates)
+            code = 200 if verdict.allowed else rejected(hook, verdict).code
+        finally:
+            kind = "admit" if self._mutates else "validating"
+            self._calls.observe(hook.name, operation.verb, kind, code, perf_counter() - began)
         for key, value in verdict.annotations.items():
             operation.annotate(f"{hook.name}/{key}", value)
         for text in verdict.warnings:

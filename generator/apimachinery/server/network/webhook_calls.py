@@ -12,7 +12,7 @@ import base64
 import binascii
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,12 +44,17 @@ class WebhookFailed(Exception):
     """No usable answer; the text says why."""
 
 
+Observe = Callable[[str, str, str, int, float], None]
+"""Takes a webhook's name, the operation, the webhook's kind, the code of its verdict (0 for none) and seconds."""
+
+
 class WebhookCalls:
     """Posts reviews."""
 
     def __init__(self, outgoing: Outgoing, services: ServiceResolver) -> None:
         self._outgoing = outgoing
         self._services = services
+        self.observe: Observe = lambda *seen: None
 
     async def post(self, client: Mapping[str, Any], review: Json, seconds: float, agent: str) -> Json:
         """The review that a webhook answers, not yet checked beyond its kind. Raises WebhookFailed."""

@@ -50,6 +50,8 @@ CROWD = 64
 CROWD_SECONDS_EACH = 30e-6
 CROWD_SECONDS = 0.05
 INITIAL_STEP = 500
+Seen = Callable[[int, int], None]
+"""Takes the size of an event and how many watchers it is for."""
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
@@ -158,6 +160,7 @@ class Group:
     view: View
     selection: Selection | None
     after: int
+    seen: Seen | None = None
     watchers: list[Watcher] = field(default_factory=list)
 
     def encode(self, event: Event, first: bool) -> bytes | None:
@@ -197,11 +200,16 @@ class Feed:
         self._crowd_until = 0.0
 
     def join(
-        self, watcher: Watcher, view: View, selection: Selection | None, after: int
+        self,
+        watcher: Watcher,
+        view: View,
+        selection: Selection | None,
+        after: int,
+        seen: Seen | None = None,
     ) -> Callable[[], None]:
         """Adds a watcher; the answer takes it out again."""
         place = (view.key, view.watch_content_type, selection.key if selection else None, after)
-        group = self._groups.setdefault(place, Group(view, selection, after))
+        group = self._groups.setdefault(place, Group(view, selection, after, seen))
         group.watchers.append(watcher)
 
         def leave() -> None:
@@ -225,6 +233,8 @@ class Feed:
                 continue
             opening: bytes | None = None
             sharers = len(group.watchers)
+            if group.seen is not None:
+                group.seen(len(chunk), sharers)
             for watcher in group.watchers:
                 if watcher.fresh:
                     watcher.fresh = False
@@ -275,13 +285,14 @@ class Watches:
         options: ListOptions,
         view: View,
         selection: Selection | None = None,
+        seen: Seen | None = None,
     ) -> StreamResponse:
-        """The answer to a WATCH of ``scope``. Raises ApiError 500 for a version that is not a number."""
+        """The answer to a WATCH of ``scope``; ``seen`` counts events. Raises ApiError 500 for what is no version."""
         try:
             revision = parse_revision(options.resource_version)
         except BadRevision as fault:
             raise ApiError(500, "", str(fault), has_details=False) from None
-        parts = self._stream(cache, scope, options, revision, view, selection)
+        parts = self._stream(cache, scope, options, revision, view, selection, seen)
         return StreamResponse(200, parts, view.watch_content_type)
 
     def end(self, prefix: str = "") -> None:
@@ -306,6 +317,7 @@ class Watches:
         revision: int,
         view: View,
         selection: Selection | None,
+        seen: Seen | None,
     ) -> AsyncIterator[bytes]:
         # Nothing is registered before the first item is asked for: a stream never begun leaves nothing.
         if self._ending:
@@ -326,7 +338,7 @@ class Watches:
                 while (recent := cache.recent_events(scope, revision)) is None:
                     # Too old for the cache: a page at a time from the log, until what is left is in the cache.
                     older, revision = await cache.older_events(scope, revision, RESUMED_STEP)
-                    if piece := _encoded(older, view, selection, fresh):
+                    if piece := _encoded(older, view, selection, fresh, seen):
                         fresh = False
                         yield piece
                 past = recent
@@ -337,16 +349,16 @@ class Watches:
         # From here to the feed nothing waits, so that no event comes in between.
         watcher = Watcher(self.budget)
         watcher.fresh = fresh
-        leave = self._feed(cache, scope).join(watcher, view, selection, after)
+        leave = self._feed(cache, scope).join(watcher, view, selection, after, seen)
         timers = _Timers(watcher, options, lambda: view.bookmark(cache.revision, {}))
         try:
             if wants_state:
-                async for piece in _added(snapshot.records, view, selection, watcher):
+                async for piece in _added(snapshot.records, view, selection, watcher, seen):
                     yield piece
                 if options.allow_bookmarks:
                     yield view.bookmark(snapshot.revision, INITIAL_END)
             for low in range(0, len(past), RESUMED_STEP):
-                if piece := _encoded(past[low : low + RESUMED_STEP], view, selection, watcher.fresh):
+                if piece := _encoded(past[low : low + RESUMED_STEP], view, selection, watcher.fresh, seen):
                     watcher.fresh = False
                     yield piece
                 await asyncio.sleep(0)
@@ -369,7 +381,11 @@ class Watches:
 
 
 async def _added(
-    records: Sequence[Record], view: View, selection: Selection | None, watcher: Watcher
+    records: Sequence[Record],
+    view: View,
+    selection: Selection | None,
+    watcher: Watcher,
+    seen: Seen | None,
 ) -> AsyncIterator[bytes]:
     """An ADDED event for each record of the first state, some at a time, and never many bytes."""
     piece: list[bytes] = []
@@ -379,6 +395,8 @@ async def _added(
             piece.append(view.event("ADDED", record, watcher.fresh))
             watcher.fresh = False
             size += len(piece[-1])
+            if seen is not None:
+                seen(len(piece[-1]), 1)
         if number % INITIAL_STEP == 0 or size > PIECE_BYTES:
             if piece:
                 yield b"".join(piece)
@@ -388,13 +406,17 @@ async def _added(
         yield b"".join(piece)
 
 
-def _encoded(events: Sequence[Event], view: View, selection: Selection | None, fresh: bool) -> bytes:
+def _encoded(
+    events: Sequence[Event], view: View, selection: Selection | None, fresh: bool, seen: Seen | None
+) -> bytes:
     """Past events as they are seen; the first of them opens the stream where it is fresh."""
     chunks: list[bytes] = []
     for event in events:
         chunk = encode_event(event, view, selection, fresh and not chunks)
         if chunk is not None:
             chunks.append(chunk)
+            if seen is not None:
+                seen(len(chunk), 1)
     return b"".join(chunks)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
+from typing import Protocol
 
 import msgspec
 
@@ -50,7 +51,6 @@ from apimachinery.storage.interface import (
     KeyNotFound,
     Record,
     RevisionConflict,
-    Storage,
     Value,
 )
 from apimachinery.storage.watch_cache import WatchCache
@@ -70,10 +70,23 @@ def _is_version(text: object) -> bool:
     return isinstance(text, str) and text.isascii() and text.isdigit() and int(text[:20]) != 0
 
 
+class Writes(Protocol):
+    """What of a storage is used here."""
+
+    async def create(self, key: str, value: Value) -> Record:
+        """See Storage."""
+
+    async def update(self, key: str, expected: int, value: Value) -> Record:
+        """See Storage."""
+
+    async def delete(self, key: str, expected: int, last: Value) -> Record:
+        """See Storage."""
+
+
 class Writer:
     """Writes objects of any resource."""
 
-    def __init__(self, storage: Storage, cache: WatchCache, admission: Admission) -> None:
+    def __init__(self, storage: Writes, cache: WatchCache, admission: Admission) -> None:
         self._storage = storage
         self._cache = cache
         self._admission = admission
