@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -11,7 +12,8 @@ from tests.server.test_api import MERGE, ask, run
 
 from apimachinery.server.admission.plugins import DEFAULT, parse_plugins
 from apimachinery.server.api import Api
-from apimachinery.server.catalog.options import ApiOptions, OptionError
+from apimachinery.server.catalog.options import ACCOUNTS as ACCOUNT_CONTROLLERS
+from apimachinery.server.catalog.options import ApiOptions, OptionError, parse_controllers
 from apimachinery.server.http.messages import Request
 
 STORIES = {**stories("admission_plugins.yaml"), **stories("pod_security.yaml")}
@@ -55,3 +57,52 @@ def test_names_of_plugins() -> None:
         parse_plugins([], ["Prioity"])
     with pytest.raises(OptionError, match="NodeRestriction is not served here"):
         parse_plugins(["NodeRestriction"], [])
+
+
+ACCOUNTS = stories("service_accounts.yaml")
+WITH_ACCOUNTS = ApiOptions(
+    controllers=frozenset({"serviceaccount", "root-ca-cert-publisher"}),
+    plugins=parse_plugins(["ServiceAccount"], []),
+    root_authority="PEM",
+)
+
+
+@pytest.mark.parametrize("about", ACCOUNTS)
+def test_accounts(about: str) -> None:
+    run(lambda api: told(api, ACCOUNTS[about]), WITH_ACCOUNTS)
+
+
+def test_an_account_that_is_deleted_comes_back_and_so_do_the_authorities() -> None:
+    async def story(api: Api) -> None:
+        namespace = "/api/v1/namespaces/default"
+        for path in (f"{namespace}/serviceaccounts/default", f"{namespace}/configmaps/kube-root-ca.crt"):
+            await asyncio.sleep(0.05)
+            code, before, _ = await ask(api, "GET", path)
+            assert code == 200
+            await ask(api, "DELETE", path)
+            await asyncio.sleep(0.05)
+            code, after, _ = await ask(api, "GET", path)
+            assert code == 200 and after["metadata"]["uid"] != before["metadata"]["uid"]
+        assert after["data"] == {"ca.crt": "PEM"}
+        await ask(api, "PATCH", path, {"data": {"ca.crt": "mine"}}, MERGE)
+        await asyncio.sleep(0.05)
+        assert (await ask(api, "GET", path))[1]["data"] == {"ca.crt": "PEM"}
+
+    run(story, WITH_ACCOUNTS)
+
+
+def test_a_pod_waits_a_moment_only_where_no_controller_makes_accounts() -> None:
+    async def story(api: Api) -> None:
+        code, answer, _ = await ask(api, "POST", PODS, POD)
+        assert code == 403
+        why = 'error looking up service account default/default: serviceaccount "default" not found'
+        assert answer["message"] == f'pods "p" is forbidden: {why}'
+
+    run(story, ApiOptions(controllers=frozenset(), plugins=parse_plugins(["ServiceAccount"], [])))
+
+
+def test_controllers_that_make_accounts() -> None:
+    assert not parse_controllers("all") & set(ACCOUNT_CONTROLLERS)
+    assert parse_controllers("all", accounts=True) >= set(ACCOUNT_CONTROLLERS)
+    assert parse_controllers("serviceaccount") == {"serviceaccount"}
+    assert parse_controllers("none", accounts=True) == frozenset()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from apimachinery.server.access.authorization import Attributes
@@ -31,6 +31,11 @@ from apimachinery.server.controllers.first_objects import (
 from apimachinery.server.controllers.flow_control import FlowSchemaConditions, make_flow_control
 from apimachinery.server.controllers.garbage import GarbageCollector
 from apimachinery.server.controllers.leadership import Alone, Elected, Loop, Maker
+from apimachinery.server.controllers.namespace_objects import (
+    NamespaceObjects,
+    default_account,
+    root_authority,
+)
 from apimachinery.server.controllers.namespaces import NamespaceController
 from apimachinery.server.controllers.roles import ClusterRoleAggregation, make_roles
 from apimachinery.server.describe.discovery import Discovery
@@ -135,6 +140,7 @@ class Api:
 
             self._makers.append(lambda: CertificateSigner(requests, backend.cache, self.writer, signing))
 
+        self._keep_in_namespaces(backend, options)
         if "node" in options.controllers and self.catalog.find("", "v1", "pods"):
             self._run_node(options, backend)
         if backend.cache.shared and self.definitions is not None:
@@ -166,6 +172,17 @@ class Api:
     def takes_upgrade(self, request: Request) -> bool:
         """Whether a request may change its connection's protocol to another than websockets."""
         return self.handlers.takes_upgrade(request)
+
+    def _keep_in_namespaces(self, backend: Backend, options: ApiOptions) -> None:
+        """The objects that every namespace has, by the controllers that make them."""
+        wanted = {
+            "serviceaccount": ("serviceaccounts", default_account()),
+            "root-ca-cert-publisher": ("configmaps", root_authority(options.root_authority)),
+        }
+        for controller, (plural, obj) in wanted.items():
+            served = self.catalog.find("", "v1", plural)
+            if controller in options.controllers and served is not None:
+                self._makers.append(partial(NamespaceObjects, served, backend.cache, self.writer, obj))
 
     def _run_node(self, options: ApiOptions, backend: Backend) -> None:
         from apimachinery.server.node.behaviour import NodeBehaviour

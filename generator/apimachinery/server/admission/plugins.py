@@ -27,6 +27,7 @@ from apimachinery.server.admission.pod_security import PodSecurity
 from apimachinery.server.admission.policies import Policies
 from apimachinery.server.admission.priority import Priority
 from apimachinery.server.admission.runtime_class import RuntimeClass
+from apimachinery.server.admission.service_account import ServiceAccount
 from apimachinery.server.admission.topology_labels import PodTopologyLabels
 from apimachinery.server.admission.validating_policies import ValidatingPolicies
 from apimachinery.server.admission.validating_webhooks import ValidatingWebhooks
@@ -68,7 +69,7 @@ PLUGINS = (
     Plugin("NamespaceExists", default=False),
     Plugin("LimitPodHardAntiAffinityTopology", default=False),
     Plugin("LimitRanger", lambda around: LimitRanger(around.cache)),
-    Plugin("ServiceAccount"),
+    Plugin("ServiceAccount", lambda around: ServiceAccount(around.cache)),
     Plugin("NodeRestriction", default=False),
     Plugin("TaintNodesByCondition", lambda around: TaintNodesByCondition()),
     Plugin("AlwaysPullImages", default=False),
@@ -116,7 +117,11 @@ PLUGINS = (
     Plugin("AlwaysDeny", default=False),
 )
 """In order."""
-DEFAULT = frozenset(plugin.name for plugin in PLUGINS if plugin.default and plugin.make is not None)
+DEFAULT = frozenset(plugin.name for plugin in PLUGINS if plugin.default and plugin.make is not None) - {
+    "ServiceAccount"
+}
+"""ServiceAccount is on by default in kube-apiserver, where a controller manager makes the accounts; here pods can be
+created without one unless somebody asks for it."""
 
 
 def parse_plugins(enabled: list[str], disabled: list[str]) -> frozenset[str]:

@@ -275,7 +275,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "PersistentVolumeClaim"): replace(BUILTIN, answers_deleted=True),
     ("", "PodTemplate"): replace(BUILTIN, answers_deleted=True),
     ("", "ResourceQuota"): replace(BUILTIN, answers_deleted=True),
-    ("", "ServiceAccount"): replace(BUILTIN, answers_deleted=True),
+    ("", "ServiceAccount"): replace(BUILTIN, answers_deleted=True, warnings=warn.service_account),
     ("", "Service"): Hooks(
         warnings=warn.service,
         answers_deleted=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apimachinery.meta.names import dns1123_label_faults
+from apimachinery.rules.fields import lookup
 from apimachinery.server.catalog.hooks import Json
 
 ORPHANED_PODS = (
@@ -46,3 +47,17 @@ def service(obj: Json, old: Json | None) -> list[str]:
         else:
             found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     return found
+
+
+_MOUNTABLE = "kubernetes.io/enforce-mountable-secrets"
+
+
+def service_account(obj: Json, old: Json | None) -> list[str]:
+    """What an account should no longer say."""
+    present = lookup(obj, "metadata", "annotations", _MOUNTABLE)
+    if present is None or present == lookup(old, "metadata", "annotations", _MOUNTABLE):
+        return []
+    return [
+        f"metadata.annotations[{_MOUNTABLE}]: deprecated in v1.32+; "
+        "prefer separate namespaces to isolate access to mounted secrets"
+    ]

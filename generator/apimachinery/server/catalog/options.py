@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 CONTROLLERS = ("namespace", "gc", "clusterrole-aggregation", "csrsigning")
+ACCOUNTS = ("serviceaccount", "root-ca-cert-publisher")
+"""Loops that ``all`` means where the admission plugin ServiceAccount is on, as its pods need what they make."""
 SIMULATIONS = ("node",)
 """Loops that ``all`` does not mean: they stand for machines that a server has not."""
 RELEASE = "1.36"
@@ -35,6 +37,8 @@ class ApiOptions:
     service_networks: str = "10.0.0.0/24"
     """Where addresses of services come from: a network, or one of each family with a comma, first choice first."""
     node_ports: str = "30000-32767"
+    root_authority: str = ""
+    """PEM of the authority by which pods know the server."""
     port: int = 6443
     """Where the server can be reached, as the Service ``kubernetes`` says it."""
     namespaces: Callable[[str], Awaitable[str | None]] | None = None
@@ -52,14 +56,15 @@ def parse_release(text: str) -> str:
     return f"1.{release[1]}"
 
 
-def parse_controllers(text: str) -> frozenset[str]:
-    """``all``, ``none``, or names joined by commas (``all,node`` too). Raises OptionError."""
+def parse_controllers(text: str, *, accounts: bool = False) -> frozenset[str]:
+    """``all``, ``none``, or names joined by commas (``all,node`` too). ``accounts``: the plugin ServiceAccount is on.
+    Raises OptionError."""
     if text in ("none", ""):
         return frozenset()
     names = frozenset(name.strip() for name in text.split(","))
     if "all" in names:
-        names = names - {"all"} | set(CONTROLLERS)
-    known = CONTROLLERS + SIMULATIONS
+        names = names - {"all"} | set(CONTROLLERS) | set(ACCOUNTS if accounts else ())
+    known = CONTROLLERS + ACCOUNTS + SIMULATIONS
     if unknown := sorted(names - set(known)):
         raise OptionError(f"--controllers: {unknown[0]!r} is none; use all, none, or {', '.join(known)}")
     return names

@@ -155,9 +155,10 @@ def run(options: argparse.Namespace) -> int:
             )
         if options.encryption_provider_config is not None:
             read_encryption(options.encryption_provider_config)
+        plugins = parse_plugins(options.enable_admission_plugins, options.disable_admission_plugins)
         api_options = ApiOptions(
             packages=_packages(options),
-            controllers=parse_controllers(_controllers(options)),
+            controllers=parse_controllers(_controllers(options), accounts="ServiceAccount" in plugins),
             runtime_config=parse_runtime_config(options.runtime_config),
             emulated_version=parse_release(options.emulated_version),
             service_networks=_checked(
@@ -165,10 +166,11 @@ def run(options: argparse.Namespace) -> int:
             ),
             node_ports=_checked("--service-node-port-range", parse_ports, options.service_node_port_range),
             port=options.port or 6443,
-            plugins=parse_plugins(options.enable_admission_plugins, options.disable_admission_plugins),
+            plugins=plugins,
         )
         folder = _kept_folder(options)
         security = _security(options, folder)
+        api_options = replace(api_options, root_authority=security.authority.decode())
         audit, lines = operate.make_audit(options)
         security.granted.summary.extend(lines)
     except (OptionError, ValueError, StorageUrlError, OSError) as fault:
