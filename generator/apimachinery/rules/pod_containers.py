@@ -61,8 +61,7 @@ def beside_each_other(spec: Json, path: str) -> Errors:
             yield from _resize_policy(container, place, spec)
         if lookup(container, "resources", "claims"):
             yield from _claims(container["resources"], f"{place}.resources.claims", claims)
-        if container.get("env"):
-            yield from _file_keys(container, place, volumes)
+        yield from _file_keys(container, place, volumes)
         if kind == "ephemeralContainers":
             yield from _ephemeral(container, place, spec)
         elif kind == "initContainers":

@@ -16,6 +16,7 @@ from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.source.kubernetes_validate import NEWEST
 from kubewright.source.lifecycle import read_lifecycles, read_plurals, release_of
 from kubewright.tools.migrate.aftermath import Refusals, patches_of
+from kubewright.tools.migrate.callers import Callers
 from kubewright.tools.migrate.conversions import HooksError, converter_of
 from kubewright.tools.migrate.judge import CODES, Judge, Migration
 from kubewright.tools.outputs import reporting
@@ -28,12 +29,13 @@ _REWRITTEN = frozenset({"M001", "M002", "M005"})
 EXAMPLES = r"""
 kubewright migrate manifests/
 kubewright migrate manifests/ --kubernetes 1.37 --write
+kubewright migrate --from-cluster --audit-log /var/log/kubernetes/audit
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="manifests: files, folders, or - for stdin")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="manifests: files, folders, or - for stdin")
     parser.add_argument(
         "--kubernetes", default=NEWEST, metavar="RELEASE", help=f"the release to run on (default {NEWEST})"
     )
@@ -45,6 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--package", default="kubernetes_api", metavar="NAME", help="the package with the conversions"
     )
     parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
+    group = parser.add_argument_group("callers", "who still calls what is deprecated, instead of manifests")
+    group.add_argument(
+        "--from-cluster", action="store_true", help="read the metrics of the kubeconfig's cluster"
+    )
+    group.add_argument(
+        "--audit-log", type=Path, action="append", default=[], metavar="PATH",
+        help="read an audit log too, or a folder of them (.gz as well); repeatable",
+    )  # fmt: skip
+    group.add_argument("--kubeconfig", type=Path, metavar="FILE")
+    group.add_argument("--context", default="", metavar="NAME")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
 
 
@@ -57,6 +69,11 @@ def run(options: argparse.Namespace) -> int:
             f"kubewright migrate: {options.kubernetes!r} is no release; use a form such as 1.37",
             file=sys.stderr,
         )
+        return MISUSED
+    if options.from_cluster or options.audit_log:
+        return _callers(options)
+    if not options.paths:
+        print("kubewright migrate: give manifests, or --from-cluster", file=sys.stderr)
         return MISUSED
     diagnostics = Diagnostics()
     chunks = read_chunks(options.paths, diagnostics, options.exclude)
@@ -102,6 +119,58 @@ def run(options: argparse.Namespace) -> int:
         print(f"{reporting.count(findings)}; {changed} of {len(chunks)} documents {done}", file=sys.stderr)
     left = [f for f in findings if not (options.write and f.code in _REWRITTEN)]
     return FOUND if any(f.severity is not Severity.NOTE for f in left) else CLEAN
+
+
+def _callers(options: argparse.Namespace) -> int:
+    """Says who calls what."""
+    if options.paths or options.write or options.format not in ("text", "json"):
+        print(
+            "kubewright migrate: with --from-cluster and --audit-log there are no manifests, no --write, "
+            "and the formats text and json",
+            file=sys.stderr,
+        )
+        return MISUSED
+    callers = Callers(options.kubernetes, read_lifecycles(), read_plurals())
+    try:
+        if options.from_cluster:
+            callers.add_metrics(_metrics(options))
+        for path in options.audit_log:
+            callers.add_log(path)
+    except (OSError, EOFError, ValueError) as fault:
+        print(f"kubewright migrate: {fault}", file=sys.stderr)
+        return MISUSED
+    sys.stdout.write(callers.json() if options.format == "json" else callers.text())
+    if not options.quiet:
+        print(_summary(callers), file=sys.stderr)
+    return FOUND if callers.called else CLEAN
+
+
+def _summary(callers: Callers) -> str:
+    events = callers.events
+    text = f"{len(callers.called)} deprecated API{'' if len(callers.called) == 1 else 's'} called"
+    if events.read:
+        text += f"; {events.read} events from {events.first} to {events.last}"
+    if events.unreadable:
+        text += f"; {events.unreadable} lines are no audit events"
+    return text
+
+
+def _metrics(options: argparse.Namespace) -> str:
+    """The metrics of a cluster. Raises ValueError, which says why there are none."""
+    from apimachinery.client.calls import Call
+    from apimachinery.client.config import Config, ConfigError
+    from apimachinery.client.connection import Client
+    from apimachinery.client.errors import ApiError, TransportError
+    from apimachinery.client.transport import Request
+
+    try:
+        with Client(Config.load(options.kubeconfig, context=options.context)) as client:
+            call = Call(
+                Request("GET", "/metrics"), lambda data: data.decode("utf-8", "replace"), repeatable=True
+            )
+            return client.run(call)
+    except (ApiError, TransportError, ConfigError) as fault:
+        raise ValueError(f"the metrics of the cluster cannot be read: {fault}") from None
 
 
 def _write(paths: list[str], chunks: list[Chunk], judged: list[Migration]) -> None:
