@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: attack soak docs gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-server soak-cel wheel clean differential
+.PHONY: cluster test-cluster attack soak docs gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-server soak-cel wheel clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -74,6 +74,13 @@ peers: $(SETUP) ## other people's end-to-end suites against a server of ours (te
 
 test-kill: $(SETUP) ## the storage killed 20 times under load; nothing acknowledged may be lost
 	KUBEWRIGHT_KILLS=20 $(RUN) -m pytest -q tests/storage/test_sqlite.py -k kill_9
+
+cluster: $(SETUP) ## three etcd members and two servers on loopback; RUN_IN="kubectl get namespaces" runs that and ends
+	$(RUN) -m kubewright.testing.cluster $(if $(RUN_IN),-- $(RUN_IN))
+
+test-cluster: $(SETUP) ## 50 rounds of failing members, servers and wires under load; CLUSTER="--rounds 8 --watchers 20"
+	$(RUN) -m tests.cluster.faults $(CLUSTER)
+	$(RUN) -m tests.cluster.full
 
 schemas: $(SETUP) ## specs/kubernetes/releases.jsonl.xz from the kubernetes-validate that is installed
 	$(RUN) -c "from kubewright.source import kubernetes_validate as k, releases as r; r.pack({v: k.described(v) for v in k.described_releases()}, r.packed_file())"

