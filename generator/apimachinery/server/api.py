@@ -44,11 +44,13 @@ from apimachinery.server.describe.others import Others
 from apimachinery.server.fairness.facts import GROUP as FLOW_CONTROL
 from apimachinery.server.handlers import Descriptions, Handlers, Reads, Writes
 from apimachinery.server.http.messages import Request, Response, StreamResponse
+from apimachinery.server.network.networks import AllowedNetworks, parse_network
 from apimachinery.server.network.webhook_calls import WebhookCalls
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.process import Backend
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.subresources.pods import PodCalls
+from apimachinery.server.subresources.proxy import AddressProxy
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire.json import DecodeFault
@@ -103,6 +105,9 @@ class Api:
         )
         self._codecs = codecs
         self._cache = backend.cache
+        networks = AllowedNetworks([parse_network(text) for text in options.proxy_networks])
+        if networks:
+            self.handlers.virtual.proxy = AddressProxy(networks, backend.services, backend.outgoing)
         self.handlers.virtual.pods = self._pod_calls(backend, packages, codecs, admission)
         self._bootstraps = access.rbac is not None
         self.handle = self.handlers.handle

@@ -211,7 +211,9 @@ class Handlers:
 
     def takes_upgrade(self, request: Request) -> bool:
         """Whether an offer of another protocol than websockets may be accepted."""
-        return self.aggregator is not None and self.aggregator.takes_upgrade(request)
+        if self.aggregator is not None and self.aggregator.takes_upgrade(request):
+            return True
+        return self.virtual.proxy is not None and read_path(request.path).subresource == "proxy"
 
     def _describe(self, request: Request, route: Route) -> Answer:
         """Discovery."""
@@ -273,7 +275,7 @@ class Handlers:
             return ""
         if served.builtin:
             verb = builtin_verb(request, route, served)
-            if verb == "patch":
+            if verb == "patch" and route.subresource != "proxy":
                 check_patch_type(request, served)
             return verb
         if misplaced(route, served, request.method):

@@ -60,6 +60,7 @@ class ApiServer:
     RBAC decides, as in a cluster. The administrator's token is in the kubeconfig. Over plain http a request without
     credentials is the administrator's too, since kubectl sends no token there; with ``tls`` it is ``system:anonymous``.
 
+    ``proxy_networks`` (CIDR) are those whose addresses ``services/proxy``, ``pods/proxy`` and ``nodes/proxy`` reach.
     ``services`` maps ``(namespace, name)`` of Services to the addresses where something of the test answers for them
     (webhooks, aggregated servers); it may be changed at any time.
     """
@@ -75,6 +76,7 @@ class ApiServer:
         emulated_version: str = RELEASE,
         port: int = 0,
         node: NodeBehaviour | bool = False,
+        proxy_networks: Iterable[str] = (),
         build: BuildApi | None = None,
     ) -> None:
         self._crds = [Path(path) for path in crds]
@@ -87,6 +89,7 @@ class ApiServer:
                 controllers=parse_controllers(controllers) | (frozenset({"node"}) if node else frozenset()),
                 node=None if isinstance(node, bool) else node,
                 emulated_version=emulated_version,
+                proxy_networks=tuple(proxy_networks),
             )
         )
         self._thread: ServerThread | None = None

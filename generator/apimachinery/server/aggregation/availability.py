@@ -33,7 +33,7 @@ from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
 RECHECK_SECONDS = 30.0
-FIRST_RETRY, LONGEST_RETRY = 0.1, 30.0
+FIRST_RETRY, LONGEST_RETRY = 0.1, 5.0
 PROBE_SECONDS = 5.0
 PROBES_AT_ONCE = 8
 MANAGER = "kube-apiserver"

@@ -118,11 +118,15 @@ class Proxy:
 def forwarded(request: Request, destination: Destination) -> list[tuple[str, str]]:
     """What the next server is told of the way: the addresses that a request came through, and where it was sent."""
     scheme, _, host = destination.root.partition("://")
-    return [
+    way = [
         ("X-Forwarded-Host", host),
         ("X-Forwarded-Proto", scheme),
-        ("X-Forwarded-Uri", destination.target),
+        ("X-Forwarded-Uri", destination.target.partition("?")[0]),
     ]
+    if request.source:
+        before = request.headers.get("x-forwarded-for", "")
+        way.append(("X-Forwarded-For", f"{before}, {request.source}" if before else request.source))
+    return way
 
 
 def _said(fault: str) -> str:

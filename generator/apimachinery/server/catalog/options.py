@@ -41,6 +41,8 @@ class ApiOptions:
     """PEM of the authority by which pods know the server."""
     port: int = 6443
     """Where the server can be reached, as the Service ``kubernetes`` says it."""
+    proxy_networks: tuple[str, ...] = ()
+    """Networks (CIDR) of addresses that services, pods and nodes may name for their ``proxy``; none by default."""
     namespaces: Callable[[str], Awaitable[str | None]] | None = None
     """Asks another server for the phase of a namespace, where the namespaces are there."""
     node: object = None

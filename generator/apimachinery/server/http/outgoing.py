@@ -191,6 +191,11 @@ def why(fault: BaseException) -> str:
     reason = getattr(fault, "certificate_error", None) or getattr(refused, "verify_message", "")
     if reason:
         return f"tls: failed to verify certificate: {reason}"
+    if isinstance(refused, ssl.SSLError) or isinstance(fault, ssl.SSLError):
+        reason = getattr(refused, "reason", "") or getattr(fault, "reason", "")
+        if reason == "WRONG_VERSION_NUMBER":
+            return "tls: first record does not look like a TLS handshake"
+        return f"tls: {str(reason).lower().replace('_', ' ')}"
     if hasattr(fault, "request_info"):
         return "malformed HTTP response"  # of which nothing is repeated
     return str(fault) or type(fault).__name__

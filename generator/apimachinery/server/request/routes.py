@@ -116,5 +116,6 @@ def _resource(group: str, version: str, parts: list[str]) -> Route:
         subresource=subresource,
         rest="/".join(rest),
         watch=watch,
-        hollow="" in parts,
+        # What follows a proxy is not of this server.
+        hollow="" in (parts[:3] if subresource == "proxy" else parts),
     )

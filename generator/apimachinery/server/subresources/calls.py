@@ -29,6 +29,7 @@ from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
 from apimachinery.server.subresources.connections import CONNECTIONS, connection_options
+from apimachinery.server.subresources.proxied import Meant, read_name
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.rules import check_object
 from apimachinery.server.write.writes import Writer
@@ -36,6 +37,7 @@ from apimachinery.wire.json import decode
 
 if TYPE_CHECKING:
     from apimachinery.server.subresources.pods import PodCalls
+    from apimachinery.server.subresources.proxy import AddressProxy
     from apimachinery.server.subresources.tokens import TokenRequests
 
 FORWARDED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
@@ -69,6 +71,7 @@ class VirtualResources:
         self._is_kind = is_kind
         self.node: NodeAnswers | None = None
         self.pods: PodCalls | None = None
+        self.proxy: AddressProxy | None = None
 
     async def answer(self, request: Request, route: Route, served: Served) -> Response:
         """Answers a call. Raises ApiError 405 for one that is not served."""
@@ -116,6 +119,10 @@ class VirtualResources:
         Raises ApiError 400, 404, 503. The log of a pod that no node has is empty.
         """
         resource, name = served.plural, route.name
+        meant = Meant("", name, "")
+        if route.subresource == "proxy":
+            meant = read_name(served.resource.singular, name)
+            name = meant.name
         target = WriteTarget.asked(request, served, route.namespace, name, WriteOptions(), route.subresource)
         if route.subresource in CONNECTIONS:
             options = connection_options(request, route)
@@ -123,15 +130,19 @@ class VirtualResources:
         record = self._writer.current(target)
         if record is None:
             raise not_found(resource, served.group, name)
+        if route.subresource == "proxy" and self.proxy is not None:
+            return await self.proxy.answer(request, route, served, meant, decode(record.value))
         pod = decode(record.value) if resource == "pods" else {}
         if resource == "pods" and not pod.get("spec", {}).get("nodeName"):
             if route.subresource == "log":
                 return Response(200, b"", "text/plain")
+            if route.subresource == "proxy":
+                raise bad_request("address not allowed")
             raise bad_request(f"pod {name} does not have a host assigned")
         if resource == "pods" and self.node is not None:
             return await self.node.answer(request, route, pod)
         if resource == "services":
-            said = f'no endpoints available for service "{name}"'
+            said = f'no endpoints available for service "{route.name}"'
         else:
             said = f"{resource}/{route.subresource}: this server has no way to a node"
         raise ApiError(503, "ServiceUnavailable", said)

@@ -159,6 +159,7 @@ def run(options: argparse.Namespace) -> int:
         api_options = ApiOptions(
             packages=_packages(options),
             controllers=parse_controllers(_controllers(options), accounts="ServiceAccount" in plugins),
+            proxy_networks=proxying.allowed_networks(options),
             runtime_config=parse_runtime_config(options.runtime_config),
             emulated_version=parse_release(options.emulated_version),
             service_networks=_checked(

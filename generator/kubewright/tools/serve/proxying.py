@@ -15,6 +15,7 @@ from typing import Any
 
 from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.catalog.options import OptionError
+from apimachinery.server.network.networks import parse_network
 from apimachinery.server.network.services import Address
 from kubewright.tools.serve.files import write_private
 
@@ -37,6 +38,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--proxy-client-key-file", type=Path, metavar="FILE", help="its key")
     add("--resolve-service", action="append", default=[], metavar="NS/NAME=HOST:PORT",
         help="address of a Service, in place of what its object says; may be repeated")  # fmt: skip
+    add("--proxy-allow-network", action="append", default=[], metavar="CIDR",
+        help="hand requests for services/proxy, pods/proxy and nodes/proxy on to addresses of this network; may be "
+             "repeated (default: to none)")  # fmt: skip
+
+
+def allowed_networks(options: argparse.Namespace) -> tuple[str, ...]:
+    """The networks of ``--proxy-allow-network``. Raises OptionError."""
+    for text in options.proxy_allow_network:
+        try:
+            parse_network(text)
+        except ValueError as fault:
+            raise OptionError(f"--proxy-allow-network: {fault}") from None
+    return tuple(options.proxy_allow_network)
 
 
 def given_services(options: argparse.Namespace) -> dict[tuple[str, str], Address]:
