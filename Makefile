@@ -8,7 +8,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: cluster test-cluster attack soak docs gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-server soak-cel wheel clean differential
+.PHONY: cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-server soak-cel wheel clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -88,6 +88,10 @@ schemas: $(SETUP) ## specs/kubernetes/releases.jsonl.xz from the kubernetes-vali
 docs: $(SETUP) ## the documentation as a site, in build/site; links are checked
 	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	PYTHONPATH=generator:generated $(BIN)/python -m mkdocs build --quiet --strict
+
+pictures: $(SETUP) ## the pictures of pages and terminals in docs/pictures; needs chromium
+	@$(BIN)/python -c 'import rich' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(RUN) docs/pictures/make.py
 
 gate: $(SETUP) ## the wheel installed with each extra, by every Python here: pytest, all helps, smallest runs
 	$(RUN) -m tests.packaging.gate $(GATE)

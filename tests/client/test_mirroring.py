@@ -57,7 +57,7 @@ class Heard:
             self.alive[name] = change.object
 
     def state(self) -> dict[str, dict[str, str] | None]:
-        return {name: obj.data for name, obj in self.alive.items()}
+        return {name: obj.data for name, obj in list(self.alive.items())}  # another thread writes
 
 
 class Writer:
