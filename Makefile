@@ -31,7 +31,7 @@ test: $(SETUP) ## lint, types, generated files, all tests
 	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=target lint type verify
 	$(RUN) -m pytest -q -n $(JOBS) --dist loadfile
 
-test-real: $(SETUP) ## every real input through every check; many more examples of every law
+test-real: $(SETUP) ## every real input through every check, many more examples of every law; REFERENCE=kubeconfig adds its OpenAPI
 	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile --timeout 900 -m thorough
 	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile tests/merge tests/wire tests/schema tests/rules tests/cel tests/storage tests/meta
 

@@ -1,9 +1,11 @@
-"""Kubernetes' OpenAPI v3 documents give ``default: {}`` next to ``allOf`` of a type with required fields.
+"""The OpenAPI v3 documents of a kube-apiserver give zero values of Go as defaults, which do not fit.
 
 The generator behind /openapi/v3 writes the zero value of every Go struct field that is not a pointer as its default
-(kube-openapi issue of long standing). ``{}`` does not satisfy the type it is next to, which the validator reports.
+(kube-openapi issue of long standing): ``default: {}`` next to ``allOf`` of a type with required fields, and, where a server
+publishes enums, ``default: ""`` next to an ``enum`` without it. The validator reports both.
 A server never applies such a default to an object that lacks the field and then refuses it: the required
-fields are checked on what the user sent. The defaults are harmless, and we keep them as they are.
+fields are checked on what the user sent. The defaults are harmless, and we keep them as they are. Documents of custom
+kinds hold built-in types too: Scale, ObjectMeta.
 """
 
 from __future__ import annotations
@@ -13,25 +15,42 @@ from typing import Any
 from kubewright.fixups.fixup import Waiver
 
 
-def _applies_to(value: Any) -> bool:
-    """Documents of Kubernetes itself that hold such a default."""
+_TITLES = ("Kubernetes", "Kubernetes CRD Swagger")
+
+
+def _schemas(value: Any) -> dict[str, Any]:
+    """The schemas of a document that a kube-apiserver publishes; none of others."""
     if not isinstance(value, dict) or "openapi" not in value:
-        return False
-    info = value.get("info")
-    if not isinstance(info, dict) or info.get("title") != "Kubernetes":
-        return False
-    components = value.get("components")
-    schemas = components.get("schemas", {}) if isinstance(components, dict) else {}
-    return any(_is_suspect(place, schemas) for schema in schemas.values() for place in _properties(schema))
+        return {}
+    info, components = value.get("info"), value.get("components")
+    if not isinstance(info, dict) or info.get("title") not in _TITLES or not isinstance(components, dict):
+        return {}
+    schemas = components.get("schemas")
+    return schemas if isinstance(schemas, dict) else {}
 
 
-def _properties(schema: Any) -> list[Any]:
+def _holds_empty_objects(value: Any) -> bool:
+    schemas = _schemas(value)
+    return any(_is_suspect(place, schemas) for schema in schemas.values() for place in _places(schema))
+
+
+def _holds_empty_choices(value: Any) -> bool:
+    return any(
+        place.get("default") == "" and "" not in (place.get("enum") or [""])
+        for schema in _schemas(value).values()
+        for place in _places(schema)
+    )
+
+
+def _places(schema: Any) -> list[dict[str, Any]]:
+    """The properties of a schema and their items."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
-    return list(properties.values()) if isinstance(properties, dict) else []
+    found = [each for each in (properties or {}).values() if isinstance(each, dict)]
+    return found + [each["items"] for each in found if isinstance(each.get("items"), dict)]
 
 
-def _is_suspect(place: Any, schemas: Any) -> bool:
-    if not isinstance(place, dict) or place.get("default") != {} or not isinstance(place.get("allOf"), list):
+def _is_suspect(place: dict[str, Any], schemas: dict[str, Any]) -> bool:
+    if place.get("default") != {} or not isinstance(place.get("allOf"), list):
         return False
     names = [
         str(part.get("$ref", "")).rpartition("/")[2] for part in place["allOf"] if isinstance(part, dict)
@@ -39,14 +58,25 @@ def _is_suspect(place: Any, schemas: Any) -> bool:
     return any(isinstance(schemas.get(name), dict) and schemas[name].get("required") for name in names)
 
 
-def _waives(message: str, instance_is_empty: bool, rule: tuple[str, ...]) -> bool:
+def _is_empty_object(message: str, instance_is_empty: bool, rule: tuple[str, ...]) -> bool:
     del message
     return instance_is_empty and rule[:1] == ("allOf",) and rule[-1:] == ("required",)
+
+
+def _is_empty_choice(message: str, instance_is_empty: bool, rule: tuple[str, ...]) -> bool:
+    del instance_is_empty
+    return message.startswith("'' is not one of") and rule == ("enum",)
 
 
 EMPTY_DEFAULTS = Waiver(
     name="empty_defaults",
     reason="default: {} beside a type with required fields",
-    applies_to=_applies_to,
-    waives=_waives,
+    applies_to=_holds_empty_objects,
+    waives=_is_empty_object,
+)
+EMPTY_CHOICES = Waiver(
+    name="empty_choices",
+    reason='default: "" beside an enum without it',
+    applies_to=_holds_empty_choices,
+    waives=_is_empty_choice,
 )

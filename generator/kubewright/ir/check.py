@@ -59,6 +59,8 @@ def _check_merge(
     merge = value.merge
     # In Go a byte string is a list of bytes; its marker says nothing in JSON.
     is_bytes = isinstance(node, Scalar) and node.format == "byte"
+    if merge.list_type_declared and isinstance(node, RawJson) and not node.object_only:
+        return  # of a nullable list /openapi/v2 says no more than its markers
     if merge.list_type_declared and not isinstance(node, ListOf) and not is_bytes:
         diagnostics.error(
             "K110",
