@@ -1,8 +1,8 @@
 """The OpenAPI v3 documents of a kube-apiserver give zero values of Go as defaults, which do not fit.
 
 The generator behind /openapi/v3 writes the zero value of every Go struct field that is not a pointer as its default
-(kube-openapi issue of long standing): ``default: {}`` next to ``allOf`` of a type with required fields, and, where a server
-publishes enums, ``default: ""`` next to an ``enum`` without it. The validator reports both.
+(kube-openapi issue of long standing): ``default: {}`` next to ``allOf`` of a type with required fields, and, where
+a server publishes enums, ``default: ""`` next to an ``enum`` without it. The validator reports both.
 A server never applies such a default to an object that lacks the field and then refuses it: the required
 fields are checked on what the user sent. The defaults are harmless, and we keep them as they are. Documents of custom
 kinds hold built-in types too: Scale, ObjectMeta.
@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 from kubewright.fixups.fixup import Waiver
-
 
 _TITLES = ("Kubernetes", "Kubernetes CRD Swagger")
 
