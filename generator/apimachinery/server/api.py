@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package, subresource_kind
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.refusals import OF_EVERY_VERSION
+from apimachinery.server.catalog.webhook_conversion import AskFailed
 from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
 from apimachinery.server.controllers.first_objects import (
     make_first_objects,
@@ -45,7 +47,7 @@ from apimachinery.server.fairness.facts import GROUP as FLOW_CONTROL
 from apimachinery.server.handlers import Descriptions, Handlers, Reads, Writes
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.network.networks import AllowedNetworks, parse_network
-from apimachinery.server.network.webhook_calls import WebhookCalls
+from apimachinery.server.network.webhook_calls import WebhookCalls, WebhookFailed
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.process import Backend
 from apimachinery.server.request.codecs import Codecs
@@ -59,6 +61,9 @@ if TYPE_CHECKING:
     from apimachinery.server.subresources.tokens import TokenRequests
 
 
+CONVERSION_SECONDS = 30.0
+
+
 class Api:
     """Handlers, and the controllers next to them."""
 
@@ -69,7 +74,7 @@ class Api:
             add_package(self.catalog, package, options)
         self._packages = packages
         access = backend.access
-        calls = WebhookCalls(backend.outgoing, backend.services)
+        self._calls = calls = WebhookCalls(backend.outgoing, backend.services)
         around = Around(self.catalog, backend.cache, access, calls, options.namespaces)
         figures = ApiMetrics(backend.metrics)
         figures.objects(self._stored_objects)
@@ -118,7 +123,7 @@ class Api:
         served = self.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         if served is not None:
             self.definitions = Definitions(
-                self.catalog, backend.cache, backend.watches, served, self.writer, self.deleter
+                self.catalog, backend.cache, backend.watches, served, self.writer, self.deleter, self._convert
             )
         self._aggregate(backend, others)
         self._fairness = backend.fairness
@@ -261,8 +266,16 @@ class Api:
         except DecodeFault:
             return None
 
+    def _convert(self, client: Mapping[str, Any], review: dict[str, Any]) -> dict[str, Any]:
+        """Asks a conversion webhook, on a thread that waits. Raises AskFailed."""
+        try:
+            return self._calls.wait(client, review, CONVERSION_SECONDS, "kube-apiserver-crd")
+        except WebhookFailed as fault:
+            raise AskFailed(str(fault).removeprefix("failed to call webhook: ")) from None
+
     async def start(self) -> None:
         """Makes what a cluster starts with, serves the definitions that are stored, and starts the loops."""
+        self._calls.loop = asyncio.get_running_loop()
         if not self._writable:
             if self.definitions is not None:
                 await self.definitions.start(writes=False)

@@ -34,7 +34,7 @@ from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.http.messages import LARGE_BYTES, Request, Response, StreamResponse, UpgradeResponse
-from apimachinery.server.http.workers import apart, apart_if
+from apimachinery.server.http.workers import ASKING, apart, apart_if
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.read.listing import (
@@ -330,7 +330,7 @@ class Handlers:
             return await self.virtual.forward(request, route, served)
         match verb:
             case "get":
-                return self._get(request, route, served)
+                return await self._get(request, route, served)
             case "list" | "watch":
                 return await self._list(request, route, served, watch=verb == "watch")
             case "create":
@@ -345,14 +345,15 @@ class Handlers:
                 return await self._delete_collection(request, route, served)
         raise method_not_allowed()
 
-    def _get(self, request: Request, route: Route, served: Served) -> Answer:
+    async def _get(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=False)
         key = served.key(route.namespace, route.name)
         resource_version = request.first("resourceVersion") if request.query_string else ""
         record = read_record(self._cache.resource(served.prefix), key, resource_version)
         if record is None:
             raise not_found(served.plural, served.group, route.name)
-        return Response(200, view.object(record), view.content_type)
+        body = await apart_if(ASKING, view.object, record) if served.asks else view.object(record)
+        return Response(200, body, view.content_type)
 
     async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
         large = request.large
@@ -371,10 +372,11 @@ class Handlers:
         if options.watch:
             check_streamed(form)
             answer: Answer = self._watches.start(
-                cache, scope, options, view, selection, self._figures.watched(served.named)
+                cache, scope, options, view, selection, self._figures.watched(served.named), served.asks
             )
         else:
-            answer = await list_records(cache, scope, options, view, selection, self._bodies)
+            prepare = served.prepare if served.asks else None
+            answer = await list_records(cache, scope, options, view, selection, self._bodies, prepare)
         return answer
 
     async def _create(self, request: Request, route: Route, served: Served) -> Answer:
@@ -385,7 +387,7 @@ class Handlers:
         target = WriteTarget.asked(request, served, route.namespace, "", options)
         obj = await apart_if(target.large, self._read, request, target)
         match_namespace(metadata_of(obj), route.namespace)
-        return await self._written(view, await self._writer.create(target, obj))
+        return await self._written(view, served, await self._writer.create(target, obj))
 
     def _read(self, request: Request, target: WriteTarget) -> Json:
         """The object of a body, in form."""
@@ -410,20 +412,20 @@ class Handlers:
         if served.strategy.create_on_update and not route.subresource:
             creates = lambda: _again(data)  # noqa: E731
         written = await self._writer.update(target, lambda old: _again(data), uid=uid, creates=creates)
-        return await self._written(view, written)
+        return await self._written(view, served, written)
 
     async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=False)
         note_patch(request)
         written = await patch(request, served, route.namespace, route.name, route.subresource, self._writer)
-        return await self._written(view, written)
+        return await self._written(view, served, written)
 
     async def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         form = negotiate(request.headers.get("accept", ""), self._codecs, typed=served.builtin)
         if verb == "patch":
             note_patch(request)
         if verb == "get":
-            scale = self._scales.read(served, route.namespace, route.name)
+            scale = await self._scales.read(served, route.namespace, route.name)
         elif verb in ("update", "patch"):
             scale = await self._scales.write(verb, request, served, route)
         else:
@@ -432,9 +434,10 @@ class Handlers:
             scale = self._scales.shown(served, scale, form)
         return Response(200, whole(form.codec, scale), form.codec.media_type)
 
-    async def _written(self, view: View, written: Written) -> Response:
+    async def _written(self, view: View, served: Served, written: Written) -> Response:
         code, record = 201 if written.created else 200, written.record
-        body = await apart_if(len(record.value) > LARGE_BYTES, view.object, record)
+        where = ASKING if served.asks else len(record.value) > LARGE_BYTES
+        body = await apart_if(where, view.object, record)
         return Response(code, body, view.content_type)
 
     async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
@@ -450,7 +453,8 @@ class Handlers:
             view = view_of(served, form, request.first("includeObject"), of_list=False)
             # Accepted, not done: said only to clients that asked for dependents to go as they did before policies.
             code = 202 if deleted.stays and options.orphan is False else 200
-            return Response(code, view.object(deleted.record), view.content_type)
+            shown = await apart_if(target.asking, view.object, deleted.record)
+            return Response(code, shown, view.content_type)
         details = {"name": route.name, "group": served.group, "kind": served.plural, "uid": deleted.uid}
         status = {
             "kind": "Status",
@@ -473,7 +477,8 @@ class Handlers:
         options = read_delete_options(request, body)
         cache = self._cache.resource(served.prefix)
         # One list decides what is deleted and what is shown: a page, a selection and a continue token hold for both.
-        page = await list_page(cache, scope, list_options, selection)
+        prepare = served.prepare if served.asks else None
+        page = await list_page(cache, scope, list_options, selection, prepare)
         for record in page.records:
             namespace, name = name_of(record.key, served)
             target = WriteTarget.asked(

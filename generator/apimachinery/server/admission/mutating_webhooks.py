@@ -19,6 +19,7 @@ from apimachinery.server.admission.reinvocation import Reinvocation
 from apimachinery.server.admission.request_values import at_version, from_version
 from apimachinery.server.admission.reviews import Verdict
 from apimachinery.server.admission.webhook_configurations import Call, Webhooks, failed, rejected
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.network.webhook_calls import WebhookFailed
 from apimachinery.wire.json import DecodeFault, decode, encode, type_name
 
@@ -41,9 +42,10 @@ class MutatingWebhooks:
 
     async def _ask(self, operation: Operation) -> None:
         memory = Reinvocation.of(operation, _PLUGIN)
-        for number, call in self._webhooks.about(operation):
-            hook = call.hook
-            if not memory.may_call(hook.key):
+        asking = operation.target.asking
+        for number, hook in enumerate(self._webhooks.in_force()):
+            call = await apart_if(asking, self._webhooks.call, hook, operation)
+            if call is None or not memory.may_call(hook.key):
                 continue
             where = f"round_{int(operation.second_round)}_index_{number}"
             try:
@@ -65,7 +67,7 @@ class MutatingWebhooks:
             raise rejected(call.hook, verdict)
         if not verdict.patch:
             return False
-        return _changed(call, verdict, operation)
+        return await apart_if(operation.target.asking, _changed, call, verdict, operation)
 
 
 def _changed(call: Call, verdict: Verdict, operation: Operation) -> bool:

@@ -7,6 +7,7 @@ from time import perf_counter
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.interface import Admission, Operation, Waiting
+from apimachinery.server.http.workers import apart_if
 
 Step = Callable[[Operation], Waiting]
 Observe = Callable[[str, bool, bool, float], None]
@@ -93,12 +94,14 @@ def _second_round(steps: tuple[Step, ...], operation: Operation) -> Waiting:
 
 async def _rounds(waiting: Awaitable[None], steps: tuple[Step, ...], operation: Operation) -> None:
     await waiting
-    if operation.wants_second_round and (second := _second_round(steps, operation)) is not None:
-        await second
+    if operation.wants_second_round:
+        second = await apart_if(operation.target.asking, _second_round, steps, operation)
+        if second is not None:
+            await second
 
 
 async def _rest(waiting: Awaitable[None], steps: Iterator[Step], operation: Operation) -> None:
     await waiting
     for step in steps:
-        if (other := step(operation)) is not None:
+        if (other := await apart_if(operation.target.asking, step, operation)) is not None:
             await other

@@ -24,7 +24,12 @@ class ValidatingWebhooks:
         """Raises ApiError."""
         if not self._webhooks.is_asked(operation):
             return None
-        calls = list(self._webhooks.about(operation))
+        hooks = enumerate(self._webhooks.in_force())
+        calls = [
+            (number, call)
+            for number, hook in hooks
+            if (call := self._webhooks.call(hook, operation)) is not None
+        ]
         return self._ask(calls, operation) if calls else None
 
     async def _ask(self, calls: list[tuple[int, Call]], operation: Operation) -> None:

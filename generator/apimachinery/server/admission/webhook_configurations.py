@@ -9,7 +9,6 @@ with; where none is false, one that fails refuses the request or skips the webho
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -32,6 +31,7 @@ from apimachinery.server.admission.reviews import VERSIONS, Verdict, review_of, 
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.network.webhook_calls import WebhookCalls, WebhookFailed
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
@@ -124,13 +124,8 @@ class Webhooks:
         """Whether any webhook may be about an operation."""
         return bool(self.in_force()) and operation.target.user is not None and not is_exempt(operation)
 
-    def about(self, operation: Operation) -> Iterator[tuple[int, Call]]:
-        """The webhooks that are about an operation as it is now, with their numbers. Raises ApiError 403."""
-        for number, hook in enumerate(self.in_force()):
-            if (call := self._call(hook, operation)) is not None:
-                yield number, call
-
-    def _call(self, hook: Hook, operation: Operation) -> Call | None:
+    def call(self, hook: Hook, operation: Operation) -> Call | None:
+        """Whether a webhook is about an operation as it is now, and at which version. Raises ApiError 403."""
         if not hook.constraints.has_rules:
             return None
         prefix = operation.target.served.prefix
@@ -170,7 +165,7 @@ class Webhooks:
         hook = call.hook
         if operation.dry_run and hook.stated.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
-        review = review_of(operation, call.served, hook.version)
+        review = await apart_if(operation.target.asking, review_of, operation, call.served, hook.version)
         began, code = perf_counter(), 0
         try:
             answer = await self._calls.post(hook.stated["clientConfig"], review, hook.seconds, AGENT)

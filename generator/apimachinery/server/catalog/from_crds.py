@@ -15,6 +15,7 @@ from apimachinery.server.catalog.catalog import version_order
 from apimachinery.server.catalog.factory import KindVersions, deprecation, unowned_by_main, unowned_by_status
 from apimachinery.server.catalog.hooks import CUSTOM, Json
 from apimachinery.server.catalog.served import CUSTOM_VERBS, Behaviour, Change, Compiled, Served, StoredAs
+from apimachinery.server.catalog.webhook_conversion import Ask, WebhookConversion
 
 STRATEGY = Strategy(generation=(), unconditional_update=False)
 
@@ -22,12 +23,13 @@ STRATEGY = Strategy(generation=(), unconditional_update=False)
 class _Schemas:
     """The schemas of a custom resource by apiVersion, each compiled once, and objects brought from one to another.
 
-    With the strategy ``None`` a conversion changes nothing but apiVersion; what the new version's schema does not know
-    is pruned, and what it defaults is filled in.
+    With the strategy ``None`` a conversion changes nothing but apiVersion; with ``Webhook`` one is asked. What the new
+    version's schema does not know is pruned, and what it defaults is filled in.
     """
 
-    def __init__(self, schemas: dict[str, Any]) -> None:
+    def __init__(self, schemas: dict[str, Any], webhook: WebhookConversion | None) -> None:
         self.stated = schemas
+        self._webhook = webhook
         self._compiled: dict[str, CustomSchema] = {}
 
     def versions(self) -> KindVersions:
@@ -35,40 +37,79 @@ class _Schemas:
         return KindVersions(
             self.stated,
             lambda api_version: custom_resource(self.stated[api_version]),
-            lambda value, api_version: {**value, "apiVersion": api_version},
+            self._owned_at,
         )
+
+    def _owned_at(self, value: Json, api_version: str) -> Json:
+        """An object at another version, for whom its fields belong to."""
+        if self._webhook is None:
+            return {**value, "apiVersion": api_version}
+        return self._webhook.convert([value], api_version)[0]
 
     def into(self, api_version: str) -> Change:
         """The change to a version: read at its own version first, since that is what its writer meant."""
 
         def change(obj: Json) -> Json:
-            source = obj.get("apiVersion", "")
-            if source != api_version:
-                self._refresh(source, obj)
-                obj["apiVersion"] = api_version
+            if obj.get("apiVersion", "") != api_version:
+                return self.all_into(api_version)([obj])[0]
             self._refresh(api_version, obj)
             return obj
 
         return change
 
+    def all_into(self, api_version: str) -> Callable[[list[Json]], list[Json]]:
+        """The same for many, which a webhook converts with one call for each version that they are of."""
+
+        def change(objects: list[Json]) -> list[Json]:
+            by_version: dict[str, list[int]] = {}
+            for number, obj in enumerate(objects):
+                source = obj.get("apiVersion", "")
+                if source != api_version:
+                    self._refresh(source, obj)
+                    by_version.setdefault(source, []).append(number)
+            changed = list(objects)
+            for numbers in by_version.values():
+                chosen = [objects[number] for number in numbers]
+                if self._webhook is not None:
+                    chosen = self._webhook.convert(chosen, api_version)
+                for number, obj in zip(numbers, chosen, strict=True):
+                    obj["apiVersion"] = api_version
+                    changed[number] = obj
+                    if self._webhook is not None:
+                        # What a webhook left out is meant to be left out: nothing is defaulted after it.
+                        self._schema(api_version).prune(obj)
+            for obj, given in zip(changed, objects, strict=True):
+                if obj is given:
+                    self._refresh(api_version, obj)
+            return changed
+
+        return change
+
     def _refresh(self, api_version: str, obj: Json) -> None:
-        if api_version not in self.stated:
-            return
+        if api_version in self.stated:
+            family.CUSTOM.refresh(self._schema(api_version), obj)
+
+    def _schema(self, api_version: str) -> CustomSchema:
         schema = self._compiled.get(api_version)
         if schema is None:
             schema = self._compiled[api_version] = compile_custom(self.stated[api_version] or {})
-        family.CUSTOM.refresh(schema, obj)
+        return schema
 
 
-def served_versions(crd: Json, revision: int, terminating: bool) -> list[Served]:
-    """The resources that a definition's served versions are."""
+def served_versions(crd: Json, revision: int, terminating: bool, ask: Ask | None = None) -> list[Served]:
+    """The resources that a definition's served versions are; ``ask`` posts to conversion webhooks."""
     spec = crd["spec"]
     names = crd["status"].get("acceptedNames") or spec["names"]
     group, plural = spec["group"], spec["names"]["plural"]
     versions = spec["versions"]
     stored_at = next(f"{group}/{v['name']}" for v in versions if v.get("storage"))
+    conversion = spec.get("conversion") or {}
+    webhook = None
+    if conversion.get("strategy") == "Webhook" and len(versions) > 1 and ask is not None:
+        webhook = WebhookConversion(conversion.get("webhook") or {}, names.get("kind") or "", ask)
     schemas = _Schemas(
-        {f"{group}/{v['name']}": (v.get("schema") or {}).get("openAPIV3Schema") for v in versions}
+        {f"{group}/{v['name']}": (v.get("schema") or {}).get("openAPIV3Schema") for v in versions},
+        webhook,
     )
     kind_versions = schemas.versions()
     found = []
@@ -87,6 +128,7 @@ def served_versions(crd: Json, revision: int, terminating: bool) -> list[Served]
                     to_storage=schemas.into(stored_at) if api_version != stored_at else None,
                     from_storage=schemas.into(api_version),
                     fresh_since=revision,
+                    all_from_storage=schemas.all_into(api_version) if webhook is not None else None,
                 ),
                 _compiler(
                     schemas.stated[api_version] or {},

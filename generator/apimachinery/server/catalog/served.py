@@ -80,7 +80,8 @@ class StoredAs:
     """Where objects are kept and at which version.
 
     ``prefix`` begins their keys; empty for what is not stored. ``fresh_since`` is the revision from which on stored
-    objects were written through this very schema; older ones are brought into form when read.
+    objects were written through this very schema; older ones are brought into form when read. ``all_from_storage`` is
+    there where somebody else is asked to convert, many objects with one call.
     """
 
     prefix: str
@@ -88,6 +89,7 @@ class StoredAs:
     to_storage: Change | None = None
     from_storage: Change | None = None
     fresh_since: int = 0
+    all_from_storage: Callable[[list[Json]], list[Json]] | None = None
 
 
 _numbers = count()
@@ -131,6 +133,9 @@ class Served:
         self.to_storage = stored.to_storage
         self.from_storage = stored.from_storage
         self.fresh_since = stored.fresh_since
+        self._all_from_storage = stored.all_from_storage
+        # Whether to read and write objects may mean to wait for a webhook, so it is done on threads for that.
+        self.asks = stored.all_from_storage is not None
         self.warnings = warnings
         self.terminating = terminating
         self.described = described
@@ -211,6 +216,9 @@ class Served:
 
     def read(self, record: Record) -> Json:
         """A record's object at this version, the caller's own."""
+        if self.asks:
+            shown: Json = decode(self.shown(record))
+            return shown
         obj: Json = decode(record.value)
         return obj if self.is_plain(record) else self.in_form(obj)
 
@@ -218,6 +226,8 @@ class Served:
         """A stored object at this version: converted, pruned and defaulted where that is due."""
         if self.from_storage is not None:
             obj = self.from_storage(obj)
+            if self.asks:
+                return obj
         self.family.refresh(self.compiled.schema, obj)
         return obj
 
@@ -225,16 +235,34 @@ class Served:
         """A record's bytes at this version; what had to be made is kept with the record."""
         if self.is_plain(record):
             return record.value
+        found: bytes | None = record.memo.get(self.number) if record.memo is not None else None
+        if found is None:
+            found = self._keep(record, encode(self.in_form(decode(record.value))))
+        return found
+
+    def _keep(self, record: Record, shown: bytes) -> bytes:
         memo = record.memo
         if memo is None:
             memo = record.memo = {}
-        found: bytes | None = memo.get(self.number)
-        if found is None:
-            made = [key for key in memo if isinstance(key, int)]
-            if len(made) >= KEPT_FORMS:
-                del memo[made[0]]
-            found = memo[self.number] = encode(self.in_form(decode(record.value)))
-        return found
+        made = [key for key in memo if isinstance(key, int)]
+        if len(made) >= KEPT_FORMS:
+            del memo[made[0]]
+        memo[self.number] = shown
+        return shown
+
+    def prepare(self, records: Iterable[Record]) -> None:
+        """Converts what ``shown`` will have to, all of it at once. Raises ApiError 500."""
+        if self._all_from_storage is None:
+            return
+        due = [
+            record
+            for record in records
+            if not self.is_plain(record) and (record.memo is None or self.number not in record.memo)
+        ]
+        if due:
+            changed = self._all_from_storage([decode(record.value) for record in due])
+            for record, obj in zip(due, changed, strict=True):
+                self._keep(record, encode(obj))
 
 
 def name_of(key: str, served: Served) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_crds import served_versions
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.catalog.webhook_conversion import Ask
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -70,7 +71,9 @@ class Definitions:
         served: Served,
         writer: Writer,
         deleter: Deleter,
+        ask: Ask | None = None,
     ) -> None:
+        self._ask = ask
         self._catalog = catalog
         self._cache = cache
         self._watches = watches
@@ -222,7 +225,7 @@ class Definitions:
         self._specs[name] = state
         # Another server may go on writing by the schema of before for a moment: there nothing counts as fresh.
         fresh_since = NEVER if self._cache.shared else self._cache.revision
-        self._catalog.set_custom(name, served_versions(crd, fresh_since, terminating))
+        self._catalog.set_custom(name, served_versions(crd, fresh_since, terminating, self._ask))
         if not first:
             self._watches.end(f"/{crd['spec']['group']}/{crd['spec']['names']['plural']}/")
 

@@ -24,9 +24,14 @@ MANY_RECORDS = 1_000
 COLLECTED_EVERY = 20
 """Pieces of work after which young objects are collected where there is always some running."""
 
+ASKING = 2
+"""Where work is done that may wait for somebody else: on threads of which there are more, and which compute little."""
+ASKING_THREADS = 32
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _threads = ThreadPoolExecutor(2, "kubewright-work")
+_asking = ThreadPoolExecutor(ASKING_THREADS, "kubewright-asking")
 
 
 class _Collector:
@@ -71,6 +76,10 @@ async def apart(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> 
     return await asyncio.get_running_loop().run_in_executor(_threads, _worked, lambda: work(*args, **kwargs))
 
 
-async def apart_if(large: bool, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-    """The same, computed here and now where it is not large."""
-    return await apart(work, *args, **kwargs) if large else work(*args, **kwargs)
+async def apart_if(where: int, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    """The same: here and now where ``where`` is false, on one of the other threads where it is ``ASKING``."""
+    if not where:
+        return work(*args, **kwargs)
+    if where == ASKING:
+        return await asyncio.get_running_loop().run_in_executor(_asking, lambda: work(*args, **kwargs))
+    return await apart(work, *args, **kwargs)

@@ -55,6 +55,7 @@ class WebhookCalls:
         self._outgoing = outgoing
         self._services = services
         self.observe: Observe = lambda *seen: None
+        self.loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, client: Mapping[str, Any], review: Json, seconds: float, agent: str) -> Json:
         """The review that a webhook answers, not yet checked beyond its kind. Raises WebhookFailed."""
@@ -77,6 +78,13 @@ class WebhookCalls:
             return _review(status, media_type, content, review["apiVersion"], review["kind"])
         except CallFailed as fault:
             raise WebhookFailed(f"failed to call webhook: {fault}") from None
+
+    def wait(self, client: Mapping[str, Any], review: Json, seconds: float, agent: str) -> Json:
+        """The same for a thread, which waits. Raises WebhookFailed."""
+        loop = self.loop
+        if loop is None or loop is _running():
+            raise WebhookFailed("failed to call webhook: the server cannot wait for it here")
+        return asyncio.run_coroutine_threadsafe(self.post(client, review, seconds, agent), loop).result()
 
     def _endpoint(self, client: Mapping[str, Any], shown: str, host: str, seconds: float) -> Endpoint:
         """Raises Unresolved, ValueError."""
@@ -121,6 +129,13 @@ class WebhookCalls:
             if _go_words(str(fault)) != "EOF":
                 raise
             return await self._outgoing.open("POST", limited, headers, body)
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 async def _read(answer: Opened) -> bytes:

@@ -19,14 +19,14 @@ now.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.answer.view import ListMeta, Selection, View
 from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.http.workers import MANY_RECORDS, apart_if
+from apimachinery.server.http.workers import ASKING, MANY_RECORDS, apart_if
 from apimachinery.server.request.continue_token import (
     INCONSISTENT,
     BadToken,
@@ -38,6 +38,8 @@ from apimachinery.storage.interface import Compacted, Record
 from apimachinery.storage.watch_cache import ResourceCache, Snapshot
 
 BODIES_BYTES = 48 << 20
+Prepare = Callable[[Sequence[Record]], None]
+"""Converts records, with one call for all; it may wait."""
 ENTRY_BYTES = 1 << 10
 """What an entry takes besides its body: its key, of a scope and a form, and its place in the order."""
 
@@ -124,11 +126,18 @@ class Page:
 
 
 async def list_page(
-    cache: ResourceCache, scope: str, options: ListOptions, selection: Selection | None = None
+    cache: ResourceCache,
+    scope: str,
+    options: ListOptions,
+    selection: Selection | None = None,
+    prepare: Prepare | None = None,
 ) -> Page:
-    """The records of ``scope`` that a LIST or a DELETE of a collection is about. Raises ApiError 400, 410, 504."""
+    """The records of ``scope`` that a LIST or a DELETE of a collection is about. ``prepare`` is there where somebody
+    else converts them. Raises ApiError 400, 410, 500, 504."""
     start = await _start(cache, scope, options)
     snapshot = start.snapshot
+    if prepare is not None and selection is not None:
+        await apart_if(ASKING, prepare, snapshot.records)
     records, rest, span = snapshot.records, 0, None
     low = _first_at(records, start.first_key) if start.first_key else 0
     if selection is None:
@@ -141,6 +150,8 @@ async def list_page(
         chosen, last = await apart_if(
             len(records) > MANY_RECORDS, _choose, records, low, start.limit, selection
         )
+    if prepare is not None:
+        await apart_if(ASKING, prepare, chosen)
     token = encode_continue(scope, last, snapshot.revision) if last else ""
     return Page(chosen, ListMeta(snapshot.revision, token, rest or None), snapshot.stamp, span)
 
@@ -152,9 +163,10 @@ async def list_records(
     view: View,
     selection: Selection | None = None,
     bodies: JoinedBodies | None = None,
+    prepare: Prepare | None = None,
 ) -> Response:
-    """The answer to a LIST of ``scope``. Raises ApiError 400, 410, 504."""
-    page = await list_page(cache, scope, options, selection)
+    """The answer to a LIST of ``scope``. Raises ApiError 400, 410, 500, 504."""
+    page = await list_page(cache, scope, options, selection, prepare)
     many = len(page.records) > MANY_RECORDS
     if bodies is None or page.span is None:
         return await apart_if(many, show_page, page, view)

@@ -26,12 +26,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import Selection, View, at_revision
 from apimachinery.server.http.messages import StreamResponse
+from apimachinery.server.http.workers import ASKING, apart_if
 from apimachinery.server.read.listing import expired, too_large
 from apimachinery.server.request.list_options import BadRevision, ListOptions, parse_revision
 from apimachinery.storage.interface import Compacted, Event, Record
@@ -72,7 +74,7 @@ class Budget:
 class Watcher:
     """One client's stream: a backlog of encoded events, and who waits for it."""
 
-    __slots__ = ("_backlog", "_budget", "_size", "_waiter", "_weight", "ended", "fresh")
+    __slots__ = ("_backlog", "_budget", "_size", "_waiter", "_weight", "ended", "fresh", "since")
 
     def __init__(self, budget: Budget | None = None) -> None:
         self._backlog: list[bytes] = []
@@ -83,6 +85,7 @@ class Watcher:
         self._waiter: asyncio.Future[None] | None = None
         self.ended = False
         self.fresh = True
+        self.since = 0
 
     def push(self, chunk: bytes, sharers: int = 1) -> None:
         """Adds to the backlog; whoever calls sees to ``wake``. ``sharers`` watchers are given this chunk."""
@@ -190,9 +193,15 @@ def encode_event(event: Event, view: View, selection: Selection | None, first: b
 class Feed:
     """The live watches of one scope."""
 
-    def __init__(self, cache: ResourceCache, scope: str, forget: Callable[[], None]) -> None:
+    def __init__(
+        self, cache: ResourceCache, scope: str, forget: Callable[[], None], asks: bool = False
+    ) -> None:
         self._groups: dict[Hashable, Group] = {}
         self._forget = forget
+        self._cache = cache
+        self._asks = asks
+        self._converting: deque[Event] = deque()
+        self._converter: asyncio.Task[None] | None = None
         self._stop = cache.listen(scope, self._take)
         self._sleeping: list[Watcher] = []
         self._passing = False
@@ -211,6 +220,7 @@ class Feed:
         place = (view.key, view.watch_content_type, selection.key if selection else None, after)
         group = self._groups.setdefault(place, Group(view, selection, after, seen))
         group.watchers.append(watcher)
+        watcher.since = self._cache.revision
 
         def leave() -> None:
             group.watchers.remove(watcher)
@@ -227,22 +237,60 @@ class Feed:
         return [watcher for group in self._groups.values() for watcher in group.watchers]
 
     def _take(self, event: Event) -> None:
+        if self._asks:
+            self._converting.append(event)
+            if self._converter is None:
+                self._converter = asyncio.create_task(self._convert())
+            return
         for group in self._groups.values():
             chunk = group.encode(event, False)
-            if chunk is None:
-                continue
-            opening: bytes | None = None
-            sharers = len(group.watchers)
-            if group.seen is not None:
-                group.seen(len(chunk), sharers)
-            for watcher in group.watchers:
-                if watcher.fresh:
-                    watcher.fresh = False
-                    opening = opening or group.encode(event, True) or chunk
-                    watcher.push(opening, sharers)
-                else:
-                    watcher.push(chunk, sharers)
-            self._sleeping.extend(group.watchers)
+            if chunk is not None:
+                self._push(group, group.watchers, chunk, event)
+        self._start_pass()
+
+    def _push(
+        self,
+        group: Group,
+        watchers: Sequence[Watcher],
+        chunk: bytes,
+        event: Event,
+        opening: bytes | None = None,
+    ) -> None:
+        sharers = len(watchers)
+        if group.seen is not None:
+            group.seen(len(chunk), sharers)
+        for watcher in watchers:
+            if watcher.fresh:
+                watcher.fresh = False
+                opening = opening or group.encode(event, True) or chunk
+                watcher.push(opening, sharers)
+            else:
+                watcher.push(chunk, sharers)
+        self._sleeping.extend(watchers)
+
+    async def _convert(self) -> None:
+        """Events whose objects somebody else converts: one after another, and none for who has joined since."""
+        try:
+            while self._converting:
+                event = self._converting.popleft()
+                groups = list(self._groups.values())
+                chunks = await apart_if(
+                    ASKING, lambda e, gs: [(g.encode(e, False), g.encode(e, True)) for g in gs], event, groups
+                )
+                for group, (chunk, opening) in zip(groups, chunks, strict=True):
+                    watchers = [watcher for watcher in group.watchers if watcher.since < event.revision]
+                    if chunk is not None and watchers:
+                        self._push(group, watchers, chunk, event, opening)
+                self._start_pass()
+        except ApiError:
+            # Who watches starts again, and is told by the list why nothing can be shown.
+            self._converting.clear()
+            for watcher in self.watchers():
+                watcher.end()
+        finally:
+            self._converter = None
+
+    def _start_pass(self) -> None:
         if self._sleeping and not self._passing:
             self._passing = True
             loop = asyncio.get_running_loop()
@@ -286,13 +334,17 @@ class Watches:
         view: View,
         selection: Selection | None = None,
         seen: Seen | None = None,
+        asks: bool = False,
     ) -> StreamResponse:
-        """The answer to a WATCH of ``scope``; ``seen`` counts events. Raises ApiError 500 for what is no version."""
+        """The answer to a WATCH of ``scope``; ``seen`` counts events, ``asks`` is true where somebody else converts.
+
+        Raises ApiError 500 for what is no version.
+        """
         try:
             revision = parse_revision(options.resource_version)
         except BadRevision as fault:
             raise ApiError(500, "", str(fault), has_details=False) from None
-        parts = self._stream(cache, scope, options, revision, view, selection, seen)
+        parts = self._stream(cache, scope, options, revision, view, selection, seen, asks)
         return StreamResponse(200, parts, view.watch_content_type)
 
     def end(self, prefix: str = "") -> None:
@@ -318,7 +370,9 @@ class Watches:
         view: View,
         selection: Selection | None,
         seen: Seen | None,
+        asks: bool,
     ) -> AsyncIterator[bytes]:
+        where = ASKING if asks else 0
         # Nothing is registered before the first item is asked for: a stream never begun leaves nothing.
         if self._ending:
             return
@@ -338,7 +392,7 @@ class Watches:
                 while (recent := cache.recent_events(scope, revision)) is None:
                     # Too old for the cache: a page at a time from the log, until what is left is in the cache.
                     older, revision = await cache.older_events(scope, revision, RESUMED_STEP)
-                    if piece := _encoded(older, view, selection, fresh, seen):
+                    if piece := await apart_if(where, _encoded, older, view, selection, fresh, seen):
                         fresh = False
                         yield piece
                 past = recent
@@ -349,16 +403,17 @@ class Watches:
         # From here to the feed nothing waits, so that no event comes in between.
         watcher = Watcher(self.budget)
         watcher.fresh = fresh
-        leave = self._feed(cache, scope).join(watcher, view, selection, after, seen)
+        leave = self._feed(cache, scope, asks).join(watcher, view, selection, after, seen)
         timers = _Timers(watcher, options, lambda: view.bookmark(cache.revision, {}))
         try:
             if wants_state:
-                async for piece in _added(snapshot.records, view, selection, watcher, seen):
+                async for piece in _added(snapshot.records, view, selection, watcher, seen, where):
                     yield piece
                 if options.allow_bookmarks:
                     yield view.bookmark(snapshot.revision, INITIAL_END)
             for low in range(0, len(past), RESUMED_STEP):
-                if piece := _encoded(past[low : low + RESUMED_STEP], view, selection, watcher.fresh, seen):
+                step = past[low : low + RESUMED_STEP]
+                if piece := await apart_if(where, _encoded, step, view, selection, watcher.fresh, seen):
                     watcher.fresh = False
                     yield piece
                 await asyncio.sleep(0)
@@ -369,10 +424,10 @@ class Watches:
             leave()
             watcher.leave()
 
-    def _feed(self, cache: ResourceCache, scope: str) -> Feed:
+    def _feed(self, cache: ResourceCache, scope: str, asks: bool) -> Feed:
         feed = self._feeds.get(scope)
         if feed is None:
-            feed = self._feeds[scope] = Feed(cache, scope, lambda: self._forget(scope, feed))
+            feed = self._feeds[scope] = Feed(cache, scope, lambda: self._forget(scope, feed), asks)
         return feed
 
     def _forget(self, scope: str, feed: Feed | None) -> None:
@@ -386,17 +441,23 @@ async def _added(
     selection: Selection | None,
     watcher: Watcher,
     seen: Seen | None,
+    where: int = 0,
 ) -> AsyncIterator[bytes]:
     """An ADDED event for each record of the first state, some at a time, and never many bytes."""
     piece: list[bytes] = []
     size = 0
     for number, record in enumerate(records, 1):
-        if selection is None or selection.matches(record):
-            piece.append(view.event("ADDED", record, watcher.fresh))
+        event = (
+            await apart_if(where, _added_event, record, view, selection, watcher.fresh)
+            if where
+            else _added_event(record, view, selection, watcher.fresh)
+        )
+        if event is not None:
+            piece.append(event)
             watcher.fresh = False
-            size += len(piece[-1])
+            size += len(event)
             if seen is not None:
-                seen(len(piece[-1]), 1)
+                seen(len(event), 1)
         if number % INITIAL_STEP == 0 or size > PIECE_BYTES:
             if piece:
                 yield b"".join(piece)
@@ -404,6 +465,10 @@ async def _added(
             await asyncio.sleep(0)
     if piece:
         yield b"".join(piece)
+
+
+def _added_event(record: Record, view: View, selection: Selection | None, fresh: bool) -> bytes | None:
+    return view.event("ADDED", record, fresh) if selection is None or selection.matches(record) else None
 
 
 def _encoded(

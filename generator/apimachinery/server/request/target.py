@@ -11,6 +11,7 @@ from apimachinery.meta.printing import go_quote
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, User
+from apimachinery.server.http.workers import ASKING
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.storage.interface import Record
 
@@ -73,6 +74,16 @@ class WriteTarget:
             large=request.large,
             annotations=request.annotations,
         )
+
+    @property
+    def asking(self) -> int:
+        """Where to work with the object, for ``apart_if``: elsewhere if somebody else converts it."""
+        return ASKING if self.served.asks else 0
+
+    @property
+    def where(self) -> int:
+        """The same for what is long if the request is."""
+        return ASKING if self.served.asks else self.large
 
     @property
     def key(self) -> str:

@@ -25,6 +25,7 @@ from apimachinery.server.catalog.family import BUILT_IN, IsKind
 from apimachinery.server.catalog.hooks import BUILTIN, Json
 from apimachinery.server.catalog.served import Behaviour, Compiled, Served, StoredAs
 from apimachinery.server.http.messages import Request
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import bring_into_form, note_object, read_body
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.request.media_types import APPLY_CBOR_PATCH, APPLY_PATCH
@@ -120,13 +121,13 @@ class Scales:
         self._codecs = codecs
         self._is_kind = is_kind
 
-    def read(self, served: Served, namespace: str, name: str) -> Json:
+    async def read(self, served: Served, namespace: str, name: str) -> Json:
         """An object's Scale. Raises ApiError 404, 500."""
         target = WriteTarget(served, namespace, name, WriteOptions())
         record = self._writer.current(target)
         if record is None:
             raise not_found(served.plural, served.group, name)
-        return scale_of(served, decode(served.shown(record)))
+        return scale_of(served, decode(await apart_if(target.asking, served.shown, record)))
 
     async def write(self, verb: str, request: Request, served: Served, route: Route) -> Json:
         """Replaces or patches a Scale; the Scale after it. Raises ApiError."""
@@ -161,7 +162,7 @@ class Scales:
             written = await self._writer.update(target, transform, uid=uid, owned=True)
         except MergeError as error:
             raise translated(error) from None
-        return scale_of(served, decode(served.shown(written.record)))
+        return scale_of(served, decode(await apart_if(target.asking, served.shown, written.record)))
 
     def _replacement(self, request: Request, target: WriteTarget) -> Json:
         """The Scale of a PUT. Raises ApiError 400, 415."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from apimachinery.meta.errors import conflict, not_found
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.catalog.hooks import Hooks, Json
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.options import DeleteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.identity import now
@@ -55,11 +56,11 @@ class Deleter:
             record = self._writer.current(target)
             if record is None:
                 raise not_found(served.plural, served.group, target.name)
-            obj = served.read(record)
+            obj = await apart_if(target.asking, served.read, record)
             self.check(target, obj, options)
             operation = Operation("DELETE", target, None, obj, "" if of_collection else target.name, options)
             for step in (self._admission.admit, self._admission.validate):
-                if (waiting := step(operation)) is not None:
+                if (waiting := await apart_if(target.asking, step, operation)) is not None:
                     tries = 0
                     await waiting
             try:
@@ -125,18 +126,18 @@ class Deleter:
         if hooks.grace is not None and first:
             self._mark(obj, 0)
         if target.options.dry_run:
-            return Deleted(self._shown(target, record, obj), uid, False)
+            return Deleted(await self._shown(target, record, obj), uid, False)
         return Deleted(await self._writer.remove(target, record, obj), uid, False)
 
     async def _keep(self, target: WriteTarget, record: Record, obj: Json, before: bytes) -> Record:
         if encode(obj) == before:
             return record
         if target.options.dry_run:
-            return self._shown(target, record, obj)
+            return await self._shown(target, record, obj)
         return await self._writer.replace(target, record, obj)
 
-    def _shown(self, target: WriteTarget, record: Record, obj: Json) -> Record:
-        return self._writer.unstored(target, record, obj)
+    async def _shown(self, target: WriteTarget, record: Record, obj: Json) -> Record:
+        return await apart_if(target.asking, self._writer.unstored, target, record, obj)
 
     def _mark(self, obj: Json, grace: int | None, *, first: bool = True) -> None:
         metadata = obj["metadata"]
