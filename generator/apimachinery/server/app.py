@@ -25,9 +25,11 @@ from apimachinery.server.fairness.fairness import Fairness
 from apimachinery.server.fairness.levels import Rejected
 from apimachinery.server.http.messages import Handler, Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.operate.audit.audit import Audit
+from apimachinery.server.operate.debug import Debug
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.operate.requests import RequestMetrics
+from apimachinery.server.operate.tracing import Tracing
 from apimachinery.wire.json import encode
 
 log = logging.getLogger("kubewright.server")
@@ -35,6 +37,8 @@ log = logging.getLogger("kubewright.server")
 READS_IN_FLIGHT = 400
 WRITES_IN_FLIGHT = 200
 BODY_BYTES = 3 << 20
+SLOW_SECONDS = 1.0
+"""What takes longer to answer is logged."""
 _ANSWERED_TO_THE_END = ("/livez", "/readyz", "/healthz", "/metrics", "/debug")
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 Answer = Response | StreamResponse | UpgradeResponse
@@ -63,6 +67,8 @@ class App:
         audit: Audit | None = None,
         takes_upgrade: Callable[[Request], bool] = lambda request: False,
         fairness: Fairness | None = None,
+        tracing: Tracing | None = None,
+        debug: Debug | None = None,
     ) -> None:
         self._api = api
         self._access = access
@@ -73,6 +79,8 @@ class App:
         self.ending = False
         self._audit = audit
         self._fairness = fairness
+        self._tracing = tracing
+        self._debug = debug
         limits = limits or Limits()
         self._free = {True: limits.reads, False: limits.writes}
         self._dropped = metrics.counter(
@@ -116,7 +124,12 @@ class App:
             panicked = True
         if self._audit is not None:
             self._audit.answered(request, response, panicked=panicked)
-        self._counts.answered(request, response, perf_counter() - began)
+        seconds = perf_counter() - began
+        self._counts.answered(request, response, seconds)
+        if self._tracing is not None:
+            self._tracing.record(request, response.status, audit_id.decode("latin-1"))
+        if seconds > SLOW_SECONDS or log.isEnabledFor(logging.DEBUG):
+            _log_request(request, response.status, seconds, audit_id)
         return response
 
     def _turn_away(self, request: Request) -> None:
@@ -186,9 +199,10 @@ class App:
         self._counts.refused(error.code, name, identified - began, perf_counter() - identified)
 
     async def _let_in(self, request: Request, oversized: bool, *, limited: bool = True) -> Answer:
-        health = self._health.answer(request)
-        if health is not None:
-            return health
+        if request.path[:4] != "/api":
+            beside = await self._beside(request)
+            if beside is not None:
+                return beside
         if oversized:
             raise ApiError(
                 413,
@@ -196,8 +210,6 @@ class App:
                 f"Request entity too large: limit is {BODY_BYTES}",
                 has_details=False,
             )
-        if request.path == "/metrics":
-            return self._metrics.answer()
         reads = request.method in _READS
         if limited and not self._free[reads]:
             self._dropped.at("readOnly" if reads else "mutating").value += 1
@@ -208,6 +220,14 @@ class App:
             return await self._api(request)
         finally:
             self._free[reads] += 1
+
+    async def _beside(self, request: Request) -> Response | None:
+        """What is next to the API: how the server is, and what it does."""
+        if request.path == "/metrics":
+            return self._metrics.answer()
+        if request.path.startswith("/debug/") and self._debug is not None:
+            return await self._debug.answer(request)
+        return self._health.answer(request)
 
     def knows(self, request: Request) -> bool:
         """Whether a request, of which only the head has come, is of somebody who may send a large body."""
@@ -223,6 +243,26 @@ class App:
         if self._audit is not None:
             self._audit.answered(request, response)
         return response
+
+
+def _log_request(request: Request, code: int, seconds: float, audit_id: bytes) -> None:
+    """A line on a request: one that took long, or each where the log is that detailed."""
+    user = request.user
+    log.log(
+        logging.INFO if seconds > SLOW_SECONDS else logging.DEBUG,
+        "request" if seconds <= SLOW_SECONDS else "slow request",
+        extra={
+            "audit_id": audit_id.decode("latin-1"),
+            "method": request.method,
+            "path": request.path,
+            "query": request.query_string[:1000],
+            "code": code,
+            "seconds": round(seconds, 6),
+            "user": user.name if user is not None else "",
+            "user_agent": request.headers.get("user-agent", "")[:200],
+            "source": request.source,
+        },
+    )
 
 
 def too_many() -> ApiError:

@@ -25,12 +25,14 @@ from apimachinery.server.http.protocol import ConnectionLimits, Connections
 from apimachinery.server.network.services import Address, ServiceResolver
 from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.audit.policy import read_policy
+from apimachinery.server.operate.debug import Debug
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.loop_lag import LoopLag
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.operate.process_metrics import add_process_metrics
 from apimachinery.server.operate.reload import Reload, Reloads
 from apimachinery.server.operate.requests import RequestMetrics
+from apimachinery.server.operate.tracing import Tracing
 from apimachinery.server.read.listing import JoinedBodies
 from apimachinery.server.read.watch import Watches
 from apimachinery.storage.compaction import PERIOD_SECONDS, compact_for_ever
@@ -100,6 +102,8 @@ class ServerOptions:
     shutdown_seconds: float = 10.0
     history_seconds: float = PERIOD_SECONDS
     send_retry_after: bool = False
+    tracing: Tracing | None = None
+    profiling: bool = True
     reloads: Sequence[Reload] = ()
     audit_policy: Path | None = None
     services: Mapping[tuple[str, str], Address] = field(default_factory=dict)
@@ -202,6 +206,9 @@ class Server:
         add_process_metrics(metrics)
         metrics.gauge("kubewright_storage_revision", "Newest revision.", lambda: storage.revision)
         await api.start()
+        pages: dict[str, Callable[[], str]] = {}
+        if fairness is not None:
+            pages["/debug/api_priority_and_fairness/dump_priority_levels"] = fairness.dump
         app = App(
             api.handle,
             access,
@@ -212,6 +219,8 @@ class Server:
             audit=audit,
             takes_upgrade=api.takes_upgrade,
             fairness=fairness,
+            tracing=options.tracing,
+            debug=Debug(pages) if options.profiling else None,
         )
         connections = Connections(app, options.limits)
         listener = await asyncio.get_running_loop().create_server(
@@ -266,6 +275,8 @@ class Server:
         if self._options.shutdown_delay_seconds:
             await asyncio.sleep(self._options.shutdown_delay_seconds)
         await self._unwind()
+        if self._options.tracing is not None:
+            await asyncio.to_thread(self._options.tracing.stop)
         log.info("ended")
 
     async def _unwind(self) -> None:

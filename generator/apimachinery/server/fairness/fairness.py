@@ -308,6 +308,26 @@ class Fairness:
 
     # What is shown.
 
+    def dump(self) -> str:
+        """The levels as a table, as kube-apiserver dumps them."""
+        lines = ["PriorityLevelName, ActiveQueues, IsIdle, WaitingRequests, ExecutingRequests, DispatchedRequests, "
+                 "RejectedRequests, Seats, NominalSeats"]  # fmt: skip
+        for name, level in sorted(self._levels.items()):
+            own = [lane for lane in self._lanes.values() if lane.level is level]
+            cells = (
+                name,
+                sum(1 for queue in level.queues if queue.waiting),
+                str(not level.waiting and not any(lane.executing for lane in own)).lower(),
+                level.waiting,
+                sum(lane.executing for lane in own),
+                int(sum(lane.dispatched.value for lane in own)),
+                int(sum(count.value for lane in own for count in lane.rejected.values())),
+                level.executing,
+                level.nominal,
+            )
+            lines.append(", ".join(map(str, cells)))
+        return "\n".join(lines) + "\n"
+
     def levels(self) -> list[Level]:
         """The levels, for those who show them."""
         return list(self._levels.values())

@@ -35,6 +35,7 @@ from apimachinery.server.http.protocol import ConnectionLimits
 from apimachinery.server.http.tls import ensure_certificate, renew, server_context
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.operate.reload import Reload
+from apimachinery.server.operate.tracing import Tracing
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, is_etcd, is_snapshot, storage_path
@@ -174,12 +175,13 @@ def run(options: argparse.Namespace) -> int:
         api_options = replace(api_options, root_authority=security.authority.decode())
         audit, lines = operate.make_audit(options)
         security.granted.summary.extend(lines)
+        tracing = operate.make_tracing(options)
     except (OptionError, ValueError, StorageUrlError, OSError) as fault:
         # Every reader of files and options raises a ValueError that names file or option.
         print(f"kubewright serve: error: {fault}", file=sys.stderr)
         return 2
     try:
-        code: int = _event_loop()(_serve(options, api_options, security, folder, audit))
+        code: int = _event_loop()(_serve(options, api_options, security, folder, audit, tracing))
         return code
     except (StorageError, StorageUrlError, OptionError, CallFailed, BadConfiguration, OSError) as fault:
         print(f"kubewright serve: error: {fault}", file=sys.stderr)
@@ -311,6 +313,7 @@ async def _serve(
     security: _Security,
     folder: Path,
     audit: operate.MakeAudit | None,
+    tracing: Tracing | None,
 ) -> int:
     from apimachinery.server.api import build_api
 
@@ -336,6 +339,8 @@ async def _serve(
             shutdown_delay_seconds=options.shutdown_delay,
             send_retry_after=options.shutdown_send_retry_after,
             reloads=security.granted.reloads,
+            tracing=tracing,
+            profiling=options.profiling == "true",
             audit_policy=options.audit_policy_file,
             history_seconds=options.history,
             services=proxying.given_services(options),

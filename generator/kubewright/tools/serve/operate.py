@@ -19,7 +19,8 @@ from apimachinery.server.operate.audit.batches import Batches, Batching, Webhook
 from apimachinery.server.operate.audit.log_file import LogFile, Rotation
 from apimachinery.server.operate.audit.policy import Policy, read_policy
 from apimachinery.server.operate.metrics import Metrics
-from kubewright.tools.serve.remote import duration, endpoint
+from apimachinery.server.operate.tracing import Tracing, otlp_tracing
+from kubewright.tools.serve.remote import duration, endpoint, read_configuration
 
 LOG_BATCHES = Batching(batch=1, wait_seconds=0.0, qps=0)
 MODES = ("batch", "blocking", "blocking-strict")
@@ -35,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="reads at a time (default 400); with fairness both limits together are shared")  # fmt: skip
     group.add_argument("--max-mutating-requests-inflight", type=int, default=200, metavar="N",
         help="writes at a time (default 200)")  # fmt: skip
+    group = parser.add_argument_group("insight", "what the server is doing")
+    group.add_argument("--tracing-config-file", type=Path, metavar="FILE",
+        help="TracingConfiguration: the collector that spans are sent to, and how many are")  # fmt: skip
+    group.add_argument("--profiling", choices=("true", "false"), default="true",
+        help="answer /debug to those who may get it (default true)")  # fmt: skip
     group = parser.add_argument_group("audit", "who did what; without a policy nothing is kept")
     add = group.add_argument
     add(
@@ -95,6 +101,26 @@ def _add_batching(add: Callable[..., Any], of: str, usual: Batching) -> None:
     add(f"{prefix}-throttle-enable", choices=("true", "false"), default="true" if usual.qps else "false")
     add(f"{prefix}-throttle-qps", type=float, default=10.0, metavar="N", help="batches a second")
     add(f"{prefix}-throttle-burst", type=int, default=15, metavar="N")
+
+
+def make_tracing(options: argparse.Namespace) -> Tracing | None:
+    """Traces as the file says, None without one. Raises OptionError."""
+    path = options.tracing_config_file
+    if path is None:
+        return None
+    value = read_configuration(path, "TracingConfiguration")
+    known = {"apiVersion", "kind", "endpoint", "samplingRatePerMillion"}
+    if unknown := sorted(value.keys() - known):
+        raise OptionError(f"{path}: {unknown[0]}: no such field; there are {', '.join(sorted(known))}")
+    endpoint, rate = value.get("endpoint") or "localhost:4317", value.get("samplingRatePerMillion") or 0
+    if not isinstance(endpoint, str) or not endpoint.rpartition(":")[2].isdecimal():
+        raise OptionError(f"{path}: endpoint: {endpoint!r} is not HOST:PORT")
+    if not isinstance(rate, int) or not 0 <= rate <= 1_000_000:
+        raise OptionError(f"{path}: samplingRatePerMillion: {rate!r} is not a number from 0 to 1000000")
+    try:
+        return otlp_tracing(endpoint, rate, options.emulated_version)
+    except ImportError as fault:
+        raise OptionError(f"--tracing-config-file needs {fault.name}: install kubewright[tracing]") from None
 
 
 def make_audit(options: argparse.Namespace) -> tuple[MakeAudit | None, list[str]]:

@@ -64,7 +64,7 @@ def token_kinds(options: argparse.Namespace) -> tuple[list[TokenKind], bool | No
     if options.authentication_config:
         if options.oidc_issuer_url:
             raise OptionError("--authentication-config and --oidc-issuer-url exclude each other")
-        config = _read(options.authentication_config, "AuthenticationConfiguration")
+        config = read_configuration(options.authentication_config, "AuthenticationConfiguration")
         for number, entry in enumerate(config.get("jwt") or ()):
             kinds.append(_issuer(entry, f"{options.authentication_config}: jwt[{number}]"))
         if isinstance(config.get("anonymous"), dict):
@@ -97,7 +97,7 @@ def webhook_mode(options: argparse.Namespace) -> MakeAuthorizer:
 
 def configured_modes(path: Path) -> list[str | MakeAuthorizer]:
     """The authorizers of an AuthorizationConfiguration, in order. Raises OptionError and other ValueErrors."""
-    config = _read(path, "AuthorizationConfiguration")
+    config = read_configuration(path, "AuthorizationConfiguration")
     modes: list[str | MakeAuthorizer] = []
     for number, entry in enumerate(config.get("authorizers") or ()):
         place = f"{path}: authorizers[{number}]"
@@ -218,7 +218,8 @@ def endpoint(path: Path, seconds: float = 10.0) -> Endpoint:
     return Endpoint(config.server, tls, headers, seconds)
 
 
-def _read(path: Path, kind: str) -> Json:
+def read_configuration(path: Path, kind: str) -> Json:
+    """A file of kube-apiserver's own configuration (apiserver.config.k8s.io). Raises OptionError."""
     diagnostics = Diagnostics()
     document = read_single(path, diagnostics)
     if document is None or diagnostics.has_errors:
