@@ -42,13 +42,16 @@ class Diagnostic:
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
+def escaped(text: str) -> str:
+    """``text`` with its control characters, but for line breaks, written as escapes of Python."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def printable(text: str) -> str:
     """Text that holds parts of an input, for a terminal or a log: control characters are written as escapes, and
     every line but the first is behind a bar. So an input can neither steer a terminal nor begin a line, which
     build servers may take for a command."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text).replace(
-        "\n", "\n  | "
-    )
+    return escaped(text).replace("\n", "\n  | ")
 
 
 @dataclass(slots=True)

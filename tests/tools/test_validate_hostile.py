@@ -109,7 +109,7 @@ def test_annotations_escape_what_would_end_them(tmp_path: Path) -> None:
     _, out, _ = kubewright("validate", path, "--format", "github")
     assert out.count("\n") == 1
     assert f"::error file={str(tmp_path).replace(':', '%3A')}/a%2Cb%3Ac %25d%0Ae.yaml,line=2,col=1" in out
-    assert "::kind: no schema for A%0A::error::injected\x1b[2J%25\u2028, in v1%0A" in out
+    assert "::kind: no schema for A%0A::error::injected\\x1b[2J%25\\u2028, in v1%0A" in out
 
 
 def test_places_in_sarif_are_references(tmp_path: Path) -> None:

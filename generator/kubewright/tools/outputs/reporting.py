@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from kubewright.diagnostics import Diagnostic, Severity, printable
+from kubewright.diagnostics import Diagnostic, Severity, escaped, printable
 
 _SARIF_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -79,7 +79,7 @@ def as_json(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
         for f in findings
     ]
     summary = {s.value: sum(f.severity is s for f in findings) for s in Severity}
-    return json.dumps({"findings": rows, "summary": summary}, indent=2, ensure_ascii=False) + "\n"
+    return _json({"findings": rows, "summary": summary})
 
 
 def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
@@ -114,7 +114,16 @@ def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
             }
         ],
     }
-    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+    return _json(log)
+
+
+# What JSON and XML let pass and a terminal obeys: DEL, C1, line separators, marks of the writing direction.
+_STEERING: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def junit(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
@@ -142,7 +151,9 @@ def junit(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
                 )
         lines.append("  </testcase>")
     lines.append("</testsuite>")
-    return "\n".join(lines) + "\n"
+    return (
+        _STEERING.sub(lambda found: f"&#x{ord(found[0]):x};", "\n".join(lines)).replace("\r", "&#xd;") + "\n"
+    )
 
 
 def github(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
@@ -152,7 +163,7 @@ def github(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
         where = f"file={_property(f.location.file)}"
         if f.location.line:
             where += f",line={f.location.line},col={f.location.column}"
-        said = f"{f.message}\n{f.hint}" if f.hint else f.message
+        said = escaped(f"{f.message}\n{f.hint}" if f.hint else f.message)
         data = said.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
         lines.append(f"::{_GITHUB_LEVEL[f.severity]} {where},title={f.code}::{data}\n")
     return "".join(lines)
@@ -194,7 +205,7 @@ _MARKUP: Final = {ord(char): f"&#{ord(char)};" for char in "\\\\`*_[]<>&|~!"} | 
 def markdown(value: str) -> str:
     """Text of a spec inside Markdown, a table cell included: one line, and none of it markup. What would be marked
     up is written as character references; a mention or a reference to an issue is broken by a space of no width."""
-    flat = " ".join(_clean(value).split()).translate(_MARKUP)
+    flat = " ".join(escaped(" ".join(value.split())).split()).translate(_MARKUP)
     return flat.replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
@@ -230,6 +241,6 @@ def _clean(value: str) -> str:
 
 
 def _property(value: str) -> str:
-    for raw, escaped in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C")):
-        value = value.replace(raw, escaped)
-    return value
+    for raw, written in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C")):
+        value = value.replace(raw, written)
+    return escaped(value)
