@@ -53,7 +53,7 @@ def free_ports(number: int) -> list[int]:
 class EtcdMembers:
     """``number`` members over one folder. ``client_ports`` are where servers reach them.
 
-    ``flags`` go to each member. ``advertised`` are what members say their client ports are.
+    ``flags`` go to each member. ``client_tls``: they make members answer clients over TLS alone.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class EtcdMembers:
         ports: list[int] | None = None,
         flags: tuple[str, ...] = (),
         durable: bool = False,
+        client_tls: bool = False,
     ) -> None:
         program = find_etcd()
         if program is None:
@@ -71,6 +72,7 @@ class EtcdMembers:
         ports = ports or free_ports(2 * number)
         self._program = program
         self._folder = folder
+        self._scheme = "https" if client_tls else "http"
         self._flags = flags if durable else ("--unsafe-no-fsync", *flags)
         self.client_ports, self._peer_ports = ports[:number], ports[number : 2 * number]
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -99,7 +101,7 @@ class EtcdMembers:
     def start_member(self, number: int, *, wait: bool = True) -> None:
         """Starts one."""
         peers = ",".join(f"m{n}=http://127.0.0.1:{port}" for n, port in enumerate(self._peer_ports))
-        client = f"http://127.0.0.1:{self.client_ports[number]}"
+        client = f"{self._scheme}://127.0.0.1:{self.client_ports[number]}"
         peer = f"http://127.0.0.1:{self._peer_ports[number]}"
         folder = self._folder / f"m{number}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -129,6 +131,9 @@ class EtcdMembers:
     def wait_healthy(self, number: int) -> None:
         """Returns when a member answers. Raises TimeoutError."""
         until = time.monotonic() + START_SECONDS
+        if self._scheme == "https":  # whose health only its clients may ask
+            self._wait_listening(number, until)
+            return
         url = f"http://127.0.0.1:{self.client_ports[number]}/health"
         while time.monotonic() < until:
             try:
@@ -141,6 +146,14 @@ class EtcdMembers:
                 raise EtcdMissing(f"etcd ended with {code}: see {self._folder}/m{number}.log")
             time.sleep(0.1)
         raise TimeoutError(f"etcd does not answer at {url}")
+
+    def _wait_listening(self, number: int, until: float) -> None:
+        while time.monotonic() < until:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.client_ports[number])) == 0:
+                    return
+            time.sleep(0.1)
+        raise TimeoutError(f"etcd does not listen on {self.client_ports[number]}")
 
     def signal_member(self, number: int, what: signal.Signals) -> None:
         """Sends a signal: SIGKILL, SIGSTOP, SIGCONT."""

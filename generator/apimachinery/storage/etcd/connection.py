@@ -100,9 +100,9 @@ class Connection:
             path, request_serializer=request.SerializeToString, response_deserializer=response.FromString
         )
 
-    async def read(self, method: Sequence[Any], request: Any, seconds: float = READ_SECONDS) -> Any:
+    async def read(self, method: Sequence[Any], request: Any) -> Any:
         """The answer to a call that changes nothing. Raises EtcdRefusal, StorageUnreachable."""
-        until = time.monotonic() + seconds
+        until = time.monotonic() + READ_SECONDS
         while True:
             endpoint = self.endpoint
             left = until - time.monotonic()
@@ -120,10 +120,10 @@ class Connection:
             else:
                 return answer
 
-    async def write(self, request: Any, seconds: float = WRITE_SECONDS) -> Any:
+    async def write(self, request: Any) -> Any:
         """The answer to a transaction that writes. Raises EtcdRefusal, StorageFull, ValueTooLarge, and
         StorageUnreachable where its outcome is unknown."""
-        until = time.monotonic() + seconds
+        until = time.monotonic() + WRITE_SECONDS
         while True:
             endpoint = self.endpoint
             left = until - time.monotonic()
