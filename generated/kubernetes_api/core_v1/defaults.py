@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.defaulters import encode_string_data
+from apimachinery.rules.defaulters import encode_string_data, pair_pod_cidrs, pair_pod_ips
 from apimachinery.rules.fields import Json, copied, created, default_entries, items, lookup, struct
 from apimachinery.rules.predicates import has_latest_tag, has_only, is_set
 
@@ -33,6 +33,7 @@ def default_namespace(namespace: Json) -> None:
 
 def default_node(node: Json) -> None:
     """Fill in what a Node leaves out."""
+    pair_pod_cidrs(node)
     if (status := struct(node, "status")) is not None:
         default_node_status(status)
 
@@ -59,6 +60,7 @@ def default_persistent_volume_claim(persistent_volume_claim: Json) -> None:
 
 def default_pod(pod: Json) -> None:
     """Fill in what a Pod leaves out."""
+    pair_pod_ips(pod)
     if (spec := struct(pod, "spec")) is not None:
         if "enableServiceLinks" not in spec:
             spec["enableServiceLinks"] = True

@@ -27,12 +27,10 @@ class PatchField:
 class PatchType:
     """One type of a merge schema, read field by field as patches ask for them."""
 
-    __slots__ = ("_declared", "_fields", "_table")
+    __slots__ = ("_declared", "_fields", "_name", "_table")
 
-    def __init__(self, declared: Type, table: Mapping[str, Type]) -> None:
-        while isinstance(declared, Ref):
-            declared = table[declared.name]
-        self._declared = declared
+    def __init__(self, declared: Type, table: Mapping[str, Type], name: str = "") -> None:
+        self._declared, self._name = _resolved(declared, table, name)
         self._table = table
         self._fields: dict[str, PatchField] = {}
 
@@ -55,7 +53,8 @@ class PatchType:
         entry = declared.fields.get(key)
         if entry is None:
             if declared.rest is None:
-                raise MergeError(f"unable to find api field in struct for the json field {quote(key)}")
+                where = f"struct {self._name}" if self._name else "struct"
+                raise MergeError(f"unable to find api field in {where} for the json field {quote(key)}")
             entry = Field(declared.rest)
         field = field_of(entry)
         words = [word for word in field.patch if word != RETAIN_KEYS]
@@ -65,8 +64,22 @@ class PatchType:
         return PatchField(self._inner(field.type), strategy, RETAIN_KEYS in field.patch, field.merge_key)
 
     def _inner(self, declared: Type) -> PatchType:
-        while isinstance(declared, Ref):
-            declared = self._table[declared.name]
+        declared, name = _resolved(declared, self._table, "")
         if isinstance(declared, ListOf):
             return PatchType(declared.items, self._table)
-        return PatchType(declared, self._table)
+        return PatchType(declared, self._table, name)
+
+
+_RAW = Struct({})
+"""What any JSON may be in is a struct of bytes for patches (RawExtension): it has no fields of its own."""
+
+
+def _resolved(declared: Type, table: Mapping[str, Type], name: str) -> tuple[Type, str]:
+    """The type that a reference means, and the name of its struct."""
+    while isinstance(declared, Ref):
+        found = table.get(declared.name)
+        if found is None:
+            return _RAW, "RawExtension"
+        name = declared.name.rpartition(".")[2]
+        declared = found
+    return declared, name

@@ -121,8 +121,6 @@ def _owner_faults(owner: dict[str, Any], field: str) -> Iterator[FieldError]:
     api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
     group, version = GroupVersion.parse(api_version)
     if api_version.count("/") > 1:
-        detail = f"unexpected GroupVersion string: {api_version}"
-        yield invalid_value(f"{field}.apiVersion", api_version, detail)
         group = version = ""
     if not version:
         yield invalid_value(f"{field}.apiVersion", api_version, "version must not be empty")

@@ -132,6 +132,31 @@ def set_ip_families(service: Json) -> None:
     spec.setdefault("ipFamilyPolicy", "SingleStack")
 
 
+def pair_pod_ips(pod: Json) -> None:
+    """``status.podIP`` is the first of ``podIPs``; where the two differ the one address counts, as older nodes set it
+    alone."""
+    status = struct(pod, "status")
+    if status is None:
+        return
+    address, addresses = status.get("podIP"), list(items(status, "podIPs"))
+    if address and (not addresses or addresses[0].get("ip") != address):
+        status["podIPs"] = [{"ip": address}]
+    elif addresses and addresses[0].get("ip"):
+        status["podIP"] = addresses[0]["ip"]
+
+
+def pair_pod_cidrs(node: Json) -> None:
+    """``spec.podCIDR`` is the first of ``podCIDRs``; where the two differ the one range counts."""
+    spec = struct(node, "spec")
+    if spec is None:
+        return
+    one, ranges = spec.get("podCIDR"), spec.get("podCIDRs")
+    if one and (not isinstance(ranges, list) or not ranges or ranges[0] != one):
+        spec["podCIDRs"] = [one]
+    elif isinstance(ranges, list) and ranges and ranges[0]:
+        spec["podCIDR"] = ranges[0]
+
+
 def add_kubernetes_finalizer(namespace: Json) -> None:
     """A namespace goes only after its content did: ``spec.finalizers`` has ``kubernetes``."""
     spec = created(namespace, "spec")

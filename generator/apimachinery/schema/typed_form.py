@@ -108,11 +108,15 @@ class _Compiler:
 
     def _element(self, schema: Any) -> Apply:
         """The form of a list's item or a map's value: there Go reads null as the zero value of its type."""
-        if isinstance(schema, dict) and "$ref" not in schema and schema.get("format") != "byte":
+        if isinstance(schema, dict) and "$ref" not in schema:
+            if schema.get("format") == "byte":
+                return lambda value: "" if value is None else _without_line_breaks(value)
             zero = _ZEROS.get(schema.get("type", ""))
             if zero is not None:
                 return zero
         apply = self.value(schema)
+        if apply is _quantity:
+            return lambda value: "0" if value is None else _quantity(value)
         if isinstance(apply, _Struct):
             struct = apply
             return lambda value: struct({} if value is None else value)
@@ -171,8 +175,7 @@ def _each_entry(apply: Apply) -> Apply:
     def apply_to_entries(value: Any) -> Any:
         if isinstance(value, dict):
             for key, item in value.items():
-                # A quantity is a struct, so null is its zero value.
-                value[key] = "0" if item is None and apply is _quantity else apply(item)
+                value[key] = apply(item)
         return value
 
     return apply_to_entries

@@ -192,14 +192,18 @@ class Handlers:
             case Area.UNCLEAR:
                 return _unclear(request)
             case Area.OPENAPI_V2 | Area.OPENAPI_V3 | Area.VERSION | Area.INDEX:
-                if route.area is Area.VERSION and request.method != "GET":
-                    raise method_not_allowed()
+                if route.area is Area.VERSION:
+                    if request.method != "GET":
+                        raise method_not_allowed()
+                    check_routed(request.headers.get("accept", ""), (JSON.media_type,))
                 return self._openapi.answer(request, route)
         return self._describe(request, route)
 
     def _issued(self, request: Request) -> Answer:
         """What verifies tokens of service accounts, for a path that is no other."""
         path = issuer_path(request, self._access)
+        if request.path.startswith("/version/"):
+            raise no_such_resource()
         if not path:
             return NOT_FOUND
         if request.path.rstrip("/") != path:

@@ -57,10 +57,11 @@ def unknown_place(data: bytes, dropped: Collection[str]) -> int:
 
 
 def first_repeated(data: bytes) -> tuple[int, str, int] | None:
-    """(depth of its map, name, place there) of the first key of a well-formed document that is there before."""
+    """(depth of its map, name, place there) of the first key of a well-formed document that is there before; keys of
+    the outermost map are read before those within."""
     found: list[tuple[int, str, int]] = []
     _Heads(data, found).item(0)
-    return found[0] if found else None
+    return next((each for each in found if not each[0]), found[0] if found else None)
 
 
 class _Heads:

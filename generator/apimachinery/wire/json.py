@@ -89,6 +89,15 @@ def _joined(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def decode_first(data: bytes) -> Any:
+    """A good document where the first of equal keys counts."""
+    return json.loads(
+        data.decode("utf-8", "replace"),
+        object_pairs_hook=lambda pairs: dict(reversed(pairs)),
+        parse_int=whole_number,
+    )
+
+
 _LONE_SURROGATE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )

@@ -52,7 +52,8 @@ class ServedView(JsonView):
 class MetadataView:
     """PartialObjectMetadata: kind and apiVersion of meta.k8s.io, and the metadata."""
 
-    content_type = watch_content_type = "application/json"
+    content_type = "application/json"
+    watch_content_type: str = "application/json"
     lists_quickly = True
 
     def __init__(self, served: Served, version: str) -> None:
@@ -287,6 +288,7 @@ class WrongNumber(MetadataView):
     def __init__(self, served: Served, form: Form, of_list: bool) -> None:
         super().__init__(served, form.version)
         self.key = ("wrong number", served, of_list)
+        self.watch_content_type = form.codec.stream_media_type
         self._refused: Callable[[], Exception] = lambda: _wrong_number(served, form.shown_as, of_list)
 
     def object(self, record: Record) -> bytes:

@@ -114,6 +114,13 @@ def _keep_allocated(service: Json, old: Json) -> None:
                 port["nodePort"] = known
 
 
+def _labels_of_template(job: Json) -> bool:
+    """Whether a Job has the labels of its pods because it was given none: they are not stored with it."""
+    template = (job.get("spec") or {}).get("template") or {}
+    labels = job["metadata"].get("labels")
+    return "controller-uid" in (labels or ()) and labels == (template.get("metadata") or {}).get("labels")
+
+
 def _field(name: str, *fields: str) -> dict[str, str | FieldValue]:
     return {f"{name}.{field}": f"{name}.{field}" for field in fields}
 
@@ -263,13 +270,18 @@ HOOKS: dict[tuple[str, str], Hooks] = {
             **_field("status", "phase", "podIP", "nominatedNodeName"),
             "spec.hostNetwork": _flag("spec", "hostNetwork"),
         },
+        gated=("schedulingGroup",),
     ),
     # Events of the first API may have any name.
     ("", "Event"): Hooks(
         name_rule=lambda name, prefix: [], selectable={**_field("involvedObject", *_OBJECT), **_EVENT}
     ),
     ("events.k8s.io", "Event"): Hooks(selectable={**_field("regarding", *_OBJECT), **_EVENT}),
-    ("", "Node"): Hooks(selectable={"spec.unschedulable": _flag("spec", "unschedulable")}),
+    ("", "Node"): Hooks(
+        selectable={"spec.unschedulable": _flag("spec", "unschedulable")},
+        gated=("configSource",),
+        warnings=warn.node_fields,
+    ),
     ("", "Secret"): Hooks(selectable={"type": "type"}),
     ("", "PersistentVolume"): replace(BUILTIN, answers_deleted=True),
     ("", "PersistentVolumeClaim"): replace(BUILTIN, answers_deleted=True),
@@ -296,7 +308,10 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         selectable={"status.successful": "status.succeeded"},
         unknown_label='field label "{label}" not supported for Job',
         warnings=warn.workload_name,
+        gated=("scheduling",),
+        fills_in_when_read=_labels_of_template,
     ),
+    ("coordination.k8s.io", "Lease"): replace(BUILTIN, gated=("strategy", "preferredHolder")),
     ("certificates.k8s.io", "CertificateSigningRequest"): Hooks(
         selectable=_field("spec", "signerName"),
         prepare_subresource={"approval": _approve},

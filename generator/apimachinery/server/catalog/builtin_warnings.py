@@ -30,6 +30,13 @@ def _name(obj: Json, old: Json | None, used_in: str) -> list[str]:
     return [f"metadata.name: this is used in {used_in}, {_SURPRISE}: [{' '.join(faults)}]"] if faults else []
 
 
+def node_fields(obj: Json, old: Json | None) -> list[str]:
+    """Fields of a Node that nothing looks at."""
+    if (obj.get("spec") or {}).get("externalID"):
+        return ["spec.externalID: this field is deprecated, and is unused by Kubernetes"]
+    return []
+
+
 def service(obj: Json, old: Json | None) -> list[str]:
     """Fields of a Service that nothing will look at, or soon nothing."""
     spec = obj.get("spec") or {}

@@ -94,6 +94,9 @@ class Family(Protocol):
         Raises ApiError 400, 422.
         """
 
+    def check_kind(self, wanted: Named, obj: Json, name: str) -> None:
+        """Sees to it that an object which is to be stored is of the wanted kind. Raises ApiError 422."""
+
     def check_patched_kind(
         self, wanted: Named, obj: Json, name: str, patch_fault: Callable[[str], ApiError]
     ) -> None:
@@ -158,6 +161,9 @@ class BuiltIn:
             into = f"{internal_package(wanted.group)}.{wanted.kind}"
             fault = f"converting ({version}.{kind}) to ({into}): unknown conversion"
         raise cannot_handle(kind, version, wanted.kind, fault)
+
+    def check_kind(self, wanted: Named, obj: Json, name: str) -> None:
+        """Nothing: no other kind can be read."""
 
     def check_patched_kind(
         self, wanted: Named, obj: Json, name: str, patch_fault: Callable[[str], ApiError]
@@ -233,9 +239,12 @@ class Custom:
             raise unrecognized(wanted.kind, f"Object 'Kind' is missing in '{text}'", data)
         if api_version != wanted.api_version:
             raise wrong_version(api_version, wanted.api_version)
-        metadata = obj.get("metadata")
-        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-        raise invalid(kind, wanted.group, name, [_must_be("kind", kind, wanted.kind)])
+
+    def check_kind(self, wanted: Named, obj: Json, name: str) -> None:
+        """Whoever wrote another kind hears of nothing else."""
+        if obj["kind"] != wanted.kind:
+            fault = _must_be("kind", obj["kind"], wanted.kind)
+            raise invalid(obj["kind"], wanted.group, name, [fault])
 
     def check_patched_kind(
         self, wanted: Named, obj: Json, name: str, patch_fault: Callable[[str], ApiError]

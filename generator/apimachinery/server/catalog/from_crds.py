@@ -167,8 +167,9 @@ def _compiler(
 ) -> Callable[[], Compiled]:
     def compile() -> Compiled:
         has_status = any(sub.name == "status" for sub in resource.subresources)
-        # A write of a custom resource's status leaves its metadata alone, whatever the schema says.
-        untouched = {*schema.get("properties", {}), "metadata", "spec"} - {"status", "apiVersion", "kind"}
+        # A write of a custom resource's status leaves its metadata alone, whatever the schema says. It leaves alone
+        # other fields than spec as well, and yet who writes them owns them.
+        untouched = {"metadata", "spec"}
         compiled = compile_custom(schema)
         return Compiled(
             schema=compiled,

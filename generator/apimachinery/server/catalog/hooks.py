@@ -33,6 +33,9 @@ class Hooks:
     gets the time), which then stays until its content is gone.
     ``prepare_subresource``: what an update of another subresource than status and scale keeps of the stored object; it
     gets the time.
+    ``gated``: fields of the spec that the emulated release has switched off: they are dropped unless they are stored.
+    ``fills_in_when_read``: whether a new object is shown with more than was stored of it, so that the first update
+    writes even if it changes nothing.
     ``answers_deleted``: DELETE answers the object instead of a Status. ``validates_metadata``: ``validate`` looks at
     metadata itself on create.
     """
@@ -53,6 +56,8 @@ class Hooks:
     prepare_update: Callable[[Json, Json], None] | None = None
     prepare_status: Callable[[Json, Json], None] | None = None
     prepare_subresource: Mapping[str, Callable[[Json, Json, str], None]] = field(default_factory=dict)
+    gated: tuple[str, ...] = ()
+    fills_in_when_read: Callable[[Json], bool] | None = None
     validate: Callable[[Json, Json | None], list[FieldError]] | None = None
     validate_status: Callable[[Json, Json], list[FieldError]] | None = None
     warnings: Callable[[Json, Json | None], list[str]] | None = None

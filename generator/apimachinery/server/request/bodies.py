@@ -16,7 +16,7 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.refusals import cannot_handle, unrecognized
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Trail
-from apimachinery.server.request.codecs import CBOR, JSON, Codec, Codecs
+from apimachinery.server.request.codecs import CBOR, JSON, YAML, Codec, Codecs
 from apimachinery.wire import yaml
 from apimachinery.wire.cbor_faults import typed_fault, unknown_place
 from apimachinery.wire.json import (
@@ -24,6 +24,7 @@ from apimachinery.wire.json import (
     InnerFault,
     NumberFault,
     decode,
+    decode_first,
     decode_merging,
     encode,
     type_name,
@@ -56,8 +57,11 @@ class Sent(list[str]):
         self._codec = codec
         self._data = data
 
-    def text_fault(self, served: Served) -> str | None:
-        """Why text is no value of a field that holds bytes, which CBOR has a type of its own for."""
+    def own_fault(self, served: Served) -> str | None:
+        """What only the body shows: a value of a wrong type that a repeated key has replaced; text where CBOR, which
+        has a type of its own for them, should have bytes."""
+        if self._codec is JSON and self and served.builtin:
+            return served.compiled.schema.decode_fault(decode_first(self._data))
         if self._codec is not CBOR or not served.binary_fields:
             return None
         from apimachinery.wire.cbor import text_strings
@@ -142,6 +146,8 @@ def note_patch(request: Request) -> None:
 def _name_kind(value: Any, codec: Codec, data: bytes, served: Served, is_kind: IsKind) -> None:
     """Sees to it that the value is an object of the kind, and fills in what the path says."""
     kind_name = served.kind
+    if codec is YAML:
+        codec = JSON  # which YAML is made before it is read
     if not isinstance(value, dict):
         fault = f"json: cannot unmarshal {type_name(value)} into Go value of type {_TYPE_META}"
         raise unrecognized(kind_name, codec.explain(_said(fault, codec)), data)
@@ -176,13 +182,13 @@ def bring_into_form(
     """
     compiled = served.compiled
     schema = compiled.schema
-    fault = duplicates.text_fault(served) if isinstance(duplicates, Sent) else None
+    fault = duplicates.own_fault(served) if isinstance(duplicates, Sent) else None
     if fault := fault or schema.decode_fault(obj):
         if isinstance(duplicates, Sent):
             fault = duplicates.misfit(fault, served)
-        raise cannot_handle(served.kind, served.version, served.kind, fault)
+        raise cannot_handle(obj.get("kind") or served.kind, served.version, served.kind, fault)
     if unknown := unknown_faults(obj, served, validation, duplicates, warnings):
-        raise cannot_handle(served.kind, served.version, served.kind, strict_error(unknown))
+        raise cannot_handle(obj.get("kind") or served.kind, served.version, served.kind, strict_error(unknown))
     finish_form(obj, served)
 
 

@@ -39,6 +39,8 @@ def builtin_verb(request: Request, route: Route, served: Served) -> str:
     """The verb of a path of a built-in resource. Raises ApiError 404, 405."""
     if route.hollow or misplaced(route, served):
         raise no_such_resource()
+    if served.namespaced and not route.namespace and not served.verbs - {"create"}:
+        raise no_such_resource()
     if route.subresource:
         sub = served.subresources.get(route.subresource)
         if sub is None or (route.rest and route.subresource != "proxy"):

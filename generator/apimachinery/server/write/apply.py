@@ -29,7 +29,8 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
     """
     served = target.served
     applied = await apart_if(target.large, read_configuration, request, target, binary=binary)
-    check_configuration(applied, served.api_version, served.kind)
+    if not target.subresource:
+        check_configuration(applied, served.api_version, served.kind)
     metadata = applied.get("metadata")
     ownership = served.ownership(target.subresource)
     manager, force = target.options.manager, bool(target.options.force)
@@ -37,6 +38,7 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
 
     def made(live: Json | None) -> Json:
         target.warnings[:] = warnings
+        check_configuration(applied, served.api_version, served.kind)
         new = ownership.apply(live, applied, manager, force=force, now=now())
         new = copied(new)
         match_name(new, target.name)

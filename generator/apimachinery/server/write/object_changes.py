@@ -28,6 +28,17 @@ def name_requester(obj: Json, user: User) -> None:
         spec["extra"] = {key: list(values) for key, values in user.extra}
 
 
+def drop_gated(served: Served, new: Json, old: Json | None) -> None:
+    """Drops the fields that the emulated release has switched off; what is stored stays."""
+    spec = new.get("spec")
+    if not served.hooks.gated or not isinstance(spec, dict):
+        return
+    stored = (old or {}).get("spec") or {}
+    for name in served.hooks.gated:
+        if name not in stored:
+            spec.pop(name, None)
+
+
 def copy_field(new: Json, old: Json, name: str) -> None:
     """Takes a field over, or away."""
     if name in old:

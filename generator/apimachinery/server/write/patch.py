@@ -68,13 +68,13 @@ def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
     """What a patch that does not apply means. Raises ApiError 400, 422."""
     try:
         value = json.decode(body)
-        target.duplicates = duplicate_fields(body, value) if media_type != STRATEGIC_PATCH else []
+        repeated = duplicate_fields(body, value) if media_type != STRATEGIC_PATCH else []
+        target.duplicates = field_texts(repeated, ())
     except DecodeFault as fault:
         prefix = "" if media_type == STRATEGIC_PATCH else "error decoding patch: "
         raise bad_request(f"{prefix}{fault}") from None
     if media_type == JSON_PATCH:
-        if target.options.validation == "Strict" and (unknown := _unknown_members(value)):
-            raise patch_fault(body.decode("utf-8", "replace"), strict_error(unknown))
+        target.duplicates += _unknown_members(value)
         show = _sorted_along if target.served.builtin else _sorted
         return lambda old: (json_patch.apply(old, value), lambda new: encoded(show(new, value)), str)
     if media_type == MERGE_PATCH:
@@ -99,9 +99,7 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
     schema = served.compiled.schema
     if fault := schema.decode_fault(new):
         raise patch_fault(show(new), worded(fault))
-    if unknown := unknown_faults(
-        new, served, target.options.validation, field_texts(target.duplicates, ()), target.warnings
-    ):
+    if unknown := unknown_faults(new, served, target.options.validation, target.duplicates, target.warnings):
         raise patch_fault(show(new), strict_error(unknown))
     finish_form(new, served)
     match_name(new, target.name)
@@ -119,8 +117,8 @@ def _sorted(value: Any, patch: Any) -> Any:
 def _sorted_by(value: Any, patch: Any) -> Any:
     """The value with its keys in order wherever a merge patch went: there it was taken apart and put together."""
     if not isinstance(value, dict) or not isinstance(patch, dict):
-        return value
-    return {key: _sorted_by(value[key], patch.get(key)) for key in sorted(value)}
+        return _sorted(value, None)
+    return {key: _sorted_by(value[key], patch[key]) if key in patch else value[key] for key in sorted(value)}
 
 
 def _sorted_along(value: Any, operations: Any) -> Any:
@@ -131,7 +129,13 @@ def _sorted_along(value: Any, operations: Any) -> Any:
             place = touched
             for part in str(operation.get(name) or "").split("/")[1:-1]:
                 place = place.setdefault(part.replace("~1", "/").replace("~0", "~"), {})
-    return _sorted_by(value, touched)
+    return _sorted_at(value, touched)
+
+
+def _sorted_at(value: Any, places: Any) -> Any:
+    if not isinstance(value, dict) or not isinstance(places, dict):
+        return value
+    return {key: _sorted_at(value[key], places.get(key)) for key in sorted(value)}
 
 
 _MEMBERS = frozenset({"op", "path", "from", "value"})
@@ -140,13 +144,10 @@ _MEMBERS = frozenset({"op", "path", "from", "value"})
 def _unknown_members(operations: Any) -> list[str]:
     if not isinstance(operations, list):
         return []
-    return field_texts(
-        (),
-        [
-            f"[{index}].{name}"
-            for index, operation in enumerate(operations)
-            if isinstance(operation, dict)
-            for name in operation
-            if name not in _MEMBERS
-        ],
-    )
+    return [
+        f'json patch unknown field "[{index}].{name}"'
+        for index, operation in enumerate(operations)
+        if isinstance(operation, dict)
+        for name in operation
+        if name not in _MEMBERS
+    ]

@@ -39,6 +39,7 @@ from apimachinery.server.write.identity import generated_name, new_uid, now
 from apimachinery.server.write.object_changes import (
     changes_generation,
     copy_field,
+    drop_gated,
     drop_repeated_owners,
     name_requester,
     status_update,
@@ -193,6 +194,7 @@ class Writer:
             metadata_of(obj)["generation"] = 1
         if strategy.requester and target.user is not None:
             name_requester(obj, target.user)
+        drop_gated(served, obj, None)
         for prepare in (strategy.prepare_create, served.hooks.prepare_create):
             if prepare is not None:
                 prepare(obj)
@@ -408,6 +410,7 @@ class Writer:
         if served.has_status or strategy.status is not None:
             copy_field(new, old, "status")
         new["metadata"]["generation"] = old["metadata"].get("generation", 0)
+        drop_gated(served, new, old)
         for prepare in (strategy.prepare_update, served.hooks.prepare_update):
             if prepare is not None:
                 prepare(new, old)
@@ -436,6 +439,7 @@ class Writer:
         self, target: WriteTarget, obj: Json, old: Json | None, faults: list[FieldError], name: str
     ) -> None:
         served = target.served
+        served.family.check_kind(served, obj, name)
         faults = check_object(served, obj, old, faults, target.warnings, subresource=target.subresource)
         if faults:
             raise invalid(served.kind, served.said_group, name, faults)
@@ -453,7 +457,9 @@ class Writer:
             and _encode_sorted(new) == _encode_sorted(old)
             and await apart_if(target.asking, self._is_stored, served, new, record)
         ):
-            return record
+            fills_in = served.hooks.fills_in_when_read
+            if fills_in is None or record.created != record.revision or not fills_in(old):
+                return record
         if target.options.dry_run:
             return await apart_if(target.asking, self.unstored, target, record, new)
         if target.allocation is not None:
