@@ -188,7 +188,9 @@ def bring_into_form(
             fault = duplicates.misfit(fault, served)
         raise cannot_handle(obj.get("kind") or served.kind, served.version, served.kind, fault)
     if unknown := unknown_faults(obj, served, validation, duplicates, warnings):
-        raise cannot_handle(obj.get("kind") or served.kind, served.version, served.kind, strict_error(unknown))
+        raise cannot_handle(
+            obj.get("kind") or served.kind, served.version, served.kind, strict_error(unknown)
+        )
     finish_form(obj, served)
 
 
