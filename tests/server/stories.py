@@ -4,10 +4,12 @@ kube-apiserver, as their texts are its.
 A step is ``[METHOD, PATH, BODY, CODE, HOLDS]``. ``$A`` is the core group's path of a namespace of the story's own,
 ``$apis/GROUP/VERSION$N`` the same in another group. HOLDS is what the answer contains, or how its message ends; a list
 in it is compared whole. ``$NAME`` in it is the namespace. A sixth entry is the texts of Warning headers, in order.
+``[WAIT, SECONDS]`` gives controllers time.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,11 @@ async def play(ask: Ask, steps: list[list[Any]], namespace: str) -> Iterator[str
     """What went otherwise than told, a line each."""
     await ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     wrong = []
-    for method, path, body, code, told, *rest in steps:
+    for step in steps:
+        if step[0] == "WAIT":
+            await asyncio.sleep(step[1])
+            continue
+        method, path, body, code, told, *rest = step
         wanted = named(told, namespace)
         whole = filled(path, namespace)
         status, answer, warnings = await ask(method, whole, body)

@@ -15,6 +15,7 @@ from apimachinery.server.access.rbac import GROUP
 from apimachinery.server.admission.interface import Admission
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
+from apimachinery.server.admission.resource_quota import ResourceQuota
 from apimachinery.server.aggregation import aggregator
 from apimachinery.server.aggregation.aggregator import Aggregator, Parts
 from apimachinery.server.allocation.ranges import first_of, parse_networks, parse_ports
@@ -39,6 +40,7 @@ from apimachinery.server.controllers.namespace_objects import (
     root_authority,
 )
 from apimachinery.server.controllers.namespaces import NamespaceController
+from apimachinery.server.controllers.quotas import Quotas
 from apimachinery.server.controllers.roles import ClusterRoleAggregation, make_roles
 from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
@@ -79,9 +81,14 @@ class Api:
         figures = ApiMetrics(backend.metrics)
         figures.objects(self._stored_objects)
         calls.observe = figures.webhook
-        admission = InOrder(make_plugins(options.plugins or DEFAULT, around), figures.step)
+        plugins = make_plugins(options.plugins or DEFAULT, around)
+        admission = InOrder(plugins, figures.step)
         self.writer = Writer(figures.timed(backend.storage), backend.cache, admission)
         self.deleter = Deleter(self.writer, admission)
+        charges = None
+        for plugin in plugins:
+            if isinstance(plugin, ResourceQuota):
+                plugin.writer, charges = self.writer, plugin.charges
         others = Others()
         self._networks = parse_networks(options.service_networks)
         self._port = options.port
@@ -150,6 +157,8 @@ class Api:
 
             self._makers.append(lambda: CertificateSigner(requests, backend.cache, self.writer, signing))
 
+        if "resourcequota" in options.controllers and self.catalog.find("", "v1", "resourcequotas"):
+            self._makers.append(lambda: Quotas(self.catalog, backend.cache, self.writer, charges))
         self._keep_in_namespaces(backend, options)
         if "node" in options.controllers and self.catalog.find("", "v1", "pods"):
             self._run_node(options, backend)

@@ -26,6 +26,7 @@ from apimachinery.server.admission.node_taints import TaintNodesByCondition
 from apimachinery.server.admission.pod_security import PodSecurity
 from apimachinery.server.admission.policies import Policies
 from apimachinery.server.admission.priority import Priority
+from apimachinery.server.admission.resource_quota import ResourceQuota
 from apimachinery.server.admission.runtime_class import RuntimeClass
 from apimachinery.server.admission.service_account import ServiceAccount
 from apimachinery.server.admission.topology_labels import PodTopologyLabels
@@ -113,7 +114,7 @@ PLUGINS = (
         ),
     ),
     Plugin("ValidatingAdmissionWebhook", lambda around: ValidatingWebhooks(_webhooks("validating", around))),
-    Plugin("ResourceQuota"),
+    Plugin("ResourceQuota", lambda around: ResourceQuota(around.catalog, around.cache)),
     Plugin("AlwaysDeny", default=False),
 )
 """In order."""
