@@ -26,6 +26,7 @@ from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.refusals import OF_EVERY_VERSION
 from apimachinery.server.catalog.webhook_conversion import AskFailed
 from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
+from apimachinery.server.controllers.expiry import EventExpiry
 from apimachinery.server.controllers.first_objects import (
     make_first_objects,
     make_own_service,
@@ -99,6 +100,9 @@ class Api:
             )
             self._services.writer = self.writer
             self.writer.allocators[SERVICES] = self._services
+        self._expiry: EventExpiry | None = None
+        if (events := self.catalog.find("", "v1", "events")) is not None:
+            self._expiry = EventExpiry(events, backend.cache, self.writer, options.event_seconds)
         codecs = Codecs([package.messages for package in packages])
         self.handlers = Handlers(
             self.catalog,
@@ -303,12 +307,16 @@ class Api:
         if self.aggregator is not None:
             await self.aggregator.prepare()
             self.aggregator.start()
+        if self._expiry is not None:
+            self._expiry.start()
         self._controllers.start()
         await asyncio.sleep(0)
 
     async def stop(self) -> None:
         """Stops the loops."""
         await self._controllers.stop()
+        if self._expiry is not None:
+            await self._expiry.stop()
         if self.aggregator is not None:
             await self.aggregator.stop()
         if self.definitions is not None:

@@ -37,6 +37,8 @@ class ApiOptions:
     service_networks: str = "10.0.0.0/24"
     """Where addresses of services come from: a network, or one of each family with a comma, first choice first."""
     node_ports: str = "30000-32767"
+    event_seconds: float = 3600.0
+    """How long events are kept after they were written last."""
     root_authority: str = ""
     """PEM of the authority by which pods know the server."""
     port: int = 6443

@@ -100,6 +100,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="admission plugins to run besides those that are on by default")  # fmt: skip
     add("--disable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
         help="admission plugins not to run")  # fmt: skip
+    add(
+        "--event-ttl", default="1h", metavar="DURATION", help="how long events are kept (default %(default)s)"
+    )
     add("--service-cluster-ip-range", default="10.0.0.0/24", metavar="NETWORK,NETWORK",
         help="where addresses of services come from; one of each family (default %(default)s)")  # fmt: skip
     add("--service-node-port-range", default="30000-32767", metavar="FIRST-LAST",
@@ -169,6 +172,7 @@ def run(options: argparse.Namespace) -> int:
             node_ports=_checked("--service-node-port-range", parse_ports, options.service_node_port_range),
             port=options.port or 6443,
             plugins=plugins,
+            event_seconds=_event_seconds(options.event_ttl),
         )
         folder = _kept_folder(options)
         security = _security(options, folder)
@@ -186,6 +190,13 @@ def run(options: argparse.Namespace) -> int:
     except (StorageError, StorageUrlError, OptionError, CallFailed, BadConfiguration, OSError) as fault:
         print(f"kubewright serve: error: {fault}", file=sys.stderr)
         return 2
+
+
+def _event_seconds(text: str) -> float:
+    seconds = duration(text)
+    if seconds <= 0:
+        raise OptionError(f"--event-ttl {text}: give a time of more than nothing, such as 1h")
+    return seconds
 
 
 def _checked(option: str, parse: Callable[[str], object], text: str) -> str:

@@ -1,0 +1,59 @@
+"""Events end some time after they were written last."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.server.test_api import MERGE, ask, run
+
+from apimachinery.server.api import Api
+from apimachinery.server.catalog.options import ApiOptions
+from apimachinery.server.controllers.expiry import EventExpiry, _age
+
+EVENTS = "/api/v1/namespaces/default/events"
+SHORT = ApiOptions(controllers=frozenset(), event_seconds=0.6)
+
+
+def event(name: str, **more: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "involvedObject": {"namespace": "default"}, "reason": "R", **more}
+
+
+async def names(api: Api) -> list[str]:
+    _, found, _ = await ask(api, "GET", EVENTS)
+    return [each["metadata"]["name"] for each in found["items"]]
+
+
+def test_events_end_and_a_write_makes_them_last() -> None:
+    async def story(api: Api) -> None:
+        await ask(api, "POST", EVENTS, event("a"))
+        await ask(api, "POST", EVENTS, event("b"))
+        await asyncio.sleep(0.4)
+        await ask(api, "PATCH", f"{EVENTS}/a", {"count": 2}, MERGE)
+        assert await names(api) == ["a", "b"]
+        await asyncio.sleep(0.35)
+        assert await names(api) == ["a"]
+        await asyncio.sleep(0.5)
+        assert await names(api) == []
+
+    run(story, SHORT)
+
+
+def test_events_of_before_the_start_end_by_what_they_say() -> None:
+    async def story(api: Api) -> None:
+        await ask(api, "POST", EVENTS, event("a"))
+        first = api._expiry
+        assert first is not None
+        await first.stop()
+        again = EventExpiry(first._served, api.writer._cache, api.writer, 3600.0)
+        again.start()
+        assert list(again._until) == ["/core/events/default/a"]
+        await again.stop()
+
+    run(story)
+    told = {"metadata": {"creationTimestamp": "2020-01-01T00:00:00Z"}}
+    assert _age(told) > 1e8
+    assert _age({**told, "lastTimestamp": datetime.now(UTC).isoformat()}) < 5
+    assert _age({**told, "lastTimestamp": "no time"}) > 1e8
+    assert _age({"metadata": {}}) == 0
