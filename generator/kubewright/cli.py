@@ -105,6 +105,12 @@ COMMANDS: Final[dict[str, Command]] = {
         "Serve",
         "server",
     ),
+    "webhook": Command(
+        "kubewright.tools.webhook.command",
+        "a generated package's conversion, defaults and validation as a webhook for a cluster",
+        "Serve",
+        "server",
+    ),
     "rbac": Command(
         "kubewright.tools.rbac.command",
         "who can do what and why, live or from manifests; the least roles of a run",

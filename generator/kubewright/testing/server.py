@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from apimachinery.meta.errors import ApiError, Cause
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from apimachinery.client.config import Config
     from apimachinery.client.connection import Client
     from apimachinery.server.node.behaviour import NodeBehaviour
+
+    from .webhooks import Judge, Webhook, Webhooks
 
 PATIENCE_SECONDS = 10.0
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -92,7 +94,8 @@ class ApiServer:
                 proxy_networks=tuple(proxy_networks),
             )
         )
-        self._thread: ServerThread | None = None
+        self._thread: ServerThread[Server] | None = None
+        self._webhooks: Webhooks | None = None
         self._folder: Path | None = None
         self._context: ssl.SSLContext | None = None
         self._authority = b""
@@ -119,6 +122,9 @@ class ApiServer:
         if self._thread is not None:
             self._thread.stop()
             self._thread = None
+        if self._webhooks is not None:
+            self._webhooks.stop()
+            self._webhooks = None
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
@@ -285,6 +291,30 @@ class ApiServer:
             self._wait_until_served(manifest)
         return [manifest["metadata"]["name"] for manifest in manifests]
 
+    def register_webhook(
+        self,
+        kind: Literal["mutating", "validating"],
+        judge: Judge,
+        *,
+        resources: Iterable[str],
+        operations: Iterable[str] = ("CREATE", "UPDATE"),
+        service: tuple[str, str] | None = None,
+        **fields: Any,
+    ) -> Webhook:
+        """A webhook that is a Python function, in force when this returns; the server asks it over TLS.
+
+        ``resources`` are PLURAL[.GROUP][/SUBRESOURCE]. With ``service`` (namespace, name) it is behind that Service,
+        else at a URL. ``fields`` are those of a webhook of a configuration (``failurePolicy``, ``objectSelector`` …).
+        The function is called on a thread. Raises ApiError for fields that the server refuses.
+        """
+        self._running()
+        assert self._folder is not None
+        if self._webhooks is None:
+            from .webhooks import Webhooks
+
+            self._webhooks = Webhooks(self._folder / "webhooks", self.request, self.services)
+        return self._webhooks.register(kind, judge, resources, operations, service, fields)
+
     @contextmanager
     def namespace(self, prefix: str = "test-") -> Iterator[str]:
         """A new namespace, deleted with everything that is in it at the end."""
@@ -336,7 +366,7 @@ class ApiServer:
         )
         return Server(options, access, self._build)
 
-    def _running(self) -> ServerThread:
+    def _running(self) -> ServerThread[Server]:
         if self._thread is None:
             raise StartError("the server does not run; use `with ApiServer() as server`")
         return self._thread

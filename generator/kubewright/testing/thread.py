@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Generic, Protocol, TypeVar
 
-from apimachinery.server.process import Server
+
+class Startable(Protocol):
+    """A server that runs on the event loop which starts it."""
+
+    async def start(self) -> None:
+        """Serves when it returns."""
+
+    async def stop(self) -> None:
+        """Ends it."""
 
 
-class ServerThread:
+ServerT = TypeVar("ServerT", bound=Startable)
+
+
+class ServerThread(Generic[ServerT]):
     """Starts a server when made; ``stop`` ends it and its thread. Raises what the server's start raises."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerT) -> None:
         self.server = server
         self._settled = threading.Event()
         self._fault: BaseException | None = None

@@ -1,0 +1,1 @@
+"""The other side of webhooks: a server that answers the reviews of a kube-apiserver."""
