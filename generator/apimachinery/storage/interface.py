@@ -44,18 +44,20 @@ REVISION_MARK = f"revision-{secrets.token_hex(16)}"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Bytes to store: ``head`` + the revision in decimals + ``tail``."""
+    """Bytes to store: ``head`` + the revision in decimals + ``tail``. ``ttl``: the driver ends the key this many
+    seconds after the write, or up to a minute later, unless it was written again; 0 for never."""
 
     head: bytes
     tail: bytes
+    ttl: int = 0
 
     @classmethod
-    def cut(cls, encoded: bytes) -> Value:
+    def cut(cls, encoded: bytes, ttl: int = 0) -> Value:
         """Cuts ``encoded`` at its one ``REVISION_MARK``. Raises ValueError where there is none."""
         head, mark, tail = encoded.partition(_MARK)
         if not mark:
             raise ValueError("the encoded object has no revision mark")
-        return cls(head, tail)
+        return cls(head, tail, ttl)
 
     def at(self, revision: int) -> bytes:
         """The bytes as stored at ``revision``."""

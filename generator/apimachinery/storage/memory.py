@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
+from apimachinery.storage.expiry import Expiry
 from apimachinery.storage.history import History
 from apimachinery.storage.interface import (
     Compacted,
@@ -30,6 +32,7 @@ class MemoryStorage:
     def __init__(self) -> None:
         self._history = History()
         self._subscribers = Subscribers()
+        self._expiry = Expiry(self._history.current, self.delete)
         self._closed = False
 
     @property
@@ -79,14 +82,15 @@ class MemoryStorage:
         if self._history.current(key) is not None:
             raise KeyExists(key)
         revision = self._next()
-        return self._append(Event(Record(key, revision, revision, value.at(revision)), None))
+        return self._append(Event(Record(key, revision, revision, value.at(revision)), None), value.ttl)
 
     async def update(self, key: str, expected: int, value: Value) -> Record:
         """See the contract."""
         check_size(value)
         current = self._current(key, expected)
         revision = self._next()
-        return self._append(Event(Record(key, revision, current.created, value.at(revision)), current))
+        event = Event(Record(key, revision, current.created, value.at(revision)), current)
+        return self._append(event, value.ttl)
 
     async def delete(self, key: str, expected: int, last: Value) -> Record:
         """See the contract."""
@@ -127,6 +131,7 @@ class MemoryStorage:
     async def close(self) -> None:
         """See the contract."""
         self._closed = True
+        await self._expiry.close()
 
     def _next(self) -> int:
         if self._closed:
@@ -141,7 +146,9 @@ class MemoryStorage:
             raise RevisionConflict(expected, current)
         return current
 
-    def _append(self, event: Event) -> Record:
+    def _append(self, event: Event, ttl: int = 0) -> Record:
         self._history.append(event)
+        if ttl:
+            self._expiry.add(event.record.key, event.revision, time.time() + ttl)
         self._subscribers.publish((event,))
         return event.record

@@ -146,6 +146,7 @@ class Served:
         self.number = next(_numbers)
         self.views: dict[str, Any] = {}
         self.release = RELEASE  # of the catalog that holds the resource
+        self.ttl = 0  # seconds after which storage ends an object; 0 for never
         self._compile = compile
         self._ownership: dict[str, FieldOwnership] = {}
 

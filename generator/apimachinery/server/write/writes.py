@@ -502,7 +502,7 @@ class Writer:
             stored["metadata"]["resourceVersion"] = REVISION_MARK
             return Value.cut(encode(served.family.in_order(stored)))
         marked = {**obj, "metadata": {**obj["metadata"], "resourceVersion": REVISION_MARK}}
-        return Value.cut(encode(self._stored(served, marked)))
+        return Value.cut(encode(self._stored(served, marked)), served.ttl)
 
     def _stored(self, served: Served, obj: Json) -> Json:
         """The object at the storage version, kind and apiVersion first; leaves ``obj`` as it is."""

@@ -35,6 +35,7 @@ from apimachinery.storage.etcd import messages
 from apimachinery.storage.etcd.connection import READ_SECONDS, Connection, EtcdRefusal
 from apimachinery.storage.etcd.follow import Follower
 from apimachinery.storage.etcd.keys import Keys
+from apimachinery.storage.etcd.leases import Leases
 from apimachinery.storage.etcd.options import EtcdOptions
 from apimachinery.storage.etcd.past import Past
 from apimachinery.storage.etcd.values import Values, log_unread
@@ -78,6 +79,7 @@ class EtcdStorage:
         self._writable = not options.read_only
         self._connection = Connection(options)
         self._keys = Keys(options.prefix)
+        self._leases = Leases(self._connection)
         self._past = Past(self._connection, self._keys, self)
         self._revision = 1
         self._event_revision = 0
@@ -325,6 +327,8 @@ class EtcdStorage:
         self._own[key] = (stored, value)
         try:
             put = messages.PutRequest(key=place, value=stored)
+            if value.ttl:
+                put.lease = await self._leases.lease(value.ttl)
             return await self._commit(place, expected, messages.RequestOp(request_put=put))
         finally:
             if (own := self._own.get(key)) is not None and own[1] is value:
