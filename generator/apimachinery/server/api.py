@@ -179,7 +179,8 @@ class Api:
 
     def _aggregate(self, backend: Backend, others: Others) -> None:
         services = self.catalog.find(aggregator.GROUP, aggregator.VERSION, aggregator.PLURAL)
-        if services is None:
+        if services is None or not self._writable:
+            # A server that changes nothing must not hand changes on, either.
             return
         parts = Parts(
             self.catalog,

@@ -96,8 +96,7 @@ class LocalApiServices:
         for record in self._definitions.snapshot(DEFINITIONS).records:
             self._note(record)
         builtin = self._builtin()
-        for name, spec in builtin.items():
-            await self._put(name, spec, ON_START)
+        await asyncio.gather(*(self._put(name, spec, ON_START) for name, spec in builtin.items()))
         for name in [*self._due, *self._registry.all]:
             if name not in builtin:
                 await self._reconcile(name, started=False)
