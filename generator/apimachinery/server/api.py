@@ -199,6 +199,15 @@ class Api:
 
     def _keep_in_namespaces(self, backend: Backend, options: ApiOptions) -> None:
         """The objects that every namespace has, by the controllers that make them."""
+        secrets = self.catalog.find("", "v1", "secrets")
+        tokens = backend.access.service_accounts
+        if "serviceaccount-token" in options.controllers and secrets is not None and tokens is not None:
+            from apimachinery.server.controllers.account_secrets import AccountSecrets
+
+            keys, authority = tokens.keys, options.root_authority
+            self._makers.append(
+                lambda: AccountSecrets(secrets, backend.cache, self.writer, self.deleter, keys, authority)
+            )
         wanted = {
             "serviceaccount": ("serviceaccounts", default_account()),
             "root-ca-cert-publisher": ("configmaps", root_authority(options.root_authority)),

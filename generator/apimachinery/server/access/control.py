@@ -63,8 +63,9 @@ class AccessOptions:
     ``certificates`` and ``front_proxy`` look at the connection, ``tokens`` at bearer tokens, in order, before those of
     service accounts (``service_accounts``, None for none) and ``more_tokens`` after them. ``modes`` of authorization in
     order, each a word of ``MODES`` or a function that makes an authorizer over the server's watch cache. ``anonymous``:
-    a request without credentials goes on to authorization. ``open_to_loopback``: a request without
-    credentials is the administrator's. ``signing`` is the authority that signs client certificates on request.
+    a request without credentials goes on to authorization, if its path is one of ``anonymous_paths`` where they are
+    given. ``bootstrap_tokens``: tokens that Secrets in kube-system hold are taken. ``open_to_loopback``: a request
+    without credentials is the administrator's. ``signing`` is the authority that signs client certificates on request.
     ``audiences`` are this server's names where it makes no tokens. ``outgoing`` is the server's pool of connections.
     """
 
@@ -75,6 +76,8 @@ class AccessOptions:
     more_tokens: Sequence[TokenKind] = ()
     modes: Sequence[str | MakeAuthorizer] = ("RBAC",)
     anonymous: bool = True
+    anonymous_paths: frozenset[str] | None = None
+    bootstrap_tokens: bool = False
     open_to_loopback: bool = False
     signing: SigningAuthority | None = None
     audiences: tuple[str, ...] = (ISSUER,)
@@ -93,11 +96,17 @@ class Access:
         kinds = list(options.tokens)
         audiences = options.audiences
         if options.service_accounts is not None:
+            from apimachinery.server.access.secret_tokens import AccountSecretTokens
             from apimachinery.server.access.service_accounts import ServiceAccountTokens
 
             self.service_accounts = ServiceAccountTokens(options.service_accounts, cache.record)
+            kinds.append(AccountSecretTokens(options.service_accounts, cache.record))
             kinds.append(self.service_accounts)
             audiences = options.service_accounts.names
+        if options.bootstrap_tokens:
+            from apimachinery.server.access.secret_tokens import BootstrapTokens
+
+            kinds.append(BootstrapTokens(cache.record))
         self.tokens = BearerTokens([*kinds, *options.more_tokens], audiences)
         self._authenticators: list[Authenticator] = [
             authenticator
@@ -109,6 +118,7 @@ class Access:
         self.url = ""
         self.record: Callable[[Attributes], None] | None = None
         self._anonymous = options.anonymous
+        self._anonymous_paths = options.anonymous_paths
         self.signing = options.signing
         self.rbac: Rbac | None = None
         self.authorizer = Chain([self._authorizer(mode, cache) for mode in options.modes])
@@ -192,7 +202,8 @@ class Access:
         if request.peer:
             # A certificate that no authenticator takes is a credential that is refused.
             raise unauthorized()
-        if not self._anonymous:
+        paths = self._anonymous_paths
+        if not self._anonymous or (paths is not None and request.path not in paths):
             raise unauthorized()
         return NOBODY
 

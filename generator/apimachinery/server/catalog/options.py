@@ -9,7 +9,14 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-CONTROLLERS = ("namespace", "gc", "clusterrole-aggregation", "csrsigning", "resourcequota")
+CONTROLLERS = (
+    "namespace",
+    "gc",
+    "clusterrole-aggregation",
+    "csrsigning",
+    "resourcequota",
+    "serviceaccount-token",
+)
 ACCOUNTS = ("serviceaccount", "root-ca-cert-publisher")
 """Loops that ``all`` means where the admission plugin ServiceAccount is on, as its pods need what they make."""
 SIMULATIONS = ("node",)

@@ -40,6 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="authorities of client certificates: the common name is the user, organizations are groups")  # fmt: skip
     add("--anonymous-auth", choices=("true", "false"), default="true",
         help="requests without credentials are system:anonymous (default) or refused")  # fmt: skip
+    add("--enable-bootstrap-token-auth", action="store_true",
+        help="take tokens of Secrets bootstrap-token-ID in kube-system (ID.SECRET)")  # fmt: skip
     add("--authorization-mode", default="", metavar="MODE,MODE",
         help=f"of {', '.join(MODES)}, asked in order (default RBAC)")  # fmt: skip
     add("--service-account-issuer", action="append", default=[], metavar="URL",
@@ -102,8 +104,11 @@ def grant(options: argparse.Namespace, folder: Path) -> Granted:
     parts["more_tokens"], anonymous = remote.token_kinds(options)
     parts["modes"] = _modes(options)
     parts["anonymous"] = options.anonymous_auth == "true" and tuple(parts["modes"]) != ("AlwaysAllow",)
-    if anonymous is not None:
-        parts["anonymous"] = anonymous
+    if anonymous.enabled is not None:
+        if options.anonymous_auth == "false":
+            raise OptionError("--anonymous-auth and anonymous of --authentication-config exclude each other")
+        parts["anonymous"], parts["anonymous_paths"] = anonymous.enabled, anonymous.paths
+    parts["bootstrap_tokens"] = options.enable_bootstrap_token_auth
     parts["open_to_loopback"] = options.anonymous_admin
     parts["service_accounts"] = _service_accounts(options, folder)
     _certificates(options, folder, granted, parts)

@@ -11,6 +11,7 @@ import argparse
 import re
 import ssl
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,25 +55,29 @@ def add_arguments(add: Callable[..., Any]) -> None:
     add("--authorization-webhook-cache-unauthorized-ttl", default="30s", metavar="DURATION")
 
 
-def token_kinds(options: argparse.Namespace) -> tuple[list[TokenKind], bool | None]:
-    """Issuers and webhooks of bearer tokens; and whether anonymous requests are let in, None where nothing says so.
+@dataclass(frozen=True, slots=True)
+class Anonymous:
+    """Whether requests without credentials are let in, None where nothing says so, and to which paths alone."""
+
+    enabled: bool | None = None
+    paths: frozenset[str] | None = None
+
+
+def token_kinds(options: argparse.Namespace) -> tuple[list[TokenKind], Anonymous]:
+    """Issuers and webhooks of bearer tokens; and what of anonymous requests is let in.
 
     Raises OptionError and ValueErrors that name the file.
     """
     kinds: list[TokenKind] = []
-    anonymous = None
+    anonymous = Anonymous()
     if options.authentication_config:
         if options.oidc_issuer_url:
             raise OptionError("--authentication-config and --oidc-issuer-url exclude each other")
         config = read_configuration(options.authentication_config, "AuthenticationConfiguration")
         for number, entry in enumerate(config.get("jwt") or ()):
             kinds.append(_issuer(entry, f"{options.authentication_config}: jwt[{number}]"))
-        if isinstance(config.get("anonymous"), dict):
-            anonymous = bool(config["anonymous"].get("enabled"))
-            if config["anonymous"].get("conditions"):
-                raise OptionError(
-                    f"{options.authentication_config}: anonymous.conditions is not served; leave it out"
-                )
+        if config.get("anonymous") is not None:
+            anonymous = _anonymous(config["anonymous"], f"{options.authentication_config}: anonymous")
     if options.oidc_issuer_url:
         kinds.append(_flag_issuer(options))
     if options.authentication_token_webhook_config_file:
@@ -80,6 +85,25 @@ def token_kinds(options: argparse.Namespace) -> tuple[list[TokenKind], bool | No
         seconds = duration(options.authentication_token_webhook_cache_ttl)
         kinds.append(TokenWebhook(asked, options.authentication_token_webhook_version, seconds))
     return kinds, anonymous
+
+
+def _anonymous(entry: Any, place: str) -> Anonymous:
+    """``anonymous`` of an AuthenticationConfiguration. Raises OptionError."""
+    if not isinstance(entry, dict):
+        raise OptionError(f"{place}: must be an object")
+    enabled = bool(entry.get("enabled"))
+    conditions = entry.get("conditions") or []
+    if not conditions:
+        return Anonymous(enabled)
+    if not enabled:
+        raise OptionError(f"{place}.conditions: enabled should be set to true when conditions are defined")
+    paths = []
+    for number, condition in enumerate(conditions):
+        path = condition.get("path") if isinstance(condition, dict) else None
+        if not isinstance(path, str) or not path:
+            raise OptionError(f"{place}.conditions[{number}].path: required, an exact path such as /livez")
+        paths.append(path)
+    return Anonymous(True, frozenset(paths))
 
 
 def webhook_mode(options: argparse.Namespace) -> MakeAuthorizer:

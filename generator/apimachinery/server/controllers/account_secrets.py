@@ -1,0 +1,145 @@
+"""Fills Secrets of type ``kubernetes.io/service-account-token`` with a token of the account that they name, and
+deletes those whose account is gone, as kube-controller-manager's serviceaccount-token controller does."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import logging
+
+from apimachinery.meta.errors import ApiError
+from apimachinery.server.access.secret_tokens import (
+    ACCOUNT_NAME,
+    ACCOUNT_TYPE,
+    ACCOUNT_UID,
+    account_claims,
+)
+from apimachinery.server.access.service_accounts import ServiceAccountKeys
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
+from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.target import WriteTarget
+from apimachinery.server.write.deletion import Deleter
+from apimachinery.server.write.writes import Writer
+from apimachinery.storage.interface import Event, StorageError
+from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.wire.json import decode
+
+ACCOUNTS, SECRETS = "/core/serviceaccounts/", "/core/secrets/"
+MANAGER = "kube-controller-manager"
+RETRY_SECONDS = 0.5
+_TYPE = ACCOUNT_TYPE.encode()
+log = logging.getLogger("kubewright.server.account_secrets")
+
+
+class AccountSecrets:
+    """Follows Secrets and ServiceAccounts. ``authority`` is what a client should trust (PEM), if it is known."""
+
+    def __init__(
+        self,
+        served: Served,
+        cache: WatchCache,
+        writer: Writer,
+        deleter: Deleter,
+        keys: ServiceAccountKeys,
+        authority: str = "",
+    ) -> None:
+        self._served = served
+        self._writer = writer
+        self._deleter = deleter
+        self._keys = keys
+        self._authority = authority
+        self._accounts = cache.resource(ACCOUNTS)
+        self._secrets = cache.resource(SECRETS)
+        self._due: dict[str, None] = {}
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._unlisten = [
+            self._secrets.listen(SECRETS, self._heard_secret),
+            self._accounts.listen(ACCOUNTS, self._heard_account),
+        ]
+
+    def start(self) -> None:
+        """Looks at all, and follows."""
+        for record in self._secrets.snapshot(SECRETS).records:
+            if _TYPE in record.value:
+                self._due[record.key] = None
+        self._changed.set()
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Ends it."""
+        for unlisten in self._unlisten:
+            unlisten()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _heard_secret(self, event: Event) -> None:
+        if not event.deleted and _TYPE in event.record.value:
+            self._due[event.record.key] = None
+            self._changed.set()
+
+    def _heard_account(self, event: Event) -> None:
+        namespace = event.record.key.removeprefix(ACCOUNTS).partition("/")[0]
+        for record in self._secrets.snapshot(f"{SECRETS}{namespace}/").records:
+            if _TYPE in record.value:
+                self._due[record.key] = None
+        self._changed.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            while self._due:
+                key = next(iter(self._due))
+                del self._due[key]
+                try:
+                    await self._reconcile(key)
+                except (ApiError, StorageError):
+                    self._due[key] = None
+                    await asyncio.sleep(RETRY_SECONDS)
+                except Exception:
+                    log.exception("the token of a Secret could not be made", extra={"key": key})
+
+    async def _reconcile(self, key: str) -> None:
+        record = self._secrets.get(key)
+        secret: Json | None = None if record is None else decode(record.value)
+        if secret is None or secret.get("type") != ACCOUNT_TYPE or "deletionTimestamp" in secret["metadata"]:
+            return
+        namespace, _, name = key.removeprefix(SECRETS).partition("/")
+        annotations = secret["metadata"].get("annotations") or {}
+        account = annotations.get(ACCOUNT_NAME, "")
+        found = self._accounts.get(f"{ACCOUNTS}{namespace}/{account}")
+        uid = "" if found is None else decode(found.value)["metadata"]["uid"]
+        target = WriteTarget(self._served, namespace, name, WriteOptions(manager=MANAGER))
+        if not uid or annotations.get(ACCOUNT_UID, uid) != uid:
+            with contextlib.suppress(ApiError):
+                await self._deleter.delete(target, DeleteOptions())
+            return
+        wanted = self._wanted(secret, namespace, account, uid, name)
+        if wanted or annotations.get(ACCOUNT_UID) != uid:
+            await self._writer.update(target, lambda old: _filled(old, wanted, uid))
+
+    def _wanted(self, secret: Json, namespace: str, account: str, uid: str, name: str) -> dict[str, str]:
+        """What the data of a Secret lacks."""
+        data = secret.get("data") or {}
+        wanted = {}
+        if not data.get("token"):
+            wanted["token"] = self._keys.signing.sign(account_claims(namespace, account, uid, name))
+        if data.get("namespace") != _encoded(namespace):
+            wanted["namespace"] = namespace
+        if self._authority and data.get("ca.crt") != _encoded(self._authority):
+            wanted["ca.crt"] = self._authority
+        return {key: _encoded(value) for key, value in wanted.items()}
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _filled(old: Json, wanted: dict[str, str], uid: str) -> Json:
+    metadata = old["metadata"]
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), ACCOUNT_UID: uid}
+    return {**old, "data": {**(old.get("data") or {}), **wanted}}
