@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import secrets
 import shutil
 import ssl
@@ -453,24 +454,29 @@ def _generated_api(options: ApiOptions) -> BuildApi:
 
 
 def _read_crds(path: Path) -> Iterator[dict[str, Any]]:
-    import yaml
+    from apimachinery.wire import yaml
+    from apimachinery.wire.json import DecodeFault
 
     if not path.exists():
         raise StartError(f"{path} does not exist")
-    files = (
-        sorted(p for p in path.rglob("*") if p.suffix in (".yaml", ".yml", ".json"))
-        if path.is_dir()
-        else [path]
-    )
-    for file in files:
-        with file.open(encoding="utf-8") as text:
-            try:
-                documents = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-            except yaml.YAMLError as fault:
-                raise StartError(f"{file} is not YAML: {fault}") from None
+    for file in _files_in(path) if path.is_dir() else [path]:
+        try:
+            documents = yaml.decode_all(file.read_bytes())
+        except DecodeFault as fault:
+            raise StartError(f"{file} is not YAML: {fault}") from None
         for document in documents:
             if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
                 yield document
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """All YAML and JSON files in and below a folder. One that cannot be listed is not passed over."""
+
+    def failed(error: OSError) -> None:
+        raise StartError(f"{error.filename}: {error.strerror}")
+
+    paths = (Path(root, name) for root, _, names in os.walk(folder, onerror=failed) for name in names)
+    return sorted(path for path in paths if path.suffix in (".yaml", ".yml", ".json"))
 
 
 def _refusal(code: int, shown: Any) -> ApiError:
