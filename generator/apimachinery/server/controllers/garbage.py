@@ -35,6 +35,8 @@ from apimachinery.storage.interface import Event, Record, StorageError
 from apimachinery.storage.watch_cache import WatchCache
 
 SECONDS = 0.1
+HEARD_SECONDS = 0.02
+"""How long the events of what the collector did itself are waited for."""
 MANAGER = "kube-controller-manager"
 log = logging.getLogger("kubewright.server.garbage")
 
@@ -97,6 +99,8 @@ class GarbageCollector:
         self._keys: dict[str, str] = {}
         self._dependents: dict[str, set[str]] = {}
         self._due: dict[str, None] = {}
+        self._deaths = asyncio.Event()
+        """Set when something is deleted, or begins to be: its owners and dependents are due."""
         self._revision = 0
         self._task: asyncio.Task[None] | None = None
         self._watch: Any = None
@@ -121,14 +125,30 @@ class GarbageCollector:
         self._watch = await self._cache.storage.watch("", page.revision, self._take)
         while True:
             await asyncio.sleep(SECONDS)
-            due, self._due = list(self._due), {}
-            for uid in due:
-                try:
-                    await self._look_at(uid)
-                except (ApiError, StorageError):
-                    self._due[uid] = None
-                except Exception:
-                    log.exception("garbage could not be collected", extra={"uid": uid})
+            failed: list[str] = []
+            while self._due:
+                self._deaths.clear()
+                failed += await self._look_at_all()
+                # What was just deleted says whose turn is next: a deep tree goes without a pause at each level.
+                if not self._deaths.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._deaths.wait(), HEARD_SECONDS)
+                if not self._deaths.is_set():
+                    break
+            self._due |= dict.fromkeys(failed)
+
+    async def _look_at_all(self) -> list[str]:
+        """Looks at what is due; answers what failed, which is tried again after a pause."""
+        due, self._due = list(self._due), {}
+        failed = []
+        for uid in due:
+            try:
+                await self._look_at(uid)
+            except (ApiError, StorageError):
+                failed.append(uid)
+            except Exception:
+                log.exception("garbage could not be collected", extra={"uid": uid})
+        return failed
 
     def _take(self, events: Any) -> None:
         event: Event
@@ -156,11 +176,14 @@ class GarbageCollector:
             self._due[owner.uid] = None
         if metadata.ownerReferences or metadata.finalizers:
             self._due[metadata.uid] = None
+            if metadata.deletionTimestamp is not None:
+                self._deaths.set()
 
     def _drop(self, record: Record) -> None:
         uid = self._keys.pop(record.key, None)
         if uid is None:
             return
+        self._deaths.set()
         node = self._nodes.pop(uid, None)
         for owner in (node.metadata.ownerReferences or ()) if node else ():
             siblings = self._dependents.get(owner.uid)
