@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from apimachinery.server.http.tls import ensure_certificate
-from apimachinery.storage.etcd import connection
+from apimachinery.storage.etcd import connection, messages
 from apimachinery.storage.etcd.driver import EtcdStorage, reports_progress_in_order
 from apimachinery.storage.etcd.follow import Follower
 from apimachinery.storage.etcd.options import parse_etcd_url, parse_snapshot_url
@@ -127,6 +127,33 @@ def test_a_server_that_missed_compacted_events_says_so_and_shows_what_differs(et
         await two.catch_up()
         assert pods.get(A) == after and heard[-1] == (A, False)
         cache.close()
+        await one.close()
+        await two.close()
+
+    run(story())
+
+
+def test_a_value_that_nobody_can_read_is_named_and_stops_nothing(etcd_url, run):
+    def foreign(key: str, data: bytes) -> bytes:
+        if data == b"null":
+            raise KeyError("metadata")
+        return data
+
+    async def story() -> None:
+        one = await open_storage(etcd_url, StorageOptions(foreign=foreign))
+        assert isinstance(one, EtcdStorage)
+        deep = b"[" * 100_000
+        for number, data in enumerate(
+            (b"null", b"\xff", b"", b'{"metadata":' + deep, b"k8s:enc:aescbc:v1:k:x")
+        ):
+            put = messages.PutRequest(key=one._keys.to_etcd(f"/core/pods/ns/bad{number}"), value=data)
+            await one._connection.write(messages.TxnRequest(success=[messages.RequestOp(request_put=put)]))
+        made = await one.create(A, value())
+        await one.catch_up()
+        assert [r.key for r in (await one.list("")).records] == [A]
+        assert len(one.unread) == 5 and "aescbc" in str(one.unread)
+        two = await open_storage(etcd_url, StorageOptions(foreign=foreign))
+        assert two.unread == one.unread and await two.get(A) == made
         await one.close()
         await two.close()
 

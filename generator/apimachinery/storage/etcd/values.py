@@ -46,9 +46,12 @@ class Values:
     def served(self, key: str, place: bytes, stored: bytes, revision: int) -> bytes:
         """The JSON of a stored value at its revision. Raises StorageError, which says what the value is."""
         stored = opened(self._sealing, key, place, stored)
-        if self._foreign is not None:
-            try:
+        try:
+            if self._foreign is not None:
                 stored = self._foreign(key, stored)
-            except ValueError as fault:
-                raise NotAnObject(str(fault)) from None
-        return with_revision(stored, revision)
+            return with_revision(stored, revision)
+        except RecursionError:
+            raise NotAnObject("nested too deeply") from None
+        except (ValueError, LookupError, TypeError, AttributeError) as fault:
+            # Whatever somebody else's bytes do to a decoder: one object that cannot be read must not stop the others.
+            raise NotAnObject(str(fault) or type(fault).__name__) from None
