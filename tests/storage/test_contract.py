@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from apimachinery.storage import expiry
 from apimachinery.storage.interface import (
     REVISION_MARK,
     Compacted,
@@ -383,25 +381,6 @@ def test_compaction_keeps_the_living_and_forgets_the_rest(tell):
         assert s.compacted == base + 5
         await s.compact(base + 7)
         assert [r.key for r in (await s.list("", at=base + 7)).records] == [A, C]
-
-    tell(story)
-
-
-def test_a_key_with_a_time_to_live_ends_unless_it_is_written_again(tell, monkeypatch):
-    monkeypatch.setattr(expiry, "ROUND_SECONDS", 0.1)
-
-    async def story(s: Storage) -> None:
-        await s.create(A, replace(value("a"), ttl=1))
-        kept = await s.create(B, replace(value("b"), ttl=1))
-        kept = await s.update(B, kept.revision, value("b"))
-        seen: list[Event] = []
-        await s.watch("", s.revision, seen.extend)
-        async with asyncio.timeout(20):
-            while await s.get(A) is not None:
-                await asyncio.sleep(0.1)
-        assert [(event.record.key, event.deleted) for event in seen] == [(A, True)]
-        assert seen[0].record.value == stored(seen[0].revision, "a")
-        assert await s.get(B) == kept
 
     tell(story)
 

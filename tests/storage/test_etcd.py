@@ -6,6 +6,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from apimachinery.storage.interface import (
     REVISION_MARK,
     Compacted,
     Event,
+    Record,
     RevisionConflict,
     StorageUnreachable,
     Value,
@@ -156,6 +158,24 @@ def test_a_value_that_nobody_can_read_is_named_and_stops_nothing(etcd_url, run):
         assert two.unread == one.unread and await two.get(A) == made
         await one.close()
         await two.close()
+
+    run(story())
+
+
+def test_a_key_with_a_time_to_live_ends_unless_it_is_written_again(etcd_url, run):
+    async def story() -> None:
+        storage = await open_storage(etcd_url)
+        made = await storage.create(A, replace(value("a"), ttl=1))
+        kept = await storage.create(B, replace(value("b"), ttl=1))
+        kept = await storage.update(B, kept.revision, value("b"))
+        seen: list[Event] = []
+        await storage.watch("", storage.revision, seen.extend)
+        while await storage.get(A) is not None:
+            await asyncio.sleep(0.1)
+        assert [(event.record.key, event.deleted) for event in seen] == [(A, True)]
+        assert seen[0].record == Record(A, seen[0].revision, made.created, value("a").at(seen[0].revision))
+        assert await storage.get(B) == kept
+        await storage.close()
 
     run(story())
 

@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -215,19 +214,3 @@ def test_storage_urls():
     assert storage_path("memory://") is None
     assert storage_path("sqlite:///a/b.db") == Path("a/b.db")
     assert storage_path("sqlite:////a/b.db") == Path("/a/b.db")
-
-
-def test_what_ends_by_itself_is_known_after_a_restart(tmp_path):
-    async def story() -> None:
-        event = Value.cut(f'{{"kind":"Event","metadata":{{"resourceVersion":"{REVISION_MARK}"}}}}'.encode())
-        storage = await SqliteStorage.open(tmp_path / "x.db")
-        await storage.create("/core/events/ns/a", replace(event, ttl=1))
-        kept = await storage.create("/core/events/ns/b", replace(event, ttl=1000))
-        await storage.close()
-        storage = await SqliteStorage.open(tmp_path / "x.db")
-        await asyncio.sleep(1.1)
-        await storage._expiry.round()
-        assert [record.key for record in (await storage.list("")).records] == [kept.key]
-        await storage.close()
-
-    run(story)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.refusals import OF_EVERY_VERSION
 from apimachinery.server.catalog.webhook_conversion import AskFailed
 from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
-from apimachinery.server.controllers.expiry import EventExpiry
+from apimachinery.server.controllers.expiry import EVENTS, EventExpiry
 from apimachinery.server.controllers.first_objects import (
     make_first_objects,
     make_own_service,
@@ -101,7 +102,12 @@ class Api:
             self._services.writer = self.writer
             self.writer.allocators[SERVICES] = self._services
         self._expiry: EventExpiry | None = None
-        if (events := self.catalog.find("", "v1", "events")) is not None:
+        if backend.cache.shared:
+            # etcd ends them, whichever servers run then.
+            for served in self.catalog:
+                if served.prefix == EVENTS:
+                    served.ttl = math.ceil(options.event_seconds)
+        elif (events := self.catalog.find("", "v1", "events")) is not None:
             self._expiry = EventExpiry(events, backend.cache, self.writer, options.event_seconds)
         codecs = Codecs([package.messages for package in packages])
         self.handlers = Handlers(

@@ -44,8 +44,9 @@ REVISION_MARK = f"revision-{secrets.token_hex(16)}"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Bytes to store: ``head`` + the revision in decimals + ``tail``. ``ttl``: the driver ends the key this many
-    seconds after the write, or up to a minute later, unless it was written again; 0 for never."""
+    """Bytes to store: ``head`` + the revision in decimals + ``tail``. ``ttl``: a driver
+    of a shared log ends the key this many seconds after the write, or up to a minute later, unless it was written
+    again; 0 for never. Who owns its log leaves that to whoever runs over it."""
 
     head: bytes
     tail: bytes

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
-from apimachinery.storage.expiry import Expiry
 from apimachinery.storage.history import History
 from apimachinery.storage.interface import (
     Compacted,
@@ -32,7 +30,6 @@ class MemoryStorage:
     def __init__(self) -> None:
         self._history = History()
         self._subscribers = Subscribers()
-        self._expiry = Expiry(self._history.current, self.delete)
         self._closed = False
 
     @property
@@ -82,15 +79,14 @@ class MemoryStorage:
         if self._history.current(key) is not None:
             raise KeyExists(key)
         revision = self._next()
-        return self._append(Event(Record(key, revision, revision, value.at(revision)), None), value.ttl)
+        return self._append(Event(Record(key, revision, revision, value.at(revision)), None))
 
     async def update(self, key: str, expected: int, value: Value) -> Record:
         """See the contract."""
         check_size(value)
         current = self._current(key, expected)
         revision = self._next()
-        event = Event(Record(key, revision, current.created, value.at(revision)), current)
-        return self._append(event, value.ttl)
+        return self._append(Event(Record(key, revision, current.created, value.at(revision)), current))
 
     async def delete(self, key: str, expected: int, last: Value) -> Record:
         """See the contract."""
@@ -131,7 +127,6 @@ class MemoryStorage:
     async def close(self) -> None:
         """See the contract."""
         self._closed = True
-        await self._expiry.close()
 
     def _next(self) -> int:
         if self._closed:
@@ -146,9 +141,7 @@ class MemoryStorage:
             raise RevisionConflict(expected, current)
         return current
 
-    def _append(self, event: Event, ttl: int = 0) -> Record:
+    def _append(self, event: Event) -> Record:
         self._history.append(event)
-        if ttl:
-            self._expiry.add(event.record.key, event.revision, time.time() + ttl)
         self._subscribers.publish((event,))
         return event.record

@@ -34,7 +34,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from apimachinery.storage.expiry import Expiry
 from apimachinery.storage.file_lock import FileLock, StorageFileError
 from apimachinery.storage.interface import (
     Compacted,
@@ -100,8 +99,6 @@ class SqliteStorage:
         self._thread = ThreadPoolExecutor(1, "kubewright-commit")
         self._readers = ThreadPoolExecutor(1, "kubewright-read")
         self._healing: asyncio.Task[None] | None = None
-        self._due: dict[int, float] = {}
-        self._expiry = Expiry(self._records.get, self.delete)
         self._failed = ""
         self._full = ""
         self._blocked = ""
@@ -130,8 +127,6 @@ class SqliteStorage:
         if lock.restrict():
             log.warning("others could read the database; now its owner alone can", extra={"path": str(path)})
         lock.set_mark(storage._identity, storage._revision)
-        for key, revision, at in storage._log.expiring():
-            storage._expiry.add(key, revision, at)
         if not storage._reserve.take():
             storage._begin_full("there is no room for the reserve that deletions need on a full disk")
         return storage
@@ -200,7 +195,7 @@ class SqliteStorage:
             raise KeyExists(key)
         self._refuse_growth(None, value)
         revision = self._number()
-        return await self._append(Event(Record(key, revision, revision, value.at(revision)), None), value.ttl)
+        return await self._append(Event(Record(key, revision, revision, value.at(revision)), None))
 
     async def update(self, key: str, expected: int, value: Value) -> Record:
         """See the contract."""
@@ -209,8 +204,7 @@ class SqliteStorage:
         current = self._current(key, expected)
         self._refuse_growth(current, value)
         revision = self._number()
-        event = Event(Record(key, revision, current.created, value.at(revision)), current)
-        return await self._append(event, value.ttl)
+        return await self._append(Event(Record(key, revision, current.created, value.at(revision)), current))
 
     async def delete(self, key: str, expected: int, last: Value) -> Record:
         """See the contract."""
@@ -250,8 +244,6 @@ class SqliteStorage:
             return
         self._compacted = revision
         await self._on_disk(lambda: self._log.set_compacted(revision))
-        if self._expiry.used:
-            await self._on_disk(lambda: self._log.forget_expired(int(time.time())))
         # Not from the last compaction on: one that was cut short left rows behind, and where only a later deletion
         # of their key were forgotten, they would be taken for the living record. After opening, all is gone over once.
         low = self._forgotten
@@ -264,7 +256,6 @@ class SqliteStorage:
         """See the contract."""
         if self._closed:
             return
-        await self._expiry.close()
         self._closed = True
         if self._healing is not None:
             self._healing.cancel()
@@ -313,9 +304,7 @@ class SqliteStorage:
         self._numbered += 1
         return self._numbered
 
-    async def _append(self, event: Event, ttl: int = 0) -> Record:
-        if ttl:
-            self._due[event.revision] = time.time() + ttl
+    async def _append(self, event: Event) -> Record:
         loop = asyncio.get_running_loop()
         durable: asyncio.Future[None] = loop.create_future()
         self._busy[event.record.key] = durable
@@ -323,12 +312,7 @@ class SqliteStorage:
         if not self._scheduled:
             self._scheduled = True
             loop.call_soon(self._start_commit)
-        try:
-            await asyncio.shield(durable)
-        finally:
-            at = self._due.pop(event.revision) if ttl else 0.0
-        if ttl:
-            self._expiry.add(event.record.key, event.revision, at)
+        await asyncio.shield(durable)
         return event.record
 
     def _start_commit(self) -> None:
@@ -371,15 +355,9 @@ class SqliteStorage:
     def _write_events(self, events: Sequence[Event]) -> None:
         """On the committing thread."""
         until = time.monotonic() + BUSY_SECONDS
-        due = self._due
-        expiring = (
-            [(e.record.key, e.revision, int(due[e.revision])) for e in events if e.revision in due]
-            if due
-            else ()
-        )
         while True:
             try:
-                self._log.begin(events, expiring)
+                self._log.begin(events)
                 break
             except sqlite3.OperationalError as fault:
                 if getattr(fault, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:

@@ -3,8 +3,6 @@
     log(revision, key, created, previous, deleted, value, checksum)
                            revision is the rowid; previous is 0 for a creation
     facts(name, value)     the compacted revision; a number that tells this database from every other
-    expiry(key, revision, at)
-                           keys that end by themselves, in which second; a version without the table reads the rest
 
 Two connections: one writes, one reads, each used by one thread at a time. In WAL mode a reader sees the last commit and
 blocks nobody. SQLite checks its own pages' structure, not what is in them: so each row has a checksum, which is looked
@@ -43,11 +41,6 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID
 INSERT INTO facts VALUES ('compacted', 1);
 """
 
-_EXPIRY = """
-CREATE TABLE IF NOT EXISTS expiry (
-    key TEXT PRIMARY KEY, revision INTEGER NOT NULL, at INTEGER NOT NULL
-) WITHOUT ROWID
-"""
 _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
 # A bare column next to max() comes from the row of the maximum (documented by SQLite).
 _STATE = """
@@ -195,13 +188,10 @@ class Log:
         rows = [str(row[0]) for row in self._reader.execute("PRAGMA integrity_check(20)")]
         return [] if rows == ["ok"] else rows
 
-    def begin(self, events: Sequence[Event], expiring: Sequence[tuple[str, int, int]] = ()) -> None:
-        """Puts events into a transaction that ``commit`` ends: nothing is synced yet. ``expiring`` are those of them
-        whose keys end by themselves, with the second in which they do. Waits ``LOCK_SECONDS`` for the lock of another
-        program."""
+    def begin(self, events: Sequence[Event]) -> None:
+        """Puts events into a transaction that ``commit`` ends: nothing is synced yet. Waits ``LOCK_SECONDS``
+        for the lock of another program."""
         self._writer.execute("BEGIN IMMEDIATE")
-        if expiring:
-            self._writer.executemany("INSERT OR REPLACE INTO expiry VALUES (?, ?, ?)", expiring)
         self._writer.executemany(
             _INSERT,
             [
@@ -223,17 +213,6 @@ class Log:
                 for event in events
             ],
         )
-
-    def expiring(self) -> list[tuple[str, int, int]]:
-        """Keys that end by themselves: with the revision that does, if it is still the newest, and the second."""
-        return [
-            (str(k), int(r), int(at))
-            for k, r, at in self._reader.execute("SELECT key, revision, at FROM expiry")
-        ]
-
-    def forget_expired(self, before: int) -> None:
-        """Drops what is known of keys that ended."""
-        self._writer.execute("DELETE FROM expiry WHERE at < ? - 3600", (before,))
 
     def commit(self) -> None:
         """Makes the transaction durable."""
@@ -331,7 +310,6 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute("INSERT OR REPLACE INTO facts VALUES ('identity', ?)", (_identity(),))
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
-    connection.execute(_EXPIRY)
 
 
 def copy_database(source: Path, target: Path) -> None:

@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from apimachinery.wire.protobuf import Messages
 
 
-EVENTS = "/core/events/"
-
-
 class Package:
     """One generated package."""
 
@@ -183,9 +180,6 @@ def add_package(catalog: Catalog, package: Package, options: ApiOptions) -> None
     storage = _storage_versions(package)
     for group in package.groups:
         found = [_serve(package, resource, storage) for resource in chosen if resource.group == group.name]
-        for served in found:
-            if served.prefix == EVENTS:
-                served.ttl = options.event_ttl
         versions = tuple(v for v in group.versions if any(served.version == v for served in found))
         if versions:
             catalog.add_group(group, versions, found)

@@ -39,8 +39,6 @@ class ApiOptions:
     controllers: frozenset[str] = frozenset(CONTROLLERS)
     runtime_config: Mapping[str, bool] = field(default_factory=dict)
     emulated_version: str = RELEASE
-    event_ttl: int = 3600
-    """For how many seconds an Event is kept after it was last written; 0 for ever."""
     plugins: frozenset[str] | None = None
     """Names of the admission plugins that run (``admission.plugins``); None for those that are on by default."""
     service_networks: str = "10.0.0.0/24"

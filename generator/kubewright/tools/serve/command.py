@@ -118,8 +118,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--livez-grace", "--livez-grace-period", type=_seconds, default=0.0, metavar="SECONDS",
         help="how long /livez forgives a start that is not finished")  # fmt: skip
     add("--history", type=float, default=300.0, metavar="SECONDS", help="how long old versions are kept")
-    add("--event-ttl", type=int, default=3600, metavar="SECONDS",
-        help="how long Events are kept after their last change, 0 for ever (default %(default)s)")  # fmt: skip
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
 
 
@@ -168,7 +166,6 @@ def run(options: argparse.Namespace) -> int:
             proxy_networks=proxying.allowed_networks(options),
             runtime_config=parse_runtime_config(options.runtime_config),
             emulated_version=parse_release(options.emulated_version),
-            event_ttl=max(options.event_ttl, 0),
             service_networks=_checked(
                 "--service-cluster-ip-range", parse_networks, options.service_cluster_ip_range
             ),
