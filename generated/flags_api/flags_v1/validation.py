@@ -12,10 +12,16 @@ from apimachinery.rules.fields import Json, lookup, numbered, struct
 def check_feature_flag(feature_flag: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a FeatureFlag."""
     if (spec := struct(feature_flag, "spec")) is not None:
-        yield from checks.unique(spec.get("variants"), f"{prefix}spec.variants", key="name")
-        yield from checks.unique(spec.get("rules"), f"{prefix}spec.rules", key="name")
-        for variant_index, variant in numbered(spec, "variants"):
-            yield from checks.minimum(variant.get("weight"), f"{prefix}spec.variants[{variant_index}].weight")
+        if spec.get("variants") is not None:
+            yield from checks.unique(spec["variants"], f"{prefix}spec.variants", key="name")
+        if spec.get("rules") is not None:
+            yield from checks.unique(spec["rules"], f"{prefix}spec.rules", key="name")
+        if spec.get("variants"):
+            for variant_index, variant in numbered(spec, "variants"):
+                if variant.get("weight") is not None:
+                    yield from checks.minimum(
+                        variant["weight"], f"{prefix}spec.variants[{variant_index}].weight"
+                    )
 
 
 def validate_feature_flag(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -12,27 +12,27 @@ from apimachinery.rules.fields import Json, lookup, numbered, struct
 def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a MutatingAdmissionPolicy."""
     if (spec := struct(mutating_admission_policy, "spec")) is not None:
-        yield from checks.one_of(
-            spec.get("failurePolicy"),
-            f"{prefix}spec.failurePolicy",
-            values=("Fail", "Ignore"),
-            optional=False,
-            pointer=True,
+        yield from checks.must_be_one_of(
+            spec.get("failurePolicy"), f"{prefix}spec.failurePolicy", values=("Fail", "Ignore"), pointer=True
         )
-        yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
+        if spec.get("paramKind") is not None:
+            yield from admission.param_kind(spec["paramKind"], f"{prefix}spec.paramKind")
         yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
         yield from admission.match_resources(
             spec.get("matchConstraints"),
             f"{prefix}spec.matchConstraints",
             operations=("*", "CONNECT", "CREATE", "UPDATE"),
         )
-        yield from admission.match_conditions(spec.get("matchConditions"), f"{prefix}spec.matchConditions")
-        yield from admission.variables(spec.get("variables"), f"{prefix}spec.variables")
+        if spec.get("matchConditions") is not None:
+            yield from admission.match_conditions(spec["matchConditions"], f"{prefix}spec.matchConditions")
+        if spec.get("variables") is not None:
+            yield from admission.variables(spec["variables"], f"{prefix}spec.variables")
         yield from admission.mutations(spec.get("mutations"), f"{prefix}spec.mutations")
         yield from checks.required(spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy")
-        yield from checks.one_of(
-            spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy", values=("IfNeeded", "Never")
-        )
+        if spec.get("reinvocationPolicy") is not None:
+            yield from checks.one_of(
+                spec["reinvocationPolicy"], f"{prefix}spec.reinvocationPolicy", values=("IfNeeded", "Never")
+            )
 
 
 def check_mutating_admission_policy_binding(
@@ -41,10 +41,12 @@ def check_mutating_admission_policy_binding(
     """What is wrong with a MutatingAdmissionPolicyBinding."""
     if (spec := struct(mutating_admission_policy_binding, "spec")) is not None:
         yield from checks.required(spec.get("policyName"), f"{prefix}spec.policyName")
-        yield from checks.string_format(
-            spec.get("policyName"), f"{prefix}spec.policyName", format="dns-subdomain"
-        )
-        yield from admission.param_ref(spec.get("paramRef"), f"{prefix}spec.paramRef")
+        if spec.get("policyName") is not None:
+            yield from checks.string_format(
+                spec["policyName"], f"{prefix}spec.policyName", format="dns-subdomain"
+            )
+        if spec.get("paramRef") is not None:
+            yield from admission.param_ref(spec["paramRef"], f"{prefix}spec.paramRef")
         yield from admission.match_resources(
             spec.get("matchResources"),
             f"{prefix}spec.matchResources",
@@ -57,28 +59,28 @@ def check_mutating_webhook_configuration(
     mutating_webhook_configuration: Json, prefix: str
 ) -> Iterator[FieldError]:
     """What is wrong with a MutatingWebhookConfiguration."""
-    for webhook_index, webhook in numbered(mutating_webhook_configuration, "webhooks"):
-        yield from check_mutating_webhook(webhook, f"{prefix}webhooks[{webhook_index}].")
+    if mutating_webhook_configuration.get("webhooks"):
+        for webhook_index, webhook in numbered(mutating_webhook_configuration, "webhooks"):
+            yield from check_mutating_webhook(webhook, f"{prefix}webhooks[{webhook_index}].")
 
 
 def check_validating_admission_policy(validating_admission_policy: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ValidatingAdmissionPolicy."""
     if (spec := struct(validating_admission_policy, "spec")) is not None:
-        yield from checks.one_of(
-            spec.get("failurePolicy"),
-            f"{prefix}spec.failurePolicy",
-            values=("Fail", "Ignore"),
-            optional=False,
-            pointer=True,
+        yield from checks.must_be_one_of(
+            spec.get("failurePolicy"), f"{prefix}spec.failurePolicy", values=("Fail", "Ignore"), pointer=True
         )
-        yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
+        if spec.get("paramKind") is not None:
+            yield from admission.param_kind(spec["paramKind"], f"{prefix}spec.paramKind")
         yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
         yield from admission.match_resources(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
-        yield from admission.match_conditions(spec.get("matchConditions"), f"{prefix}spec.matchConditions")
-        yield from admission.variables(spec.get("variables"), f"{prefix}spec.variables")
+        if spec.get("matchConditions") is not None:
+            yield from admission.match_conditions(spec["matchConditions"], f"{prefix}spec.matchConditions")
+        if spec.get("variables") is not None:
+            yield from admission.variables(spec["variables"], f"{prefix}spec.variables")
     yield from admission.validations(validating_admission_policy.get("spec"), f"{prefix}spec")
-    if spec is not None:
-        yield from admission.audit_annotations(spec.get("auditAnnotations"), f"{prefix}spec.auditAnnotations")
+    if spec is not None and spec.get("auditAnnotations") is not None:
+        yield from admission.audit_annotations(spec["auditAnnotations"], f"{prefix}spec.auditAnnotations")
     yield from admission.audit_keys(validating_admission_policy, prefix.removesuffix("."))
 
 
@@ -88,10 +90,12 @@ def check_validating_admission_policy_binding(
     """What is wrong with a ValidatingAdmissionPolicyBinding."""
     if (spec := struct(validating_admission_policy_binding, "spec")) is not None:
         yield from checks.required(spec.get("policyName"), f"{prefix}spec.policyName")
-        yield from checks.string_format(
-            spec.get("policyName"), f"{prefix}spec.policyName", format="dns-subdomain"
-        )
-        yield from admission.param_ref(spec.get("paramRef"), f"{prefix}spec.paramRef")
+        if spec.get("policyName") is not None:
+            yield from checks.string_format(
+                spec["policyName"], f"{prefix}spec.policyName", format="dns-subdomain"
+            )
+        if spec.get("paramRef") is not None:
+            yield from admission.param_ref(spec["paramRef"], f"{prefix}spec.paramRef")
         yield from admission.match_resources(
             spec.get("matchResources"), f"{prefix}spec.matchResources", optional=True
         )
@@ -104,65 +108,79 @@ def check_validating_webhook_configuration(
     validating_webhook_configuration: Json, prefix: str
 ) -> Iterator[FieldError]:
     """What is wrong with a ValidatingWebhookConfiguration."""
-    for webhook_index, webhook in numbered(validating_webhook_configuration, "webhooks"):
-        yield from check_validating_webhook(webhook, f"{prefix}webhooks[{webhook_index}].")
+    if validating_webhook_configuration.get("webhooks"):
+        for webhook_index, webhook in numbered(validating_webhook_configuration, "webhooks"):
+            yield from check_validating_webhook(webhook, f"{prefix}webhooks[{webhook_index}].")
 
 
 def check_mutating_webhook(mutating_webhook: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a MutatingWebhook."""
     yield from checks.name(mutating_webhook.get("name"), f"{prefix}name", format="three-part-domain")
-    for rule_index, rule in numbered(mutating_webhook, "rules"):
-        yield from admission.rule(rule, f"{prefix}rules[{rule_index}]")
-    yield from checks.one_of(
-        mutating_webhook.get("failurePolicy"),
-        f"{prefix}failurePolicy",
-        values=("Fail", "Ignore"),
-        pointer=True,
-    )
-    yield from checks.one_of(
-        mutating_webhook.get("matchPolicy"),
-        f"{prefix}matchPolicy",
-        values=("Equivalent", "Exact"),
-        pointer=True,
-    )
-    yield from checks.one_of(
-        mutating_webhook.get("reinvocationPolicy"),
-        f"{prefix}reinvocationPolicy",
-        values=("IfNeeded", "Never"),
-        pointer=True,
-    )
-    yield from checks.between_seconds(
-        mutating_webhook.get("timeoutSeconds"), f"{prefix}timeoutSeconds", least=1, most=30
-    )
-    yield from checks.label_selector(mutating_webhook.get("namespaceSelector"), f"{prefix}namespaceSelector")
-    yield from checks.label_selector(mutating_webhook.get("objectSelector"), f"{prefix}objectSelector")
+    if mutating_webhook.get("rules"):
+        for rule_index, rule in numbered(mutating_webhook, "rules"):
+            yield from admission.rule(rule, f"{prefix}rules[{rule_index}]")
+    if mutating_webhook.get("failurePolicy") is not None:
+        yield from checks.one_of(
+            mutating_webhook["failurePolicy"],
+            f"{prefix}failurePolicy",
+            values=("Fail", "Ignore"),
+            pointer=True,
+        )
+    if mutating_webhook.get("matchPolicy") is not None:
+        yield from checks.one_of(
+            mutating_webhook["matchPolicy"],
+            f"{prefix}matchPolicy",
+            values=("Equivalent", "Exact"),
+            pointer=True,
+        )
+    if mutating_webhook.get("reinvocationPolicy") is not None:
+        yield from checks.one_of(
+            mutating_webhook["reinvocationPolicy"],
+            f"{prefix}reinvocationPolicy",
+            values=("IfNeeded", "Never"),
+            pointer=True,
+        )
+    if mutating_webhook.get("timeoutSeconds") is not None:
+        yield from checks.between_seconds(
+            mutating_webhook["timeoutSeconds"], f"{prefix}timeoutSeconds", least=1, most=30
+        )
+    if mutating_webhook.get("namespaceSelector") is not None:
+        yield from checks.label_selector(mutating_webhook["namespaceSelector"], f"{prefix}namespaceSelector")
+    if mutating_webhook.get("objectSelector") is not None:
+        yield from checks.label_selector(mutating_webhook["objectSelector"], f"{prefix}objectSelector")
     yield from admission.client_config(mutating_webhook.get("clientConfig"), f"{prefix}clientConfig")
 
 
 def check_validating_webhook(validating_webhook: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ValidatingWebhook."""
     yield from checks.name(validating_webhook.get("name"), f"{prefix}name", format="three-part-domain")
-    for rule_index, rule in numbered(validating_webhook, "rules"):
-        yield from admission.rule(rule, f"{prefix}rules[{rule_index}]")
-    yield from checks.one_of(
-        validating_webhook.get("failurePolicy"),
-        f"{prefix}failurePolicy",
-        values=("Fail", "Ignore"),
-        pointer=True,
-    )
-    yield from checks.one_of(
-        validating_webhook.get("matchPolicy"),
-        f"{prefix}matchPolicy",
-        values=("Equivalent", "Exact"),
-        pointer=True,
-    )
-    yield from checks.between_seconds(
-        validating_webhook.get("timeoutSeconds"), f"{prefix}timeoutSeconds", least=1, most=30
-    )
-    yield from checks.label_selector(
-        validating_webhook.get("namespaceSelector"), f"{prefix}namespaceSelector"
-    )
-    yield from checks.label_selector(validating_webhook.get("objectSelector"), f"{prefix}objectSelector")
+    if validating_webhook.get("rules"):
+        for rule_index, rule in numbered(validating_webhook, "rules"):
+            yield from admission.rule(rule, f"{prefix}rules[{rule_index}]")
+    if validating_webhook.get("failurePolicy") is not None:
+        yield from checks.one_of(
+            validating_webhook["failurePolicy"],
+            f"{prefix}failurePolicy",
+            values=("Fail", "Ignore"),
+            pointer=True,
+        )
+    if validating_webhook.get("matchPolicy") is not None:
+        yield from checks.one_of(
+            validating_webhook["matchPolicy"],
+            f"{prefix}matchPolicy",
+            values=("Equivalent", "Exact"),
+            pointer=True,
+        )
+    if validating_webhook.get("timeoutSeconds") is not None:
+        yield from checks.between_seconds(
+            validating_webhook["timeoutSeconds"], f"{prefix}timeoutSeconds", least=1, most=30
+        )
+    if validating_webhook.get("namespaceSelector") is not None:
+        yield from checks.label_selector(
+            validating_webhook["namespaceSelector"], f"{prefix}namespaceSelector"
+        )
+    if validating_webhook.get("objectSelector") is not None:
+        yield from checks.label_selector(validating_webhook["objectSelector"], f"{prefix}objectSelector")
     yield from admission.client_config(validating_webhook.get("clientConfig"), f"{prefix}clientConfig")
 
 

@@ -12,27 +12,27 @@ from apimachinery.rules.fields import Json, struct
 def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a MutatingAdmissionPolicy."""
     if (spec := struct(mutating_admission_policy, "spec")) is not None:
-        yield from checks.one_of(
-            spec.get("failurePolicy"),
-            f"{prefix}spec.failurePolicy",
-            values=("Fail", "Ignore"),
-            optional=False,
-            pointer=True,
+        yield from checks.must_be_one_of(
+            spec.get("failurePolicy"), f"{prefix}spec.failurePolicy", values=("Fail", "Ignore"), pointer=True
         )
-        yield from admission.param_kind(spec.get("paramKind"), f"{prefix}spec.paramKind")
+        if spec.get("paramKind") is not None:
+            yield from admission.param_kind(spec["paramKind"], f"{prefix}spec.paramKind")
         yield from checks.not_null(spec.get("matchConstraints"), f"{prefix}spec.matchConstraints")
         yield from admission.match_resources(
             spec.get("matchConstraints"),
             f"{prefix}spec.matchConstraints",
             operations=("*", "CONNECT", "CREATE", "UPDATE"),
         )
-        yield from admission.match_conditions(spec.get("matchConditions"), f"{prefix}spec.matchConditions")
-        yield from admission.variables(spec.get("variables"), f"{prefix}spec.variables")
+        if spec.get("matchConditions") is not None:
+            yield from admission.match_conditions(spec["matchConditions"], f"{prefix}spec.matchConditions")
+        if spec.get("variables") is not None:
+            yield from admission.variables(spec["variables"], f"{prefix}spec.variables")
         yield from admission.mutations(spec.get("mutations"), f"{prefix}spec.mutations")
         yield from checks.required(spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy")
-        yield from checks.one_of(
-            spec.get("reinvocationPolicy"), f"{prefix}spec.reinvocationPolicy", values=("IfNeeded", "Never")
-        )
+        if spec.get("reinvocationPolicy") is not None:
+            yield from checks.one_of(
+                spec["reinvocationPolicy"], f"{prefix}spec.reinvocationPolicy", values=("IfNeeded", "Never")
+            )
 
 
 def check_mutating_admission_policy_binding(
@@ -41,10 +41,12 @@ def check_mutating_admission_policy_binding(
     """What is wrong with a MutatingAdmissionPolicyBinding."""
     if (spec := struct(mutating_admission_policy_binding, "spec")) is not None:
         yield from checks.required(spec.get("policyName"), f"{prefix}spec.policyName")
-        yield from checks.string_format(
-            spec.get("policyName"), f"{prefix}spec.policyName", format="dns-subdomain"
-        )
-        yield from admission.param_ref(spec.get("paramRef"), f"{prefix}spec.paramRef")
+        if spec.get("policyName") is not None:
+            yield from checks.string_format(
+                spec["policyName"], f"{prefix}spec.policyName", format="dns-subdomain"
+            )
+        if spec.get("paramRef") is not None:
+            yield from admission.param_ref(spec["paramRef"], f"{prefix}spec.paramRef")
         yield from admission.match_resources(
             spec.get("matchResources"),
             f"{prefix}spec.matchResources",

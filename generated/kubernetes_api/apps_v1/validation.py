@@ -13,7 +13,8 @@ from kubernetes_api.core_v1 import validation as core_v1
 
 def check_controller_revision(controller_revision: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ControllerRevision."""
-    yield from checks.minimum(controller_revision.get("revision"), f"{prefix}revision")
+    if controller_revision.get("revision") is not None:
+        yield from checks.minimum(controller_revision["revision"], f"{prefix}revision")
 
 
 def check_daemon_set(daemon_set: Json, prefix: str) -> Iterator[FieldError]:
@@ -51,12 +52,14 @@ def check_daemon_set_spec(daemon_set_spec: Json, prefix: str) -> Iterator[FieldE
         yield from pods.restart_policy_of_template(
             spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
         )
-        yield from checks.forbid(
-            spec.get("activeDeadlineSeconds"),
-            f"{prefix}template.spec.activeDeadlineSeconds",
-            detail="activeDeadlineSeconds in DaemonSet is not Supported",
-        )
-    yield from checks.minimum(daemon_set_spec.get("minReadySeconds"), f"{prefix}minReadySeconds")
+        if spec.get("activeDeadlineSeconds") is not None:
+            yield from checks.forbid(
+                spec["activeDeadlineSeconds"],
+                f"{prefix}template.spec.activeDeadlineSeconds",
+                detail="activeDeadlineSeconds in DaemonSet is not Supported",
+            )
+    if daemon_set_spec.get("minReadySeconds") is not None:
+        yield from checks.minimum(daemon_set_spec["minReadySeconds"], f"{prefix}minReadySeconds")
     if (update_strategy := struct(daemon_set_spec, "updateStrategy")) is not None:
         yield from workloads.one_type(
             update_strategy.get("type"),
@@ -70,25 +73,37 @@ def check_daemon_set_spec(daemon_set_spec: Json, prefix: str) -> Iterator[FieldE
             yield from checks.required(
                 update_strategy.get("rollingUpdate"), f"{prefix}updateStrategy.rollingUpdate"
             )
-    if (rolling_update := struct(daemon_set_spec, "updateStrategy", "rollingUpdate")) is not None and lookup(
-        daemon_set_spec, "updateStrategy", "type"
-    ) == "RollingUpdate":
-        yield from checks.int_or_percent(
-            rolling_update.get("maxUnavailable"), f"{prefix}updateStrategy.rollingUpdate.maxUnavailable"
-        )
-        yield from checks.int_or_percent(
-            rolling_update.get("maxSurge"), f"{prefix}updateStrategy.rollingUpdate.maxSurge"
-        )
-    if update_strategy is not None and update_strategy.get("type") == "RollingUpdate":
+    if (rolling_update := struct(daemon_set_spec, "updateStrategy", "rollingUpdate")) is not None:
+        if (
+            rolling_update.get("maxUnavailable") is not None
+            and lookup(daemon_set_spec, "updateStrategy", "type") == "RollingUpdate"
+        ):
+            yield from checks.int_or_percent(
+                rolling_update["maxUnavailable"], f"{prefix}updateStrategy.rollingUpdate.maxUnavailable"
+            )
+        if (
+            rolling_update.get("maxSurge") is not None
+            and lookup(daemon_set_spec, "updateStrategy", "type") == "RollingUpdate"
+        ):
+            yield from checks.int_or_percent(
+                rolling_update["maxSurge"], f"{prefix}updateStrategy.rollingUpdate.maxSurge"
+            )
+    if (
+        update_strategy is not None
+        and update_strategy.get("rollingUpdate") is not None
+        and update_strategy.get("type") == "RollingUpdate"
+    ):
         yield from workloads.daemon_progress(
-            update_strategy.get("rollingUpdate"), f"{prefix}updateStrategy.rollingUpdate"
+            update_strategy["rollingUpdate"], f"{prefix}updateStrategy.rollingUpdate"
         )
-    yield from checks.minimum(daemon_set_spec.get("revisionHistoryLimit"), f"{prefix}revisionHistoryLimit")
+    if daemon_set_spec.get("revisionHistoryLimit") is not None:
+        yield from checks.minimum(daemon_set_spec["revisionHistoryLimit"], f"{prefix}revisionHistoryLimit")
 
 
 def check_deployment_spec(deployment_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a DeploymentSpec."""
-    yield from checks.minimum(deployment_spec.get("replicas"), f"{prefix}replicas")
+    if deployment_spec.get("replicas") is not None:
+        yield from checks.minimum(deployment_spec["replicas"], f"{prefix}replicas")
     yield from workloads.selection(
         deployment_spec, prefix.removesuffix("."), kind="deployment", unreadable="invalid label selector"
     )
@@ -98,11 +113,12 @@ def check_deployment_spec(deployment_spec: Json, prefix: str) -> Iterator[FieldE
         yield from pods.restart_policy_of_template(
             spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
         )
-        yield from checks.forbid(
-            spec.get("activeDeadlineSeconds"),
-            f"{prefix}template.spec.activeDeadlineSeconds",
-            detail="activeDeadlineSeconds in ReplicaSet is not Supported",
-        )
+        if spec.get("activeDeadlineSeconds") is not None:
+            yield from checks.forbid(
+                spec["activeDeadlineSeconds"],
+                f"{prefix}template.spec.activeDeadlineSeconds",
+                detail="activeDeadlineSeconds in ReplicaSet is not Supported",
+            )
     if (strategy := struct(deployment_spec, "strategy")) is not None:
         yield from workloads.one_type(
             strategy.get("type"),
@@ -110,39 +126,58 @@ def check_deployment_spec(deployment_spec: Json, prefix: str) -> Iterator[FieldE
             deployment_spec.get("strategy"),
             values=("Recreate", "RollingUpdate"),
         )
-        if strategy.get("type") == "Recreate":
+        if strategy.get("rollingUpdate") is not None and strategy.get("type") == "Recreate":
             yield from checks.forbid(
-                strategy.get("rollingUpdate"),
+                strategy["rollingUpdate"],
                 f"{prefix}strategy.rollingUpdate",
                 detail="may not be specified when strategy `type` is 'Recreate'",
             )
-    if (rolling_update := struct(deployment_spec, "strategy", "rollingUpdate")) is not None and lookup(
-        deployment_spec, "strategy", "type"
-    ) == "RollingUpdate":
-        yield from checks.int_or_percent(
-            rolling_update.get("maxUnavailable"), f"{prefix}strategy.rollingUpdate.maxUnavailable"
-        )
-        yield from checks.int_or_percent(
-            rolling_update.get("maxSurge"), f"{prefix}strategy.rollingUpdate.maxSurge"
-        )
-    if strategy is not None and strategy.get("type") == "RollingUpdate":
-        yield from workloads.some_progress(strategy.get("rollingUpdate"), f"{prefix}strategy.rollingUpdate")
-    if rolling_update is not None and lookup(deployment_spec, "strategy", "type") == "RollingUpdate":
+    if (rolling_update := struct(deployment_spec, "strategy", "rollingUpdate")) is not None:
+        if (
+            rolling_update.get("maxUnavailable") is not None
+            and lookup(deployment_spec, "strategy", "type") == "RollingUpdate"
+        ):
+            yield from checks.int_or_percent(
+                rolling_update["maxUnavailable"], f"{prefix}strategy.rollingUpdate.maxUnavailable"
+            )
+        if (
+            rolling_update.get("maxSurge") is not None
+            and lookup(deployment_spec, "strategy", "type") == "RollingUpdate"
+        ):
+            yield from checks.int_or_percent(
+                rolling_update["maxSurge"], f"{prefix}strategy.rollingUpdate.maxSurge"
+            )
+    if (
+        strategy is not None
+        and strategy.get("rollingUpdate") is not None
+        and strategy.get("type") == "RollingUpdate"
+    ):
+        yield from workloads.some_progress(strategy["rollingUpdate"], f"{prefix}strategy.rollingUpdate")
+    if (
+        rolling_update is not None
+        and rolling_update.get("maxUnavailable") is not None
+        and lookup(deployment_spec, "strategy", "type") == "RollingUpdate"
+    ):
         yield from checks.at_most_100_percent(
-            rolling_update.get("maxUnavailable"), f"{prefix}strategy.rollingUpdate.maxUnavailable"
+            rolling_update["maxUnavailable"], f"{prefix}strategy.rollingUpdate.maxUnavailable"
         )
-    yield from checks.minimum(deployment_spec.get("minReadySeconds"), f"{prefix}minReadySeconds")
-    yield from checks.minimum(deployment_spec.get("revisionHistoryLimit"), f"{prefix}revisionHistoryLimit")
-    yield from checks.minimum(
-        deployment_spec.get("progressDeadlineSeconds"), f"{prefix}progressDeadlineSeconds"
-    )
+    if deployment_spec.get("minReadySeconds") is not None:
+        yield from checks.minimum(deployment_spec["minReadySeconds"], f"{prefix}minReadySeconds")
+    if deployment_spec.get("revisionHistoryLimit") is not None:
+        yield from checks.minimum(deployment_spec["revisionHistoryLimit"], f"{prefix}revisionHistoryLimit")
+    if deployment_spec.get("progressDeadlineSeconds") is not None:
+        yield from checks.minimum(
+            deployment_spec["progressDeadlineSeconds"], f"{prefix}progressDeadlineSeconds"
+        )
     yield from workloads.progress_deadline(deployment_spec, prefix.removesuffix("."))
 
 
 def check_replica_set_spec(replica_set_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ReplicaSetSpec."""
-    yield from checks.minimum(replica_set_spec.get("replicas"), f"{prefix}replicas")
-    yield from checks.minimum(replica_set_spec.get("minReadySeconds"), f"{prefix}minReadySeconds")
+    if replica_set_spec.get("replicas") is not None:
+        yield from checks.minimum(replica_set_spec["replicas"], f"{prefix}replicas")
+    if replica_set_spec.get("minReadySeconds") is not None:
+        yield from checks.minimum(replica_set_spec["minReadySeconds"], f"{prefix}minReadySeconds")
     yield from workloads.selection(
         replica_set_spec, prefix.removesuffix("."), kind="deployment", unreadable="invalid label selector"
     )
@@ -152,11 +187,12 @@ def check_replica_set_spec(replica_set_spec: Json, prefix: str) -> Iterator[Fiel
         yield from pods.restart_policy_of_template(
             spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
         )
-        yield from checks.forbid(
-            spec.get("activeDeadlineSeconds"),
-            f"{prefix}template.spec.activeDeadlineSeconds",
-            detail="activeDeadlineSeconds in ReplicaSet is not Supported",
-        )
+        if spec.get("activeDeadlineSeconds") is not None:
+            yield from checks.forbid(
+                spec["activeDeadlineSeconds"],
+                f"{prefix}template.spec.activeDeadlineSeconds",
+                detail="activeDeadlineSeconds in ReplicaSet is not Supported",
+            )
 
 
 def check_stateful_set_spec(stateful_set_spec: Json, prefix: str) -> Iterator[FieldError]:
@@ -170,20 +206,24 @@ def check_stateful_set_spec(stateful_set_spec: Json, prefix: str) -> Iterator[Fi
             stateful_set_spec, "persistentVolumeClaimRetentionPolicy"
         )
     ) is not None:
-        yield from checks.one_of(
-            persistent_volume_claim_retention_policy.get("whenDeleted"),
-            f"{prefix}persistentVolumeClaimRetentionPolicy.whenDeleted",
-            values=("Retain", "Delete"),
-        )
-        yield from checks.one_of(
-            persistent_volume_claim_retention_policy.get("whenScaled"),
-            f"{prefix}persistentVolumeClaimRetentionPolicy.whenScaled",
-            values=("Retain", "Delete"),
-        )
-    yield from checks.minimum(stateful_set_spec.get("replicas"), f"{prefix}replicas")
-    yield from checks.minimum(stateful_set_spec.get("minReadySeconds"), f"{prefix}minReadySeconds")
-    if (ordinals := struct(stateful_set_spec, "ordinals")) is not None:
-        yield from checks.minimum(ordinals.get("start"), f"{prefix}ordinals.start")
+        if persistent_volume_claim_retention_policy.get("whenDeleted") is not None:
+            yield from checks.one_of(
+                persistent_volume_claim_retention_policy["whenDeleted"],
+                f"{prefix}persistentVolumeClaimRetentionPolicy.whenDeleted",
+                values=("Retain", "Delete"),
+            )
+        if persistent_volume_claim_retention_policy.get("whenScaled") is not None:
+            yield from checks.one_of(
+                persistent_volume_claim_retention_policy["whenScaled"],
+                f"{prefix}persistentVolumeClaimRetentionPolicy.whenScaled",
+                values=("Retain", "Delete"),
+            )
+    if stateful_set_spec.get("replicas") is not None:
+        yield from checks.minimum(stateful_set_spec["replicas"], f"{prefix}replicas")
+    if stateful_set_spec.get("minReadySeconds") is not None:
+        yield from checks.minimum(stateful_set_spec["minReadySeconds"], f"{prefix}minReadySeconds")
+    if (ordinals := struct(stateful_set_spec, "ordinals")) is not None and ordinals.get("start") is not None:
+        yield from checks.minimum(ordinals["start"], f"{prefix}ordinals.start")
     yield from workloads.selection(
         stateful_set_spec, prefix.removesuffix("."), kind="statefulset", unreadable=""
     )
@@ -194,11 +234,12 @@ def check_stateful_set_spec(stateful_set_spec: Json, prefix: str) -> Iterator[Fi
         yield from pods.restart_policy_of_template(
             spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
         )
-        yield from checks.forbid(
-            spec.get("activeDeadlineSeconds"),
-            f"{prefix}template.spec.activeDeadlineSeconds",
-            detail="activeDeadlineSeconds in StatefulSet is not Supported",
-        )
+        if spec.get("activeDeadlineSeconds") is not None:
+            yield from checks.forbid(
+                spec["activeDeadlineSeconds"],
+                f"{prefix}template.spec.activeDeadlineSeconds",
+                detail="activeDeadlineSeconds in StatefulSet is not Supported",
+            )
 
 
 def validate_controller_revision(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -297,11 +338,10 @@ def validate_stateful_set(new: Json, old: Json | None = None) -> list[FieldError
 
 def check_stateful_set_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new StatefulSet and may be so in one that is stored."""
-    if (spec := struct(new, "spec")) is not None:
-        yield from checks.string_format(
-            spec.get("serviceName"), f"{prefix}spec.serviceName", format="dns-label"
-        )
-    yield from workloads.claim_templates(new.get("spec"), f"{prefix}spec")
+    if (spec := struct(new, "spec")) is not None and spec.get("serviceName") is not None:
+        yield from checks.string_format(spec["serviceName"], f"{prefix}spec.serviceName", format="dns-label")
+    if new.get("spec") is not None:
+        yield from workloads.claim_templates(new["spec"], f"{prefix}spec")
 
 
 def check_stateful_set_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

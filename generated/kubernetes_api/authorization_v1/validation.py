@@ -13,25 +13,28 @@ def check_local_subject_access_review(local_subject_access_review: Json, prefix:
     """What is wrong with a LocalSubjectAccessReview."""
     yield from access.review(local_subject_access_review.get("spec"), f"{prefix}spec")
     yield from access.someone(local_subject_access_review.get("spec"), f"{prefix}spec")
-    yield from access.nameless(
-        local_subject_access_review.get("metadata"), f"{prefix}metadata", namespaced=True
-    )
+    if local_subject_access_review.get("metadata") is not None:
+        yield from access.nameless(
+            local_subject_access_review["metadata"], f"{prefix}metadata", namespaced=True
+        )
     yield from access.own_namespace(local_subject_access_review, prefix.removesuffix("."))
 
 
 def check_self_subject_access_review(self_subject_access_review: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a SelfSubjectAccessReview."""
     yield from access.review(self_subject_access_review.get("spec"), f"{prefix}spec")
-    yield from access.nameless(
-        self_subject_access_review.get("metadata"), f"{prefix}metadata", namespaced=False
-    )
+    if self_subject_access_review.get("metadata") is not None:
+        yield from access.nameless(
+            self_subject_access_review["metadata"], f"{prefix}metadata", namespaced=False
+        )
 
 
 def check_subject_access_review(subject_access_review: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a SubjectAccessReview."""
     yield from access.review(subject_access_review.get("spec"), f"{prefix}spec")
     yield from access.someone(subject_access_review.get("spec"), f"{prefix}spec")
-    yield from access.nameless(subject_access_review.get("metadata"), f"{prefix}metadata", namespaced=False)
+    if subject_access_review.get("metadata") is not None:
+        yield from access.nameless(subject_access_review["metadata"], f"{prefix}metadata", namespaced=False)
 
 
 def validate_local_subject_access_review(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -11,16 +11,18 @@ from apimachinery.rules.fields import Json, lookup, struct
 
 def check_horizontal_pod_autoscaler(horizontal_pod_autoscaler: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a HorizontalPodAutoscaler."""
-    if (spec := struct(horizontal_pod_autoscaler, "spec")) is not None:
+    if (spec := struct(horizontal_pod_autoscaler, "spec")) is not None and spec.get(
+        "targetCPUUtilizationPercentage"
+    ) is not None:
         yield from autoscalers.average(
-            spec.get("targetCPUUtilizationPercentage"), f"{prefix}spec.targetCPUUtilizationPercentage"
+            spec["targetCPUUtilizationPercentage"], f"{prefix}spec.targetCPUUtilizationPercentage"
         )
 
 
 def check_scale(scale: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Scale."""
-    if (spec := struct(scale, "spec")) is not None:
-        yield from checks.minimum(spec.get("replicas"), f"{prefix}spec.replicas")
+    if (spec := struct(scale, "spec")) is not None and spec.get("replicas") is not None:
+        yield from checks.minimum(spec["replicas"], f"{prefix}spec.replicas")
 
 
 def validate_horizontal_pod_autoscaler(new: Json, old: Json | None = None) -> list[FieldError]:

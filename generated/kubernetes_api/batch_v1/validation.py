@@ -27,23 +27,27 @@ def check_job(job: Json, prefix: str) -> Iterator[FieldError]:
 def check_cron_job_spec(cron_job_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a CronJobSpec."""
     yield from checks.required(cron_job_spec.get("schedule"), f"{prefix}schedule")
-    yield from checks.minimum(
-        cron_job_spec.get("startingDeadlineSeconds"), f"{prefix}startingDeadlineSeconds"
-    )
-    yield from checks.one_of(
+    if cron_job_spec.get("startingDeadlineSeconds") is not None:
+        yield from checks.minimum(
+            cron_job_spec["startingDeadlineSeconds"], f"{prefix}startingDeadlineSeconds"
+        )
+    yield from checks.must_be_one_of(
         cron_job_spec.get("concurrencyPolicy"),
         f"{prefix}concurrencyPolicy",
         values=("Allow", "Forbid", "Replace"),
-        optional=False,
     )
-    if (job_template := struct(cron_job_spec, "jobTemplate")) is not None and is_set(
-        job_template.get("spec")
+    if (
+        (job_template := struct(cron_job_spec, "jobTemplate")) is not None
+        and job_template.get("spec") is not None
+        and is_set(job_template.get("spec"))
     ):
-        yield from jobs.job_template(job_template.get("spec"), f"{prefix}jobTemplate.spec")
-    yield from checks.minimum(
-        cron_job_spec.get("successfulJobsHistoryLimit"), f"{prefix}successfulJobsHistoryLimit"
-    )
-    yield from checks.minimum(cron_job_spec.get("failedJobsHistoryLimit"), f"{prefix}failedJobsHistoryLimit")
+        yield from jobs.job_template(job_template["spec"], f"{prefix}jobTemplate.spec")
+    if cron_job_spec.get("successfulJobsHistoryLimit") is not None:
+        yield from checks.minimum(
+            cron_job_spec["successfulJobsHistoryLimit"], f"{prefix}successfulJobsHistoryLimit"
+        )
+    if cron_job_spec.get("failedJobsHistoryLimit") is not None:
+        yield from checks.minimum(cron_job_spec["failedJobsHistoryLimit"], f"{prefix}failedJobsHistoryLimit")
     if job_template is not None:
         yield from check_job_template_spec(job_template, f"{prefix}jobTemplate.")
 

@@ -28,9 +28,11 @@ def check_certificate_signing_request_create(new: Json, prefix: str = "") -> Ite
     """What is wrong with a new CertificateSigningRequest and may be so in one that is stored."""
     if (spec := struct(new, "spec")) is not None:
         yield from signers.signer_name(spec.get("signerName"), f"{prefix}spec.signerName")
-        yield from certificates.new_signer(spec.get("signerName"), f"{prefix}spec.signerName")
+        if spec.get("signerName") is not None:
+            yield from certificates.new_signer(spec["signerName"], f"{prefix}spec.signerName")
         yield from certificates.request(spec.get("request"), f"{prefix}spec.request")
-        yield from certificates.lifetime(spec.get("expirationSeconds"), f"{prefix}spec.expirationSeconds")
+        if spec.get("expirationSeconds") is not None:
+            yield from certificates.lifetime(spec["expirationSeconds"], f"{prefix}spec.expirationSeconds")
         yield from certificates.usages(
             spec.get("usages"),
             f"{prefix}spec.usages",

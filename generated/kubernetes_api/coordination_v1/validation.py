@@ -12,8 +12,10 @@ from apimachinery.rules.fields import Json, struct
 def check_lease(lease: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Lease."""
     if (spec := struct(lease, "spec")) is not None:
-        yield from checks.more_than(spec.get("leaseDurationSeconds"), f"{prefix}spec.leaseDurationSeconds")
-        yield from checks.minimum(spec.get("leaseTransitions"), f"{prefix}spec.leaseTransitions")
+        if spec.get("leaseDurationSeconds") is not None:
+            yield from checks.more_than(spec["leaseDurationSeconds"], f"{prefix}spec.leaseDurationSeconds")
+        if spec.get("leaseTransitions") is not None:
+            yield from checks.minimum(spec["leaseTransitions"], f"{prefix}spec.leaseTransitions")
 
 
 def validate_lease(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -47,8 +47,8 @@ def check_event(event: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_limit_range(limit_range: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a LimitRange."""
-    if (spec := struct(limit_range, "spec")) is not None:
-        yield from quotas.limits(spec.get("limits"), f"{prefix}spec.limits")
+    if (spec := struct(limit_range, "spec")) is not None and spec.get("limits") is not None:
+        yield from quotas.limits(spec["limits"], f"{prefix}spec.limits")
 
 
 def check_namespace(namespace: Json, prefix: str) -> Iterator[FieldError]:
@@ -68,7 +68,8 @@ def check_persistent_volume(persistent_volume: Json, prefix: str) -> Iterator[Fi
 
 def check_persistent_volume_claim(persistent_volume_claim: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a PersistentVolumeClaim."""
-    yield from claims.claim_spec(persistent_volume_claim.get("spec"), f"{prefix}spec")
+    if persistent_volume_claim.get("spec") is not None:
+        yield from claims.claim_spec(persistent_volume_claim["spec"], f"{prefix}spec")
 
 
 def check_pod(pod: Json, prefix: str) -> Iterator[FieldError]:
@@ -78,7 +79,8 @@ def check_pod(pod: Json, prefix: str) -> Iterator[FieldError]:
         yield from check_pod_spec(spec, f"{prefix}spec.")
     yield from pod_volumes.of_pod(pod, prefix.removesuffix("."))
     yield from pod_containers.images(pod, prefix.removesuffix("."))
-    yield from pods.own_host_ports(pod.get("spec"), f"{prefix}spec")
+    if pod.get("spec") is not None:
+        yield from pods.own_host_ports(pod["spec"], f"{prefix}spec")
 
 
 def check_pod_template(pod_template: Json, prefix: str) -> Iterator[FieldError]:
@@ -90,9 +92,11 @@ def check_pod_template(pod_template: Json, prefix: str) -> Iterator[FieldError]:
 def check_replication_controller(replication_controller: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ReplicationController."""
     if (spec := struct(replication_controller, "spec")) is not None:
-        yield from checks.minimum(spec.get("minReadySeconds"), f"{prefix}spec.minReadySeconds")
+        if spec.get("minReadySeconds") is not None:
+            yield from checks.minimum(spec["minReadySeconds"], f"{prefix}spec.minReadySeconds")
         yield from checks.required(spec.get("selector"), f"{prefix}spec.selector")
-        yield from checks.minimum(spec.get("replicas"), f"{prefix}spec.replicas")
+        if spec.get("replicas") is not None:
+            yield from checks.minimum(spec["replicas"], f"{prefix}spec.replicas")
         if not is_set(spec.get("template")):
             yield from checks.required(spec.get("template"), f"{prefix}spec.template")
     if (metadata := struct(replication_controller, "spec", "template", "metadata")) is not None and is_set(
@@ -108,11 +112,12 @@ def check_replication_controller(replication_controller: Json, prefix: str) -> I
             yield from pods.restart_policy_of_template(
                 template_spec.get("restartPolicy"), f"{prefix}spec.template.spec.restartPolicy"
             )
-        yield from checks.forbid(
-            template_spec.get("activeDeadlineSeconds"),
-            f"{prefix}spec.template.spec.activeDeadlineSeconds",
-            detail="activeDeadlineSeconds in ReplicationController is not Supported",
-        )
+        if template_spec.get("activeDeadlineSeconds") is not None:
+            yield from checks.forbid(
+                template_spec["activeDeadlineSeconds"],
+                f"{prefix}spec.template.spec.activeDeadlineSeconds",
+                detail="activeDeadlineSeconds in ReplicationController is not Supported",
+            )
     if spec is not None:
         yield from check_replication_controller_spec(spec, f"{prefix}spec.")
 
@@ -124,7 +129,8 @@ def check_resource_quota(resource_quota: Json, prefix: str) -> Iterator[FieldErr
 
 def check_secret(secret: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Secret."""
-    yield from checks.keys_format(secret.get("data"), f"{prefix}data", format="config-key")
+    if secret.get("data") is not None:
+        yield from checks.keys_format(secret["data"], f"{prefix}data", format="config-key")
     yield from objects.data_size(secret, prefix.removesuffix("."))
     yield from objects.secret_of_type(secret, prefix.removesuffix("."))
 
@@ -143,45 +149,54 @@ def check_container(container: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Container."""
     yield from checks.name(container.get("name"), f"{prefix}name")
     yield from checks.required(container.get("image"), f"{prefix}image")
-    yield from checks.one_of(
+    yield from checks.must_be_one_of(
         container.get("terminationMessagePolicy"),
         f"{prefix}terminationMessagePolicy",
         values=("File", "FallbackToLogsOnError"),
-        optional=False,
     )
-    for port_index, port in numbered(container, "ports"):
-        yield from check_container_port(port, f"{prefix}ports[{port_index}].")
-    yield from pods.port_names(container.get("ports"), f"{prefix}ports")
-    for env_item_index, env_item in numbered(container, "env"):
-        yield from check_env_var(env_item, f"{prefix}env[{env_item_index}].")
-    for env_from_item_index, env_from_item in numbered(container, "envFrom"):
-        yield from check_env_from_source(env_from_item, f"{prefix}envFrom[{env_from_item_index}].")
-    for volume_mount_index, volume_mount in numbered(container, "volumeMounts"):
-        yield from check_volume_mount(volume_mount, f"{prefix}volumeMounts[{volume_mount_index}].")
-    yield from checks.one_of(
+    if container.get("ports"):
+        for port_index, port in numbered(container, "ports"):
+            yield from check_container_port(port, f"{prefix}ports[{port_index}].")
+    if container.get("ports") is not None:
+        yield from pods.port_names(container["ports"], f"{prefix}ports")
+    if container.get("env"):
+        for env_item_index, env_item in numbered(container, "env"):
+            yield from check_env_var(env_item, f"{prefix}env[{env_item_index}].")
+    if container.get("envFrom"):
+        for env_from_item_index, env_from_item in numbered(container, "envFrom"):
+            yield from check_env_from_source(env_from_item, f"{prefix}envFrom[{env_from_item_index}].")
+    if container.get("volumeMounts"):
+        for volume_mount_index, volume_mount in numbered(container, "volumeMounts"):
+            yield from check_volume_mount(volume_mount, f"{prefix}volumeMounts[{volume_mount_index}].")
+    yield from checks.must_be_one_of(
         container.get("imagePullPolicy"),
         f"{prefix}imagePullPolicy",
         values=("Always", "IfNotPresent", "Never"),
-        optional=False,
     )
-    yield from pod_resources.container_resources(container.get("resources"), f"{prefix}resources")
-    yield from pod_security.container_context(container.get("securityContext"), f"{prefix}securityContext")
+    if container.get("resources") is not None:
+        yield from pod_resources.container_resources(container["resources"], f"{prefix}resources")
+    if container.get("securityContext") is not None:
+        yield from pod_security.container_context(container["securityContext"], f"{prefix}securityContext")
 
 
 def check_container_port(container_port: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ContainerPort."""
-    yield from checks.string_format(container_port.get("name"), f"{prefix}name", format="port-name")
+    if container_port.get("name") is not None:
+        yield from checks.string_format(container_port["name"], f"{prefix}name", format="port-name")
     yield from checks.required_number(container_port.get("containerPort"), f"{prefix}containerPort")
-    yield from checks.port(container_port.get("containerPort"), f"{prefix}containerPort")
-    yield from checks.port(container_port.get("hostPort"), f"{prefix}hostPort")
-    yield from checks.one_of(
-        container_port.get("protocol"), f"{prefix}protocol", values=("SCTP", "TCP", "UDP"), optional=False
+    if container_port.get("containerPort") is not None:
+        yield from checks.port(container_port["containerPort"], f"{prefix}containerPort")
+    if container_port.get("hostPort") is not None:
+        yield from checks.port(container_port["hostPort"], f"{prefix}hostPort")
+    yield from checks.must_be_one_of(
+        container_port.get("protocol"), f"{prefix}protocol", values=("SCTP", "TCP", "UDP")
     )
 
 
 def check_env_from_source(env_from_source: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an EnvFromSource."""
-    yield from checks.string_format(env_from_source.get("prefix"), f"{prefix}prefix", format="env-name")
+    if env_from_source.get("prefix") is not None:
+        yield from checks.string_format(env_from_source["prefix"], f"{prefix}prefix", format="env-name")
     yield from pods.env_from_source(env_from_source, prefix.removesuffix("."))
     if (config_map_ref := struct(env_from_source, "configMapRef")) is not None and is_set(
         env_from_source.get("configMapRef")
@@ -202,10 +217,12 @@ def check_env_var(env_var: Json, prefix: str) -> Iterator[FieldError]:
     yield from checks.name(env_var.get("name"), f"{prefix}name", format="env-name")
     yield from pods.env_source(env_var, prefix.removesuffix("."))
     if (value_from := struct(env_var, "valueFrom")) is not None:
-        yield from pod_volumes.field_reference(value_from.get("fieldRef"), f"{prefix}valueFrom.fieldRef")
-        yield from pod_volumes.resource_reference(
-            value_from.get("resourceFieldRef"), f"{prefix}valueFrom.resourceFieldRef"
-        )
+        if value_from.get("fieldRef") is not None:
+            yield from pod_volumes.field_reference(value_from["fieldRef"], f"{prefix}valueFrom.fieldRef")
+        if value_from.get("resourceFieldRef") is not None:
+            yield from pod_volumes.resource_reference(
+                value_from["resourceFieldRef"], f"{prefix}valueFrom.resourceFieldRef"
+            )
     if (config_map_key_ref := struct(env_var, "valueFrom", "configMapKeyRef")) is not None and is_set(
         lookup(env_var, "valueFrom", "configMapKeyRef")
     ):
@@ -231,38 +248,44 @@ def check_env_var(env_var: Json, prefix: str) -> Iterator[FieldError]:
             )
             yield from checks.name(file_key_ref.get("volumeName"), f"{prefix}valueFrom.fileKeyRef.volumeName")
             yield from checks.required(file_key_ref.get("path"), f"{prefix}valueFrom.fileKeyRef.path")
-        yield from pods.no_backsteps(file_key_ref.get("path"), f"{prefix}valueFrom.fileKeyRef.path")
+        if file_key_ref.get("path") is not None:
+            yield from pods.no_backsteps(file_key_ref["path"], f"{prefix}valueFrom.fileKeyRef.path")
 
 
 def check_ephemeral_container(ephemeral_container: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an EphemeralContainer."""
     yield from checks.name(ephemeral_container.get("name"), f"{prefix}name")
     yield from checks.required(ephemeral_container.get("image"), f"{prefix}image")
-    yield from checks.one_of(
+    yield from checks.must_be_one_of(
         ephemeral_container.get("terminationMessagePolicy"),
         f"{prefix}terminationMessagePolicy",
         values=("File", "FallbackToLogsOnError"),
-        optional=False,
     )
-    for port_index, port in numbered(ephemeral_container, "ports"):
-        yield from check_container_port(port, f"{prefix}ports[{port_index}].")
-    yield from pods.port_names(ephemeral_container.get("ports"), f"{prefix}ports")
-    for env_item_index, env_item in numbered(ephemeral_container, "env"):
-        yield from check_env_var(env_item, f"{prefix}env[{env_item_index}].")
-    for env_from_item_index, env_from_item in numbered(ephemeral_container, "envFrom"):
-        yield from check_env_from_source(env_from_item, f"{prefix}envFrom[{env_from_item_index}].")
-    for volume_mount_index, volume_mount in numbered(ephemeral_container, "volumeMounts"):
-        yield from check_volume_mount(volume_mount, f"{prefix}volumeMounts[{volume_mount_index}].")
-    yield from checks.one_of(
+    if ephemeral_container.get("ports"):
+        for port_index, port in numbered(ephemeral_container, "ports"):
+            yield from check_container_port(port, f"{prefix}ports[{port_index}].")
+    if ephemeral_container.get("ports") is not None:
+        yield from pods.port_names(ephemeral_container["ports"], f"{prefix}ports")
+    if ephemeral_container.get("env"):
+        for env_item_index, env_item in numbered(ephemeral_container, "env"):
+            yield from check_env_var(env_item, f"{prefix}env[{env_item_index}].")
+    if ephemeral_container.get("envFrom"):
+        for env_from_item_index, env_from_item in numbered(ephemeral_container, "envFrom"):
+            yield from check_env_from_source(env_from_item, f"{prefix}envFrom[{env_from_item_index}].")
+    if ephemeral_container.get("volumeMounts"):
+        for volume_mount_index, volume_mount in numbered(ephemeral_container, "volumeMounts"):
+            yield from check_volume_mount(volume_mount, f"{prefix}volumeMounts[{volume_mount_index}].")
+    yield from checks.must_be_one_of(
         ephemeral_container.get("imagePullPolicy"),
         f"{prefix}imagePullPolicy",
         values=("Always", "IfNotPresent", "Never"),
-        optional=False,
     )
-    yield from pod_resources.container_resources(ephemeral_container.get("resources"), f"{prefix}resources")
-    yield from pod_security.container_context(
-        ephemeral_container.get("securityContext"), f"{prefix}securityContext"
-    )
+    if ephemeral_container.get("resources") is not None:
+        yield from pod_resources.container_resources(ephemeral_container["resources"], f"{prefix}resources")
+    if ephemeral_container.get("securityContext") is not None:
+        yield from pod_security.container_context(
+            ephemeral_container["securityContext"], f"{prefix}securityContext"
+        )
 
 
 def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
@@ -270,38 +293,43 @@ def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
     yield from checks.not_null(
         pod_spec.get("terminationGracePeriodSeconds"), f"{prefix}terminationGracePeriodSeconds"
     )
-    yield from pod_volumes.volumes(pod_spec.get("volumes"), f"{prefix}volumes")
+    if pod_spec.get("volumes") is not None:
+        yield from pod_volumes.volumes(pod_spec["volumes"], f"{prefix}volumes")
     yield from pod_containers.resource_claims(pod_spec, prefix.removesuffix("."))
     yield from checks.required(pod_spec.get("containers"), f"{prefix}containers")
-    for container_index, container in numbered(pod_spec, "containers"):
-        yield from check_container(container, f"{prefix}containers[{container_index}].")
+    if pod_spec.get("containers"):
+        for container_index, container in numbered(pod_spec, "containers"):
+            yield from check_container(container, f"{prefix}containers[{container_index}].")
     yield from pods.container_names(pod_spec, prefix.removesuffix("."))
-    yield from pods.host_ports(pod_spec.get("containers"), f"{prefix}containers")
-    for init_container_index, init_container in numbered(pod_spec, "initContainers"):
-        yield from check_container(init_container, f"{prefix}initContainers[{init_container_index}].")
-    yield from pods.init_host_ports(pod_spec.get("initContainers"), f"{prefix}initContainers")
-    for ephemeral_container_index, ephemeral_container in numbered(pod_spec, "ephemeralContainers"):
-        yield from check_ephemeral_container(
-            ephemeral_container, f"{prefix}ephemeralContainers[{ephemeral_container_index}]."
-        )
+    if pod_spec.get("containers") is not None:
+        yield from pods.host_ports(pod_spec["containers"], f"{prefix}containers")
+    if pod_spec.get("initContainers"):
+        for init_container_index, init_container in numbered(pod_spec, "initContainers"):
+            yield from check_container(init_container, f"{prefix}initContainers[{init_container_index}].")
+    if pod_spec.get("initContainers") is not None:
+        yield from pods.init_host_ports(pod_spec["initContainers"], f"{prefix}initContainers")
+    if pod_spec.get("ephemeralContainers"):
+        for ephemeral_container_index, ephemeral_container in numbered(pod_spec, "ephemeralContainers"):
+            yield from check_ephemeral_container(
+                ephemeral_container, f"{prefix}ephemeralContainers[{ephemeral_container_index}]."
+            )
     yield from pod_containers.beside_each_other(pod_spec, prefix.removesuffix("."))
     yield from pod_resources.pod_resources(pod_spec, prefix.removesuffix("."))
     yield from pods.host_network_ports(pod_spec, prefix.removesuffix("."))
-    yield from checks.one_of(
-        pod_spec.get("restartPolicy"),
-        f"{prefix}restartPolicy",
-        values=("Always", "OnFailure", "Never"),
-        optional=False,
+    yield from checks.must_be_one_of(
+        pod_spec.get("restartPolicy"), f"{prefix}restartPolicy", values=("Always", "OnFailure", "Never")
     )
-    yield from checks.one_of(
+    yield from checks.must_be_one_of(
         pod_spec.get("dnsPolicy"),
         f"{prefix}dnsPolicy",
         values=("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
-        optional=False,
     )
-    yield from checks.labels(pod_spec.get("nodeSelector"), f"{prefix}nodeSelector")
-    yield from pod_security.pod_context(pod_spec.get("securityContext"), f"{prefix}securityContext")
-    yield from pod_affinity.affinity(pod_spec.get("affinity"), f"{prefix}affinity")
+    if pod_spec.get("nodeSelector") is not None:
+        yield from checks.labels(pod_spec["nodeSelector"], f"{prefix}nodeSelector")
+    if pod_spec.get("securityContext") is not None:
+        yield from pod_security.pod_context(pod_spec["securityContext"], f"{prefix}securityContext")
+    if pod_spec.get("affinity") is not None:
+        yield from pod_affinity.affinity(pod_spec["affinity"], f"{prefix}affinity")
     if pod_spec.get("dnsPolicy") == "None":
         yield from checks.not_null(
             pod_spec.get("dnsConfig"),
@@ -314,53 +342,71 @@ def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
             f"{prefix}dnsConfig.nameservers",
             detail="must provide at least one DNS nameserver when `dnsPolicy` is None",
         )
-    yield from pods.dns_config(pod_spec.get("dnsConfig"), f"{prefix}dnsConfig")
-    for readiness_gate_index, readiness_gate in numbered(pod_spec, "readinessGates"):
-        yield from checks.each_fault(
-            readiness_gate.get("conditionType"),
-            f"{prefix}readinessGates[{readiness_gate_index}].conditionType",
-            format="qualified-name",
+    if pod_spec.get("dnsConfig") is not None:
+        yield from pods.dns_config(pod_spec["dnsConfig"], f"{prefix}dnsConfig")
+    if pod_spec.get("readinessGates"):
+        for readiness_gate_index, readiness_gate in numbered(pod_spec, "readinessGates"):
+            if readiness_gate.get("conditionType") is not None:
+                yield from checks.each_fault(
+                    readiness_gate["conditionType"],
+                    f"{prefix}readinessGates[{readiness_gate_index}].conditionType",
+                    format="qualified-name",
+                )
+    if pod_spec.get("schedulingGates") is not None:
+        yield from pods.scheduling_gates(pod_spec["schedulingGates"], f"{prefix}schedulingGates")
+    if pod_spec.get("topologySpreadConstraints") is not None:
+        yield from pod_affinity.topology_spread(
+            pod_spec["topologySpreadConstraints"], f"{prefix}topologySpreadConstraints"
         )
-    yield from pods.scheduling_gates(pod_spec.get("schedulingGates"), f"{prefix}schedulingGates")
-    yield from pod_affinity.topology_spread(
-        pod_spec.get("topologySpreadConstraints"), f"{prefix}topologySpreadConstraints"
-    )
     yield from pod_security.host(pod_spec, prefix.removesuffix("."))
-    yield from checks.string_format(
-        pod_spec.get("serviceAccountName"), f"{prefix}serviceAccountName", format="dns-subdomain"
-    )
-    yield from checks.string_format(pod_spec.get("nodeName"), f"{prefix}nodeName", format="dns-subdomain")
-    yield from checks.between(
-        pod_spec.get("activeDeadlineSeconds"), f"{prefix}activeDeadlineSeconds", least=1, most=2147483647
-    )
-    yield from checks.string_format(pod_spec.get("hostname"), f"{prefix}hostname", format="dns-label")
-    yield from checks.string_format(pod_spec.get("subdomain"), f"{prefix}subdomain", format="dns-label")
-    yield from pod_affinity.tolerations(pod_spec.get("tolerations"), f"{prefix}tolerations")
-    yield from pods.host_aliases(pod_spec.get("hostAliases"), f"{prefix}hostAliases")
-    yield from checks.string_format(
-        pod_spec.get("priorityClassName"), f"{prefix}priorityClassName", format="dns-subdomain"
-    )
-    yield from checks.each_fault(
-        pod_spec.get("runtimeClassName"), f"{prefix}runtimeClassName", format="dns-subdomain"
-    )
-    yield from checks.one_of(
-        pod_spec.get("preemptionPolicy"),
-        f"{prefix}preemptionPolicy",
-        values=("PreemptLowerPriority", "Never"),
-    )
-    yield from pods.overhead(pod_spec.get("overhead"), f"{prefix}overhead")
+    if pod_spec.get("serviceAccountName") is not None:
+        yield from checks.string_format(
+            pod_spec["serviceAccountName"], f"{prefix}serviceAccountName", format="dns-subdomain"
+        )
+    if pod_spec.get("nodeName") is not None:
+        yield from checks.string_format(pod_spec["nodeName"], f"{prefix}nodeName", format="dns-subdomain")
+    if pod_spec.get("activeDeadlineSeconds") is not None:
+        yield from checks.between(
+            pod_spec["activeDeadlineSeconds"], f"{prefix}activeDeadlineSeconds", least=1, most=2147483647
+        )
+    if pod_spec.get("hostname") is not None:
+        yield from checks.string_format(pod_spec["hostname"], f"{prefix}hostname", format="dns-label")
+    if pod_spec.get("subdomain") is not None:
+        yield from checks.string_format(pod_spec["subdomain"], f"{prefix}subdomain", format="dns-label")
+    if pod_spec.get("tolerations") is not None:
+        yield from pod_affinity.tolerations(pod_spec["tolerations"], f"{prefix}tolerations")
+    if pod_spec.get("hostAliases") is not None:
+        yield from pods.host_aliases(pod_spec["hostAliases"], f"{prefix}hostAliases")
+    if pod_spec.get("priorityClassName") is not None:
+        yield from checks.string_format(
+            pod_spec["priorityClassName"], f"{prefix}priorityClassName", format="dns-subdomain"
+        )
+    if pod_spec.get("runtimeClassName") is not None:
+        yield from checks.each_fault(
+            pod_spec["runtimeClassName"], f"{prefix}runtimeClassName", format="dns-subdomain"
+        )
+    if pod_spec.get("preemptionPolicy") is not None:
+        yield from checks.one_of(
+            pod_spec["preemptionPolicy"],
+            f"{prefix}preemptionPolicy",
+            values=("PreemptLowerPriority", "Never"),
+        )
+    if pod_spec.get("overhead") is not None:
+        yield from pods.overhead(pod_spec["overhead"], f"{prefix}overhead")
 
 
 def check_pod_template_spec(pod_template_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a PodTemplateSpec."""
-    yield from pods.template_metadata(pod_template_spec.get("metadata"), f"{prefix}metadata")
+    if pod_template_spec.get("metadata") is not None:
+        yield from pods.template_metadata(pod_template_spec["metadata"], f"{prefix}metadata")
     if (spec := struct(pod_template_spec, "spec")) is not None:
         yield from check_pod_spec(spec, f"{prefix}spec.")
-        yield from checks.forbid(
-            spec.get("ephemeralContainers"),
-            f"{prefix}spec.ephemeralContainers",
-            detail="ephemeral containers not allowed in pod template",
-        )
+        if spec.get("ephemeralContainers") is not None:
+            yield from checks.forbid(
+                spec["ephemeralContainers"],
+                f"{prefix}spec.ephemeralContainers",
+                detail="ephemeral containers not allowed in pod template",
+            )
 
 
 def check_replication_controller_spec(replication_controller_spec: Json, prefix: str) -> Iterator[FieldError]:
@@ -442,8 +488,8 @@ def validate_namespace(new: Json, old: Json | None = None) -> list[FieldError]:
 
 def check_namespace_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new Namespace and may be so in one that is stored."""
-    if (spec := struct(new, "spec")) is not None:
-        yield from objects.namespace_finalizers(spec.get("finalizers"), f"{prefix}spec.finalizers")
+    if (spec := struct(new, "spec")) is not None and spec.get("finalizers") is not None:
+        yield from objects.namespace_finalizers(spec["finalizers"], f"{prefix}spec.finalizers")
 
 
 def check_namespace_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

@@ -19,11 +19,14 @@ def check_ingress(ingress: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an Ingress."""
     yield from networks.ingress_backends(ingress.get("spec"), f"{prefix}spec")
     if (spec := struct(ingress, "spec")) is not None:
-        yield from checks.each_fault(
-            spec.get("ingressClassName"), f"{prefix}spec.ingressClassName", format="dns-subdomain"
-        )
-        for tl_index, tl in numbered(spec, "tls"):
-            yield from networks.host(tl.get("hosts"), f"{prefix}spec.tls[{tl_index}].hosts")
+        if spec.get("ingressClassName") is not None:
+            yield from checks.each_fault(
+                spec["ingressClassName"], f"{prefix}spec.ingressClassName", format="dns-subdomain"
+            )
+        if spec.get("tls"):
+            for tl_index, tl in numbered(spec, "tls"):
+                if tl.get("hosts") is not None:
+                    yield from networks.host(tl["hosts"], f"{prefix}spec.tls[{tl_index}].hosts")
         yield from check_ingress_spec(spec, f"{prefix}spec.")
 
 
@@ -35,7 +38,8 @@ def check_ingress_class(ingress_class: Json, prefix: str) -> Iterator[FieldError
 def check_network_policy(network_policy: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicy."""
     if (spec := struct(network_policy, "spec")) is not None:
-        yield from checks.label_selector(spec.get("podSelector"), f"{prefix}spec.podSelector")
+        if spec.get("podSelector") is not None:
+            yield from checks.label_selector(spec["podSelector"], f"{prefix}spec.podSelector")
         yield from check_network_policy_spec(spec, f"{prefix}spec.")
 
 
@@ -49,25 +53,28 @@ def check_http_ingress_path(http_ingress_path: Json, prefix: str) -> Iterator[Fi
     yield from checks.not_null(
         http_ingress_path.get("pathType"), f"{prefix}pathType", detail="pathType must be specified"
     )
-    yield from checks.one_of(
-        http_ingress_path.get("pathType"),
-        f"{prefix}pathType",
-        values=("Exact", "ImplementationSpecific", "Prefix"),
-        pointer=True,
-    )
+    if http_ingress_path.get("pathType") is not None:
+        yield from checks.one_of(
+            http_ingress_path["pathType"],
+            f"{prefix}pathType",
+            values=("Exact", "ImplementationSpecific", "Prefix"),
+            pointer=True,
+        )
     if is_set(http_ingress_path.get("pathType")):
         yield from networks.ingress_backend(http_ingress_path.get("backend"), f"{prefix}backend")
 
 
 def check_http_ingress_rule_value(http_ingress_rule_value: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a HTTPIngressRuleValue."""
-    for path_index, path in numbered(http_ingress_rule_value, "paths"):
-        yield from check_http_ingress_path(path, f"{prefix}paths[{path_index}].")
+    if http_ingress_rule_value.get("paths"):
+        for path_index, path in numbered(http_ingress_rule_value, "paths"):
+            yield from check_http_ingress_path(path, f"{prefix}paths[{path_index}].")
 
 
 def check_ingress_rule(ingress_rule: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an IngressRule."""
-    yield from networks.rule_host(ingress_rule.get("host"), f"{prefix}host")
+    if ingress_rule.get("host") is not None:
+        yield from networks.rule_host(ingress_rule["host"], f"{prefix}host")
     if (http := struct(ingress_rule, "http")) is not None:
         if is_set(ingress_rule.get("http")):
             yield from checks.required(http.get("paths"), f"{prefix}http.paths")
@@ -76,50 +83,63 @@ def check_ingress_rule(ingress_rule: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_ingress_spec(ingress_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an IngressSpec."""
-    for rule_index, rule in numbered(ingress_spec, "rules"):
-        yield from check_ingress_rule(rule, f"{prefix}rules[{rule_index}].")
+    if ingress_spec.get("rules"):
+        for rule_index, rule in numbered(ingress_spec, "rules"):
+            yield from check_ingress_rule(rule, f"{prefix}rules[{rule_index}].")
 
 
 def check_network_policy_egress_rule(network_policy_egress_rule: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicyEgressRule."""
-    for port_index, port in numbered(network_policy_egress_rule, "ports"):
-        yield from check_network_policy_port(port, f"{prefix}ports[{port_index}].")
-    for to_item_index, to_item in numbered(network_policy_egress_rule, "to"):
-        yield from check_network_policy_peer(to_item, f"{prefix}to[{to_item_index}].")
+    if network_policy_egress_rule.get("ports"):
+        for port_index, port in numbered(network_policy_egress_rule, "ports"):
+            yield from check_network_policy_port(port, f"{prefix}ports[{port_index}].")
+    if network_policy_egress_rule.get("to"):
+        for to_item_index, to_item in numbered(network_policy_egress_rule, "to"):
+            yield from check_network_policy_peer(to_item, f"{prefix}to[{to_item_index}].")
 
 
 def check_network_policy_ingress_rule(network_policy_ingress_rule: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicyIngressRule."""
-    for from__item_index, from__item in numbered(network_policy_ingress_rule, "from"):
-        yield from check_network_policy_peer(from__item, f"{prefix}from[{from__item_index}].")
-    for port_index, port in numbered(network_policy_ingress_rule, "ports"):
-        yield from check_network_policy_port(port, f"{prefix}ports[{port_index}].")
+    if network_policy_ingress_rule.get("from"):
+        for from__item_index, from__item in numbered(network_policy_ingress_rule, "from"):
+            yield from check_network_policy_peer(from__item, f"{prefix}from[{from__item_index}].")
+    if network_policy_ingress_rule.get("ports"):
+        for port_index, port in numbered(network_policy_ingress_rule, "ports"):
+            yield from check_network_policy_port(port, f"{prefix}ports[{port_index}].")
 
 
 def check_network_policy_peer(network_policy_peer: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicyPeer."""
-    yield from checks.label_selector(network_policy_peer.get("podSelector"), f"{prefix}podSelector")
-    yield from checks.label_selector(
-        network_policy_peer.get("namespaceSelector"), f"{prefix}namespaceSelector"
-    )
+    if network_policy_peer.get("podSelector") is not None:
+        yield from checks.label_selector(network_policy_peer["podSelector"], f"{prefix}podSelector")
+    if network_policy_peer.get("namespaceSelector") is not None:
+        yield from checks.label_selector(
+            network_policy_peer["namespaceSelector"], f"{prefix}namespaceSelector"
+        )
     yield from networks.one_peer(network_policy_peer, prefix.removesuffix("."))
 
 
 def check_network_policy_port(network_policy_port: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicyPort."""
-    yield from checks.one_of(
-        network_policy_port.get("protocol"), f"{prefix}protocol", values=("TCP", "UDP", "SCTP"), pointer=True
-    )
-    yield from checks.port_or_name(network_policy_port.get("port"), f"{prefix}port")
+    if network_policy_port.get("protocol") is not None:
+        yield from checks.one_of(
+            network_policy_port["protocol"], f"{prefix}protocol", values=("TCP", "UDP", "SCTP"), pointer=True
+        )
+    if network_policy_port.get("port") is not None:
+        yield from checks.port_or_name(network_policy_port["port"], f"{prefix}port")
     yield from networks.end_port(network_policy_port, prefix.removesuffix("."))
 
 
 def check_network_policy_spec(network_policy_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicySpec."""
-    for egress_item_index, egress_item in numbered(network_policy_spec, "egress"):
-        yield from check_network_policy_egress_rule(egress_item, f"{prefix}egress[{egress_item_index}].")
-    for ingress_item_index, ingress_item in numbered(network_policy_spec, "ingress"):
-        yield from check_network_policy_ingress_rule(ingress_item, f"{prefix}ingress[{ingress_item_index}].")
+    if network_policy_spec.get("egress"):
+        for egress_item_index, egress_item in numbered(network_policy_spec, "egress"):
+            yield from check_network_policy_egress_rule(egress_item, f"{prefix}egress[{egress_item_index}].")
+    if network_policy_spec.get("ingress"):
+        for ingress_item_index, ingress_item in numbered(network_policy_spec, "ingress"):
+            yield from check_network_policy_ingress_rule(
+                ingress_item, f"{prefix}ingress[{ingress_item_index}]."
+            )
 
 
 def validate_ip_address(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -150,9 +170,10 @@ def validate_ingress(new: Json, old: Json | None = None) -> list[FieldError]:
 
 def check_ingress_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new Ingress and may be so in one that is stored."""
-    yield from networks.ingress_paths(new.get("spec"), f"{prefix}spec")
-    if (spec := struct(new, "spec")) is not None:
-        yield from networks.secret_names(spec.get("tls"), f"{prefix}spec.tls")
+    if new.get("spec") is not None:
+        yield from networks.ingress_paths(new["spec"], f"{prefix}spec")
+    if (spec := struct(new, "spec")) is not None and spec.get("tls") is not None:
+        yield from networks.secret_names(spec["tls"], f"{prefix}spec.tls")
     yield from networks.wrong_ingress_class(new, prefix.removesuffix("."))
 
 
@@ -196,7 +217,8 @@ def validate_network_policy(new: Json, old: Json | None = None) -> list[FieldErr
 
 def check_network_policy_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new NetworkPolicy and may be so in one that is stored."""
-    yield from networks.network_policy(new.get("spec"), f"{prefix}spec")
+    if new.get("spec") is not None:
+        yield from networks.network_policy(new["spec"], f"{prefix}spec")
 
 
 def check_network_policy_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

@@ -12,13 +12,15 @@ from apimachinery.rules.fields import Json, lookup, struct
 def check_runtime_class(runtime_class: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a RuntimeClass."""
     yield from checks.name(runtime_class.get("handler"), f"{prefix}handler", format="dns-label")
-    if (overhead := struct(runtime_class, "overhead")) is not None:
-        yield from pods.overhead(overhead.get("podFixed"), f"{prefix}overhead.podFixed", shown="overhead")
+    if (overhead := struct(runtime_class, "overhead")) is not None and overhead.get("podFixed") is not None:
+        yield from pods.overhead(overhead["podFixed"], f"{prefix}overhead.podFixed", shown="overhead")
     if (scheduling := struct(runtime_class, "scheduling")) is not None:
-        yield from checks.labels(scheduling.get("nodeSelector"), f"{prefix}scheduling.nodeSelector")
-        yield from pod_affinity.unique_tolerations(
-            scheduling.get("tolerations"), f"{prefix}scheduling.tolerations"
-        )
+        if scheduling.get("nodeSelector") is not None:
+            yield from checks.labels(scheduling["nodeSelector"], f"{prefix}scheduling.nodeSelector")
+        if scheduling.get("tolerations") is not None:
+            yield from pod_affinity.unique_tolerations(
+                scheduling["tolerations"], f"{prefix}scheduling.tolerations"
+            )
 
 
 def validate_runtime_class(new: Json, old: Json | None = None) -> list[FieldError]:

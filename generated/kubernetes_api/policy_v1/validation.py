@@ -21,17 +21,21 @@ def check_pod_disruption_budget(pod_disruption_budget: Json, prefix: str) -> Ite
             detail="minAvailable and maxUnavailable cannot be both set",
         )
     if (spec := struct(pod_disruption_budget, "spec")) is not None:
-        yield from checks.int_or_percent(spec.get("minAvailable"), f"{prefix}spec.minAvailable")
-        yield from checks.at_most_100_percent(spec.get("minAvailable"), f"{prefix}spec.minAvailable")
-        yield from checks.int_or_percent(spec.get("maxUnavailable"), f"{prefix}spec.maxUnavailable")
-        yield from checks.at_most_100_percent(spec.get("maxUnavailable"), f"{prefix}spec.maxUnavailable")
-        yield from checks.label_selector(spec.get("selector"), f"{prefix}spec.selector")
-        yield from checks.one_of(
-            spec.get("unhealthyPodEvictionPolicy"),
-            f"{prefix}spec.unhealthyPodEvictionPolicy",
-            values=("AlwaysAllow", "IfHealthyBudget"),
-            pointer=True,
-        )
+        if spec.get("minAvailable") is not None:
+            yield from checks.int_or_percent(spec["minAvailable"], f"{prefix}spec.minAvailable")
+            yield from checks.at_most_100_percent(spec["minAvailable"], f"{prefix}spec.minAvailable")
+        if spec.get("maxUnavailable") is not None:
+            yield from checks.int_or_percent(spec["maxUnavailable"], f"{prefix}spec.maxUnavailable")
+            yield from checks.at_most_100_percent(spec["maxUnavailable"], f"{prefix}spec.maxUnavailable")
+        if spec.get("selector") is not None:
+            yield from checks.label_selector(spec["selector"], f"{prefix}spec.selector")
+        if spec.get("unhealthyPodEvictionPolicy") is not None:
+            yield from checks.one_of(
+                spec["unhealthyPodEvictionPolicy"],
+                f"{prefix}spec.unhealthyPodEvictionPolicy",
+                values=("AlwaysAllow", "IfHealthyBudget"),
+                pointer=True,
+            )
 
 
 def validate_pod_disruption_budget(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -12,7 +12,8 @@ from apimachinery.rules.predicates import is_set
 
 def check_cluster_role(cluster_role: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ClusterRole."""
-    yield from access.role_rules(cluster_role.get("rules"), f"{prefix}rules", namespaced=False)
+    if cluster_role.get("rules") is not None:
+        yield from access.role_rules(cluster_role["rules"], f"{prefix}rules", namespaced=False)
     if (aggregation_rule := struct(cluster_role, "aggregationRule")) is not None:
         if is_set(cluster_role.get("aggregationRule")):
             yield from checks.required(
@@ -20,30 +21,34 @@ def check_cluster_role(cluster_role: Json, prefix: str) -> Iterator[FieldError]:
                 f"{prefix}aggregationRule.clusterRoleSelectors",
                 detail="at least one clusterRoleSelector required if aggregationRule is non-nil",
             )
-        for cluster_role_selector_index, cluster_role_selector in numbered(
-            aggregation_rule, "clusterRoleSelectors"
-        ):
-            yield from checks.label_selector(
-                cluster_role_selector,
-                f"{prefix}aggregationRule.clusterRoleSelectors[{cluster_role_selector_index}]",
-            )
+        if aggregation_rule.get("clusterRoleSelectors"):
+            for cluster_role_selector_index, cluster_role_selector in numbered(
+                aggregation_rule, "clusterRoleSelectors"
+            ):
+                yield from checks.label_selector(
+                    cluster_role_selector,
+                    f"{prefix}aggregationRule.clusterRoleSelectors[{cluster_role_selector_index}]",
+                )
 
 
 def check_cluster_role_binding(cluster_role_binding: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ClusterRoleBinding."""
     yield from access.role_ref(cluster_role_binding.get("roleRef"), f"{prefix}roleRef", namespaced=False)
-    yield from access.subjects(cluster_role_binding.get("subjects"), f"{prefix}subjects", namespaced=False)
+    if cluster_role_binding.get("subjects") is not None:
+        yield from access.subjects(cluster_role_binding["subjects"], f"{prefix}subjects", namespaced=False)
 
 
 def check_role(role: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Role."""
-    yield from access.role_rules(role.get("rules"), f"{prefix}rules", namespaced=True)
+    if role.get("rules") is not None:
+        yield from access.role_rules(role["rules"], f"{prefix}rules", namespaced=True)
 
 
 def check_role_binding(role_binding: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a RoleBinding."""
     yield from access.role_ref(role_binding.get("roleRef"), f"{prefix}roleRef", namespaced=True)
-    yield from access.subjects(role_binding.get("subjects"), f"{prefix}subjects", namespaced=True)
+    if role_binding.get("subjects") is not None:
+        yield from access.subjects(role_binding["subjects"], f"{prefix}subjects", namespaced=True)
 
 
 def validate_cluster_role(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -11,7 +11,8 @@ from apimachinery.rules.fields import Json, lookup
 
 def check_device_class(device_class: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a DeviceClass."""
-    yield from devices.device_class(device_class.get("spec"), f"{prefix}spec")
+    if device_class.get("spec") is not None:
+        yield from devices.device_class(device_class["spec"], f"{prefix}spec")
 
 
 def check_device_taint_rule(device_taint_rule: Json, prefix: str) -> Iterator[FieldError]:
@@ -76,7 +77,8 @@ def validate_resource_claim(new: Json, old: Json | None = None) -> list[FieldErr
 
 def check_resource_claim_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new ResourceClaim and may be so in one that is stored."""
-    yield from devices.claim(new.get("spec"), f"{prefix}spec")
+    if new.get("spec") is not None:
+        yield from devices.claim(new["spec"], f"{prefix}spec")
 
 
 def check_resource_claim_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
@@ -101,7 +103,8 @@ def validate_resource_claim_template(new: Json, old: Json | None = None) -> list
 
 def check_resource_claim_template_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new ResourceClaimTemplate and may be so in one that is stored."""
-    yield from devices.claim_template(new.get("spec"), f"{prefix}spec")
+    if new.get("spec") is not None:
+        yield from devices.claim_template(new["spec"], f"{prefix}spec")
 
 
 def check_resource_claim_template_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

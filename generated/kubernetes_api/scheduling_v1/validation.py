@@ -26,9 +26,10 @@ def validate_priority_class(new: Json, old: Json | None = None) -> list[FieldErr
 
 def check_priority_class_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new PriorityClass and may be so in one that is stored."""
-    yield from scheduling.preemption(
-        new.get("preemptionPolicy"), f"{prefix}preemptionPolicy", values=("PreemptLowerPriority", "Never")
-    )
+    if new.get("preemptionPolicy") is not None:
+        yield from scheduling.preemption(
+            new["preemptionPolicy"], f"{prefix}preemptionPolicy", values=("PreemptLowerPriority", "Never")
+        )
 
 
 def check_priority_class_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

@@ -16,8 +16,8 @@ def check_csi_driver(csi_driver: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_csi_node(csi_node: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a CSINode."""
-    if (spec := struct(csi_node, "spec")) is not None:
-        yield from storage.node_drivers(spec.get("drivers"), f"{prefix}spec.drivers")
+    if (spec := struct(csi_node, "spec")) is not None and spec.get("drivers") is not None:
+        yield from storage.node_drivers(spec["drivers"], f"{prefix}spec.drivers")
 
 
 def check_csi_storage_capacity(csi_storage_capacity: Json, prefix: str) -> Iterator[FieldError]:
@@ -25,25 +25,30 @@ def check_csi_storage_capacity(csi_storage_capacity: Json, prefix: str) -> Itera
     yield from checks.text(
         csi_storage_capacity.get("storageClassName"), f"{prefix}storageClassName", format="dns-subdomain"
     )
-    yield from checks.label_selector(csi_storage_capacity.get("nodeTopology"), f"{prefix}nodeTopology")
-    yield from checks.quantity(csi_storage_capacity.get("capacity"), f"{prefix}capacity")
+    if csi_storage_capacity.get("nodeTopology") is not None:
+        yield from checks.label_selector(csi_storage_capacity["nodeTopology"], f"{prefix}nodeTopology")
+    if csi_storage_capacity.get("capacity") is not None:
+        yield from checks.quantity(csi_storage_capacity["capacity"], f"{prefix}capacity")
 
 
 def check_storage_class(storage_class: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a StorageClass."""
     yield from storage.provisioner(storage_class.get("provisioner"), f"{prefix}provisioner")
     yield from storage.parameters(storage_class.get("parameters"), f"{prefix}parameters", needed=False)
-    yield from checks.one_of(
-        storage_class.get("reclaimPolicy"), f"{prefix}reclaimPolicy", values=("Delete", "Retain")
-    )
+    if storage_class.get("reclaimPolicy") is not None:
+        yield from checks.one_of(
+            storage_class["reclaimPolicy"], f"{prefix}reclaimPolicy", values=("Delete", "Retain")
+        )
     yield from checks.not_null(storage_class.get("volumeBindingMode"), f"{prefix}volumeBindingMode")
-    yield from checks.one_of(
-        storage_class.get("volumeBindingMode"),
-        f"{prefix}volumeBindingMode",
-        values=("Immediate", "WaitForFirstConsumer"),
-        pointer=True,
-    )
-    yield from storage.topologies(storage_class.get("allowedTopologies"), f"{prefix}allowedTopologies")
+    if storage_class.get("volumeBindingMode") is not None:
+        yield from checks.one_of(
+            storage_class["volumeBindingMode"],
+            f"{prefix}volumeBindingMode",
+            values=("Immediate", "WaitForFirstConsumer"),
+            pointer=True,
+        )
+    if storage_class.get("allowedTopologies") is not None:
+        yield from storage.topologies(storage_class["allowedTopologies"], f"{prefix}allowedTopologies")
 
 
 def check_volume_attachment(volume_attachment: Json, prefix: str) -> Iterator[FieldError]:

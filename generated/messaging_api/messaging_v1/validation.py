@@ -24,45 +24,54 @@ def check_subscription(subscription: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_queue_port(queue_port: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a QueuePort."""
-    yield from checks.string_format(queue_port.get("name"), f"{prefix}name", format="port-name")
-    yield from checks.between(queue_port.get("port"), f"{prefix}port", least=1, most=65535)
-    yield from checks.port_or_name(queue_port.get("targetPort"), f"{prefix}targetPort")
+    if queue_port.get("name") is not None:
+        yield from checks.string_format(queue_port["name"], f"{prefix}name", format="port-name")
+    if queue_port.get("port") is not None:
+        yield from checks.between(queue_port["port"], f"{prefix}port", least=1, most=65535)
+    if queue_port.get("targetPort") is not None:
+        yield from checks.port_or_name(queue_port["targetPort"], f"{prefix}targetPort")
 
 
 def check_queue_spec(queue_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a QueueSpec."""
-    yield from checks.label_selector(queue_spec.get("selector"), f"{prefix}selector")
-    yield from checks.unique(queue_spec.get("ports"), f"{prefix}ports", key="name")
+    if queue_spec.get("selector") is not None:
+        yield from checks.label_selector(queue_spec["selector"], f"{prefix}selector")
+    if queue_spec.get("ports") is not None:
+        yield from checks.unique(queue_spec["ports"], f"{prefix}ports", key="name")
     if queue_spec.get("ordering") == "Total" and queue_spec.get("replicas") not in (None, 0, 1):
         yield from checks.refuse(
             queue_spec.get("replicas"), f"{prefix}replicas", detail="a total order is kept by one replica"
         )
-    if is_set(queue_spec.get("capacity")):
-        yield from checks.quantity_above_zero(queue_spec.get("capacity"), f"{prefix}capacity")
-    yield from checks.unique(queue_spec.get("volumes"), f"{prefix}volumes", key="name")
+    if queue_spec.get("capacity") is not None and is_set(queue_spec.get("capacity")):
+        yield from checks.quantity_above_zero(queue_spec["capacity"], f"{prefix}capacity")
+    if queue_spec.get("volumes") is not None:
+        yield from checks.unique(queue_spec["volumes"], f"{prefix}volumes", key="name")
     if (strategy := struct(queue_spec, "strategy")) is not None:
-        if strategy.get("type") == "Rolling":
+        if strategy.get("recreate") is not None and strategy.get("type") == "Rolling":
             yield from checks.forbid(
-                strategy.get("recreate"),
+                strategy["recreate"],
                 f"{prefix}strategy.recreate",
                 detail="may not be specified when strategy `type` is 'Rolling'",
             )
-        if strategy.get("type") == "Recreate":
+        if strategy.get("rolling") is not None and strategy.get("type") == "Recreate":
             yield from checks.forbid(
-                strategy.get("rolling"),
+                strategy["rolling"],
                 f"{prefix}strategy.rolling",
                 detail="may not be specified when strategy `type` is 'Recreate'",
             )
-    for port_index, port in numbered(queue_spec, "ports"):
-        yield from check_queue_port(port, f"{prefix}ports[{port_index}].")
+    if queue_spec.get("ports"):
+        for port_index, port in numbered(queue_spec, "ports"):
+            yield from check_queue_port(port, f"{prefix}ports[{port_index}].")
     if strategy is not None:
         yield from check_rollout_strategy(strategy, f"{prefix}strategy.")
 
 
 def check_rolling_rollout(rolling_rollout: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a RollingRollout."""
-    yield from checks.int_or_percent(rolling_rollout.get("maxUnavailable"), f"{prefix}maxUnavailable")
-    yield from checks.int_or_percent(rolling_rollout.get("maxSurge"), f"{prefix}maxSurge")
+    if rolling_rollout.get("maxUnavailable") is not None:
+        yield from checks.int_or_percent(rolling_rollout["maxUnavailable"], f"{prefix}maxUnavailable")
+    if rolling_rollout.get("maxSurge") is not None:
+        yield from checks.int_or_percent(rolling_rollout["maxSurge"], f"{prefix}maxSurge")
     yield from workloads.some_progress(rolling_rollout, prefix.removesuffix("."))
 
 

@@ -19,6 +19,11 @@ _SUBDOMAIN_UNDERSCORE = re.compile(
 )
 _LABEL_1035 = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
 _QUALIFIED = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+# Names as nearly all are, with or without a domain before them; only for texts of up to 63 characters.
+_PLAIN_KEY = re.compile(
+    r"(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
+    r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
+)
 _LABEL_VALUE = re.compile(r"(?:(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 
 _LABEL_TEXT = (
@@ -108,6 +113,8 @@ def dns1035_label_faults(text: str) -> list[str]:
 
 def qualified_name_faults(text: str) -> list[str]:
     """What keeps the text from being ``[prefix/]name``: a label key, an annotation key, a finalizer."""
+    if len(text) <= 63 and _PLAIN_KEY.fullmatch(text):
+        return []
     parts = text.split("/")
     faults: list[str] = []
     if len(parts) > 2:

@@ -8,7 +8,7 @@ from typing import Any
 from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, lookup, numbered, struct
+from apimachinery.rules.fields import Json, lookup, numbered, of_missing, struct
 
 Errors = Iterator[FieldError]
 
@@ -43,6 +43,7 @@ def _rule(rule: Json, path: str, namespaced: bool) -> Errors:
         yield required_error(f"{path}.resources", "resource rules must supply at least one resource")
 
 
+@of_missing
 def role_ref(value: Any, path: str, namespaced: bool) -> Errors:
     """What a binding binds to."""
     ref = value if isinstance(value, dict) else {}
@@ -90,6 +91,7 @@ def kept_role(value: Any, path: str, old: Any) -> Errors:
         yield invalid_value(path, {"APIGroup": value.get("apiGroup") or "", **shown}, "cannot change roleRef")
 
 
+@of_missing
 def review(value: Any, path: str) -> Errors:
     """A review is about a resource or about a path."""
     spec = value if isinstance(value, dict) else {}
@@ -153,6 +155,7 @@ def nameless(value: Any, path: str, namespaced: bool = False) -> Errors:
         )
 
 
+@of_missing
 def someone(value: Any, path: str) -> Errors:
     """A review of another subject names a user or groups."""
     spec = value if isinstance(value, dict) else {}

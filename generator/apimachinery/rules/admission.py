@@ -13,7 +13,7 @@ from apimachinery.meta import names
 from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, items, lookup, numbered, struct
+from apimachinery.rules.fields import Json, items, lookup, numbered, of_missing, struct
 from apimachinery.rules.policy_expressions import (
     BOOL,
     CONFIGURATION,
@@ -176,6 +176,7 @@ def _review_versions(given: list[Any], path: str, known: bool) -> Errors:
         yield invalid_value(path, given, "must include at least one of v1, v1beta1")
 
 
+@of_missing
 def client_config(value: Any, path: str) -> Errors:
     """Where a webhook is: a URL or a service, not both."""
     config = value if isinstance(value, dict) else {}
@@ -266,6 +267,7 @@ def _group_version(text: str, path: str) -> Errors:
         yield invalid_value(path, version, ",".join(faults))
 
 
+@of_missing
 def match_resources(
     value: Any, path: str, optional: bool = False, operations: Sequence[str] = OPERATIONS
 ) -> Errors:
@@ -324,6 +326,7 @@ def is_cel_identifier(text: str) -> bool:
     return text.isascii() and text.isidentifier() and text not in RESERVED
 
 
+@of_missing
 def validations(value: Any, path: str) -> Errors:
     """A policy validates or annotates; what a validation says is one line."""
     spec = value if isinstance(value, dict) else {}
@@ -396,6 +399,7 @@ def param_ref(value: Any, path: str) -> Errors:
         yield not_supported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow"))
 
 
+@of_missing
 def validation_actions(value: Any, path: str) -> Errors:
     """What a failed validation leads to."""
     given = value if isinstance(value, list) else []
@@ -420,6 +424,7 @@ def validation_actions(value: Any, path: str) -> Errors:
 _PATCHES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 
 
+@of_missing
 def mutations(value: Any, path: str) -> Errors:
     """A mutating policy mutates; each mutation says how by the field its type names."""
     given = value if isinstance(value, list) else []

@@ -9,7 +9,7 @@ from typing import Any
 
 from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
-from apimachinery.rules.fields import Json, numbered, struct
+from apimachinery.rules.fields import Json, numbered, of_missing, struct
 
 Errors = Iterator[FieldError]
 
@@ -22,6 +22,7 @@ _BLOCK = re.compile(
 )
 
 
+@of_missing
 def request(value: Any, path: str) -> Errors:
     """A request is a PEM block of the type CERTIFICATE REQUEST."""
     try:
@@ -32,6 +33,7 @@ def request(value: Any, path: str) -> Errors:
         yield invalid_value(path, value, "PEM block type must be CERTIFICATE REQUEST")
 
 
+@of_missing
 def usages(value: Any, path: str, values: Sequence[str]) -> Errors:
     """What a certificate is for: something, each of ``values`` once."""
     given = value if isinstance(value, list) else []

@@ -26,7 +26,7 @@ from apimachinery.meta.field_errors import (
     required as required_error,
 )
 from apimachinery.meta.quantity import parse_quantity
-from apimachinery.rules.fields import Json, numbered
+from apimachinery.rules.fields import Json, numbered, of_missing
 
 Errors = Iterator[FieldError]
 
@@ -38,18 +38,21 @@ _HEADER = re.compile(r"[-A-Za-z0-9]+")
 MAX_INT32 = 2**31 - 1
 
 
+@of_missing
 def required(value: Any, path: str, detail: str = "") -> Errors:
     """Something must be there: not null, not empty."""
     if value is None or value in ("", [], {}):
         yield required_error(path, detail)
 
 
+@of_missing
 def required_number(value: Any, path: str, detail: str = "") -> Errors:
     """A number other than 0 must be there."""
     if not value:
         yield required_error(path, detail)
 
 
+@of_missing
 def not_null(value: Any, path: str, detail: str = "") -> Errors:
     """Something must be there, be it empty."""
     if value is None:
@@ -62,27 +65,33 @@ def forbid(value: Any, path: str, detail: str = "") -> Errors:
         yield forbidden(path, detail)
 
 
+@of_missing
 def refuse(value: Any, path: str, detail: str) -> Errors:
     """The value is wrong as it is; conditions say when."""
     yield invalid_value(path, value, detail)
 
 
+@of_missing
 def demand(value: Any, path: str, detail: str = "") -> Errors:
     """Whatever is there, more is required; conditions say when."""
     del value
     yield required_error(path, detail)
 
 
-def one_of(
-    value: Any, path: str, values: Sequence[str], optional: bool = True, pointer: bool = False
-) -> Errors:
+def one_of(value: Any, path: str, values: Sequence[str], pointer: bool = False) -> Errors:
     """A string must be one of ``values``, which are named in this order.
 
     An empty one is none, except of a field that Kubernetes has as a ``pointer``, which tells empty from missing.
     """
+    if value is not None and (value or pointer) and value not in values:
+        yield not_supported(path, value, values)
+
+
+@of_missing
+def must_be_one_of(value: Any, path: str, values: Sequence[str], pointer: bool = False) -> Errors:
+    """A string must be there and be one of ``values``; see ``one_of``."""
     if value is None or (value == "" and not pointer):
-        if not optional:
-            yield required_error(path)
+        yield required_error(path)
     elif value not in values:
         yield not_supported(path, value, values)
 
@@ -296,6 +305,7 @@ def each_fault(value: Any, path: str, format: str) -> Errors:
         yield invalid_value(path, value, detail)
 
 
+@of_missing
 def text(value: Any, path: str, format: str) -> Errors:
     """A string must be of ``format``; one that is missing is empty."""
     yield from each_fault(value or "", path, format)
@@ -306,6 +316,7 @@ def internal_error(path: str, detail: str) -> FieldError:
     return FieldError(Reason.INTERNAL, path, detail)
 
 
+@of_missing
 def name(value: Any, path: str, format: str = "dns-label") -> Errors:
     """A name must be there and of ``format``."""
     if value in (None, ""):
@@ -386,6 +397,7 @@ def selector_requirement(
             yield invalid_value(f"{path}.values[{index}]", text, detail)
 
 
+@of_missing
 def selector_not_empty(value: Any, path: str, detail: str) -> Errors:
     """A label selector must be there and select something less than everything."""
     if value is None:
@@ -417,6 +429,7 @@ def selects(selector: Any, given: Any) -> bool:
     return True
 
 
+@of_missing
 def template_labels_match(value: Any, path: str, selector: Any) -> Errors:
     """The labels of a pod template must be selected by the selector next to it."""
     narrow = isinstance(selector, dict) and (selector.get("matchLabels") or selector.get("matchExpressions"))
@@ -424,6 +437,7 @@ def template_labels_match(value: Any, path: str, selector: Any) -> Errors:
         yield invalid_value(path, value, "`selector` does not match template `labels`")
 
 
+@of_missing
 def plain_selector_matches(value: Any, path: str, selector: Any) -> Errors:
     """The labels of a pod template must have every label of the plain selector next to it."""
     if isinstance(selector, dict) and selector and not selects({"matchLabels": selector}, value):

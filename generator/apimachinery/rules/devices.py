@@ -248,7 +248,7 @@ def taint(value: Json, path: str, old: Json | None = None) -> Errors:
     yield from qualified(value.get("key"), f"{path}.key")
     yield from checks.string_format(value.get("value"), f"{path}.value", "label-value")
     if old is None or old.get("effect") != value.get("effect"):
-        yield from checks.one_of(value.get("effect"), f"{path}.effect", _EFFECTS, optional=False)
+        yield from checks.must_be_one_of(value.get("effect"), f"{path}.effect", _EFFECTS)
 
 
 def _configuration(value: Json, path: str) -> Errors:
@@ -344,7 +344,7 @@ def _allocation(value: Json, path: str, known: set[str]) -> Errors:
 
     def config(item: Json, at: str) -> Errors:
         sources = ("FromClaim", "FromClass")
-        yield from checks.one_of(item.get("source"), f"{at}.source", sources, optional=False)
+        yield from checks.must_be_one_of(item.get("source"), f"{at}.source", sources)
         yield from distinct(item.get("requests"), f"{at}.requests", _REQUESTS, reference, _itself)
         yield from _configuration(item, at)
 

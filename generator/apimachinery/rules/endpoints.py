@@ -47,7 +47,7 @@ def _port(port: Json, path: str, several: bool) -> Errors:
         yield required_error(f"{path}.name")
     yield from checks.string_format(port.get("name"), f"{path}.name", "dns-label")
     yield from checks.between(port.get("port") or 0, f"{path}.port", 1, 65535)
-    yield from checks.one_of(port.get("protocol"), f"{path}.protocol", _PROTOCOLS, optional=False)
+    yield from checks.must_be_one_of(port.get("protocol"), f"{path}.protocol", _PROTOCOLS)
     if port.get("appProtocol") is not None:
         yield from checks.each_fault(port["appProtocol"], f"{path}.appProtocol", "qualified-name")
 
@@ -56,7 +56,7 @@ def endpoint_slice(value: Json, path: str, old: Json | None = None) -> Errors:
     """A slice of endpoints: its kind of addresses, its ports, and up to 1000 endpoints."""
     del path
     kind = value.get("addressType")
-    yield from checks.one_of(kind, "addressType", ("FQDN", "IPv4", "IPv6"), optional=False)
+    yield from checks.must_be_one_of(kind, "addressType", ("FQDN", "IPv4", "IPv6"))
     yield from _slice_ports(value)
     if old is None or old.get("endpoints") != value.get("endpoints"):
         yield from _slice_endpoints(value, kind)
@@ -74,7 +74,7 @@ def _slice_ports(value: Json) -> Errors:
         if name in seen:
             yield duplicate(f"{place}.name", name)
         seen.add(name)
-        yield from checks.one_of(port.get("protocol"), f"{place}.protocol", _PROTOCOLS, optional=False)
+        yield from checks.must_be_one_of(port.get("protocol"), f"{place}.protocol", _PROTOCOLS, pointer=True)
         if port.get("appProtocol") is not None:
             yield from checks.each_fault(port["appProtocol"], f"{place}.appProtocol", "qualified-name")
 

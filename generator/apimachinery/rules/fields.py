@@ -6,11 +6,18 @@ nothing, and the schema's own check says later what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
-from typing import Any
+from typing import Any, TypeVar
 
 from apimachinery.meta.json import Json as Json
+
+Check = TypeVar("Check", bound=Callable[..., Any])
+
+
+def of_missing(check: Check) -> Check:
+    """Marks a check that has something to say of a value that is not there: generated code asks no other of those."""
+    return check
 
 
 def struct(value: Json, *keys: str) -> Json | None:
@@ -64,9 +71,10 @@ def entries(value: Json, key: str) -> Iterator[Json]:
 def numbered(value: Json, key: str) -> Iterator[tuple[int, Json]]:
     """The objects in the list at ``key``, each with its index."""
     found = value.get(key)
-    for index, item in enumerate(found if isinstance(found, list) else ()):
-        if isinstance(item, dict):
-            yield index, item
+    if isinstance(found, list):
+        for index, item in enumerate(found):
+            if isinstance(item, dict):
+                yield index, item
 
 
 def named(value: Json, key: str) -> Iterator[tuple[str, Json]]:

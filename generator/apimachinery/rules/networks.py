@@ -10,7 +10,7 @@ from apimachinery.meta import addresses, names
 from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported, too_long
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, items, lookup, numbered, struct
+from apimachinery.rules.fields import Json, items, lookup, numbered, of_missing, struct
 from apimachinery.rules.services import host_name
 
 Errors = Iterator[FieldError]
@@ -20,6 +20,7 @@ _PATH_PARTS = ("//", "/./", "/../", "%2f", "%2F")
 _PATH_ENDS = ("/..", "/.")
 
 
+@of_missing
 def ingress_backends(value: Any, path: str) -> Errors:
     """An ingress leads somewhere: a default backend or rules."""
     spec = value if isinstance(value, dict) else {}
@@ -29,6 +30,7 @@ def ingress_backends(value: Any, path: str) -> Errors:
         yield from ingress_backend(spec["defaultBackend"], f"{path}.defaultBackend")
 
 
+@of_missing
 def ingress_backend(value: Any, path: str) -> Errors:
     """A backend is a service with a port, or a resource."""
     backend = value if isinstance(value, dict) else {}
@@ -163,6 +165,7 @@ def ingress_status(value: Json, path: str, old: Json) -> Errors:
 _HTTP_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 
 
+@of_missing
 def ingress_class(value: Any, path: str) -> Errors:
     """Who serves the ingresses of a class, and with which parameters."""
     spec = value if isinstance(value, dict) else {}
@@ -200,6 +203,7 @@ def _parameters(value: Json, path: str) -> Errors:
         yield from checks.each_fault(namespace, f"{path}.namespace", "dns-label")
 
 
+@of_missing
 def address(value: Any, path: str) -> Errors:
     """Whom an address belongs to."""
     parent = lookup(value, "parentRef")
@@ -213,6 +217,7 @@ def address(value: Any, path: str) -> Errors:
     yield from checks.string_format(parent.get("namespace"), f"{place}.namespace", "path-segment")
 
 
+@of_missing
 def blocks(value: Any, path: str) -> Errors:
     """The blocks that services get addresses from: one, or one of each family."""
     given = lookup(value, "cidrs") or []

@@ -14,7 +14,7 @@ from apimachinery.meta.field_errors import (
     too_long,
 )
 from apimachinery.meta.field_errors import required as required_error
-from apimachinery.rules.fields import Json, lookup, struct
+from apimachinery.rules.fields import Json, lookup, of_missing, struct
 from apimachinery.wire.json import decode, syntax_fault, type_name
 
 Errors = Iterator[FieldError]
@@ -65,6 +65,7 @@ def data_size(value: Json, path: str) -> Errors:
         yield too_long(path, MAX_DATA_BYTES)
 
 
+@of_missing
 def revision_data(value: Any, path: str) -> Errors:
     """What a revision keeps is an object; which, nobody but its controller knows."""
     if value is None:

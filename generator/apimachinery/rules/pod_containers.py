@@ -61,7 +61,8 @@ def beside_each_other(spec: Json, path: str) -> Errors:
             yield from _resize_policy(container, place, spec)
         if lookup(container, "resources", "claims"):
             yield from _claims(container["resources"], f"{place}.resources.claims", claims)
-        yield from _file_keys(container, place, volumes)
+        if container.get("env"):
+            yield from _file_keys(container, place, volumes)
         if kind == "ephemeralContainers":
             yield from _ephemeral(container, place, spec)
         elif kind == "initContainers":

@@ -77,6 +77,8 @@ def standard_name(name: str, path: str) -> Errors:
 
 def container_name(name: str, path: str) -> Errors:
     """The name of a resource that a container may ask for."""
+    if name in _CONTAINER:
+        return
     yield from standard_name(name, path)
     if "/" not in name:
         if name not in _CONTAINER and not is_huge_page(name):
@@ -97,9 +99,9 @@ def amount(name: str, value: Any, path: str) -> Errors:
     quantity = _parsed(value)
     if quantity is None:
         return
-    if quantity.value < 0:
+    if quantity.value.numerator < 0:
         yield invalid_value(path, str(quantity), "must be greater than or equal to 0")
-    if (name in _COUNTED or is_extended(name)) and quantity.value.denominator != 1:
+    if quantity.value.denominator != 1 and (name in _COUNTED or is_extended(name)):
         yield invalid_value(path, str(quantity), "must be an integer")
 
 
@@ -129,7 +131,8 @@ def _requirements(value: Json, path: str, *, pod: bool) -> Errors:
     for key, amounts in (("limits", limits), ("requests", requests)):
         for name in sorted(amounts):
             place = f"{path}.{key}[{name}]"
-            yield from named(name, place)
+            if not (name in _CONTAINER and not pod):
+                yield from named(name, place)
             yield from amount(name, amounts[name], place)
             quantity = _parsed(amounts[name])
             if is_huge_page(name) and quantity is not None and not _divisible(name, quantity):
@@ -143,15 +146,15 @@ def _requirements(value: Json, path: str, *, pod: bool) -> Errors:
 
 
 def _within(name: str, request: Quantity | None, limits: Json, path: str) -> Errors:
-    overcommit = is_native(name) and not is_huge_page(name)
+    overcommit = name in _CONTAINER or (is_native(name) and not is_huge_page(name))
     if name not in limits:
         if not overcommit:
             yield required_error(f"{path}.limits", "Limit must be set for non overcommitable resources")
         return
     limit = _parsed(limits[name])
-    if request is None or limit is None:
+    if request is None or limit is None or request.value == limit.value:
         return
-    if request.value != limit.value and not overcommit:
+    if not overcommit:
         yield invalid_value(f"{path}.requests", str(request), f"must be equal to {name} limit of {limit}")
     elif request.value > limit.value:
         yield invalid_value(

@@ -59,8 +59,11 @@ _DOTS_AND_SPACES = re.compile(r"[. ]+")
 def containers(spec: Json) -> Iterator[tuple[str, int, Json]]:
     """Every container of a spec, of whatever kind: the list it is in, its place there, itself."""
     for kind in _KINDS:
-        for index, container in numbered(spec, kind):
-            yield kind, index, container
+        given = spec.get(kind)
+        if isinstance(given, list):
+            for index, container in enumerate(given):
+                if isinstance(container, dict):
+                    yield kind, index, container
 
 
 def pod_context(value: Any, path: str) -> Errors:
@@ -231,7 +234,8 @@ def host(spec: Json, path: str) -> Errors:
             True,
             "ShareProcessNamespace and HostPID cannot both be enabled",
         )
-    yield from _host_sysctls(spec, context, path)
+    if context.get("sysctls"):
+        yield from _host_sysctls(spec, context, path)
     yield from _users(spec, path)
     yield from _host_processes(spec, context, path)
     yield from _host_name(spec, path)

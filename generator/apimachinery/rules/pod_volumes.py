@@ -56,6 +56,7 @@ _SOURCES = (
     "ephemeral",
     "image",
 )
+_ORDER = {key: place for place, key in enumerate(_SOURCES)}
 _KEY_TYPES = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 _VOLUME_FIELDS = (
     "metadata.annotations",
@@ -107,7 +108,9 @@ def volumes(value: Any, path: str) -> Errors:
 
 
 def _sources(volume: Json, path: str) -> Errors:
-    chosen = [key for key in _SOURCES if volume.get(key) is not None]
+    chosen = [key for key in volume if key in _ORDER and volume[key] is not None]
+    if len(chosen) > 1:
+        chosen.sort(key=_ORDER.__getitem__)
     if not chosen:
         yield required_error(path, "must specify a volume type")
         return
@@ -124,7 +127,7 @@ def _sources(volume: Json, path: str) -> Errors:
             yield from _ephemeral(value, place)
         elif kind == "image":
             policies = ("Always", "IfNotPresent", "Never")
-            yield from checks.one_of(value.get("pullPolicy"), f"{place}.pullPolicy", policies, optional=False)
+            yield from checks.must_be_one_of(value.get("pullPolicy"), f"{place}.pullPolicy", policies)
         else:
             yield from source(kind, value, place)
     for extra in chosen[1:]:
@@ -155,6 +158,8 @@ def of_pod(pod: Json, path: str) -> Errors:
     """Volumes of a pod that has a name: the claims made for it, and what only a pod must say."""
     del path
     spec, name = struct(pod, "spec") or {}, lookup(pod, "metadata", "name")
+    if not spec.get("volumes"):
+        return
     made = set()
     for index, volume in numbered(spec, "volumes"):
         place = f"spec.volumes[{index}]"

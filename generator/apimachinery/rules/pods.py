@@ -9,7 +9,7 @@ from typing import Any
 from apimachinery.meta.field_errors import FieldError, duplicate, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, numbered, struct
+from apimachinery.rules.fields import Json, numbered, of_missing, struct
 from apimachinery.rules.pod_resources import container_resources
 
 Errors = Iterator[FieldError]
@@ -222,6 +222,7 @@ def env_from_source(value: Json, path: str) -> Errors:
         yield invalid_value(path, "", "may not have more than one field specified at a time")
 
 
+@of_missing
 def restart_policy_of_template(value: Any, path: str) -> Errors:
     """Pods that a controller replaces always restart their containers."""
     if value != "Always":

@@ -41,7 +41,7 @@ def priority_class(value: Json, path: str) -> Errors:
 def preemption(value: Any, path: str, values: Sequence[str]) -> Errors:
     """Whether pods of a class make others go: said, where it is said."""
     if value is not None:
-        yield from checks.one_of(value, path, values, optional=False)
+        yield from checks.must_be_one_of(value, path, values)
 
 
 def api_service(value: Json, path: str) -> Errors:

@@ -43,7 +43,7 @@ def service(value: Json, path: str, old: Json | None = None) -> Errors:
     yield from _affinity(spec)
     yield from cluster_addresses(spec, before)
     yield from _external_addresses(spec, before)
-    yield from checks.one_of(spec.get("type"), "spec.type", _TYPES, optional=False)
+    yield from checks.must_be_one_of(spec.get("type"), "spec.type", _TYPES)
     yield from _node_ports(spec)
     yield from _source_ranges(spec, before, annotations, lookup(old, "metadata", "annotations") or {})
     yield from _balancer(spec)
@@ -86,7 +86,7 @@ def _ports(spec: Json) -> Errors:
             yield required_error(f"{place}.name")
         yield from checks.between(port.get("port") or 0, f"{place}.port", 1, 65535)
         allowed = ("SCTP", "TCP", "UDP")
-        yield from checks.one_of(port.get("protocol"), f"{place}.protocol", allowed, optional=False)
+        yield from checks.must_be_one_of(port.get("protocol"), f"{place}.protocol", allowed)
         yield from checks.port_or_name(port.get("targetPort"), f"{place}.targetPort")
         if port.get("appProtocol") is not None:
             yield from checks.each_fault(port["appProtocol"], f"{place}.appProtocol", "qualified-name")
@@ -109,7 +109,7 @@ def _go_port(protocol: str, port: int) -> Json:
 
 def _affinity(spec: Json) -> Errors:
     kind, place = spec.get("sessionAffinity"), "spec.sessionAffinityConfig"
-    yield from checks.one_of(kind, "spec.sessionAffinity", ("ClientIP", "None"), optional=False)
+    yield from checks.must_be_one_of(kind, "spec.sessionAffinity", ("ClientIP", "None"))
     config = struct(spec, "sessionAffinityConfig")
     if kind == "None" and config is not None:
         yield forbidden(place, "must not be set when session affinity is None")
@@ -270,7 +270,7 @@ def _traffic(spec: Json) -> Errors:
     external, internal = spec.get("externalTrafficPolicy"), spec.get("internalTrafficPolicy")
     place, allowed = "spec.externalTrafficPolicy", ("Cluster", "Local")
     if is_external(spec):
-        yield from checks.one_of(external, place, allowed, optional=False)
+        yield from checks.must_be_one_of(external, place, allowed)
     elif external:
         yield invalid_value(place, external, "may only be set for externally-accessible services")
     port, place = spec.get("healthCheckNodePort") or 0, "spec.healthCheckNodePort"

@@ -8,6 +8,7 @@ from typing import Any
 from apimachinery.meta import names
 from apimachinery.meta.field_errors import FieldError, invalid_value, too_long
 from apimachinery.meta.field_errors import required as required_error
+from apimachinery.rules.fields import of_missing
 
 Errors = Iterator[FieldError]
 
@@ -18,6 +19,7 @@ def is_kubernetes(signer: str) -> bool:
     return host == "kubernetes.io" or host.endswith(".kubernetes.io")
 
 
+@of_missing
 def signer_name(value: Any, path: str) -> Errors:
     """A domain and a path of one segment: ``example.com/signer-name``."""
     if not value:

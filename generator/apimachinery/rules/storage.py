@@ -16,7 +16,7 @@ from apimachinery.meta.field_errors import (
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
 from apimachinery.rules.conditions import conditions
-from apimachinery.rules.fields import Json, items, lookup, numbered, struct
+from apimachinery.rules.fields import Json, items, lookup, numbered, of_missing, struct
 from apimachinery.rules.persistent_volumes import volume_spec
 from apimachinery.rules.volume_sources import csi_driver_name
 
@@ -26,6 +26,7 @@ _METADATA_BYTES = 256 * 1024
 _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
+@of_missing
 def provisioner(value: Any, path: str) -> Errors:
     """The name of what makes volumes, in any case of letters."""
     if value:
@@ -34,6 +35,7 @@ def provisioner(value: Any, path: str) -> Errors:
         yield required_error(path)
 
 
+@of_missing
 def parameters(value: Any, path: str, needed: bool = False) -> Errors:
     """What a driver alone understands: up to 512 texts, 256 KiB in all."""
     given = value if isinstance(value, dict) else {}
@@ -137,6 +139,7 @@ def _without_amount(driver: Json) -> Json:
     return {key: value for key, value in driver.items() if key != "allocatable" and value not in (None, [])}
 
 
+@of_missing
 def driver_spec(value: Any, path: str) -> Errors:
     """What a driver wants of the cluster."""
     spec = value if isinstance(value, dict) else {}

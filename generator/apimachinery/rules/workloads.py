@@ -12,7 +12,7 @@ from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
 from apimachinery.rules.claims import claim_spec
 from apimachinery.rules.defaulters import TEMPLATE_GENERATION
-from apimachinery.rules.fields import Json, items, lookup, numbered, struct
+from apimachinery.rules.fields import Json, items, lookup, numbered, of_missing, struct
 
 Errors = Iterator[FieldError]
 
@@ -84,6 +84,7 @@ def claim_templates(value: Any, path: str) -> Errors:
         yield from claim_spec(struct(claim, "spec") or {}, f"{path}.volumeClaimTemplates[{index}].spec")
 
 
+@of_missing
 def one_type(value: Any, path: str, holder: Any, values: Sequence[str]) -> Errors:
     """A type must be one of ``values``; the fault is at the object that has it."""
     if value not in values:
@@ -125,6 +126,7 @@ def progress_deadline(value: Json, path: str) -> Errors:
         )
 
 
+@of_missing
 def pod_management(value: Any, path: str) -> Errors:
     """How a stateful set makes its pods."""
     if not value:
@@ -133,6 +135,7 @@ def pod_management(value: Any, path: str) -> Errors:
         yield invalid_value(path, value, "must be 'OrderedReady' or 'Parallel'")
 
 
+@of_missing
 def stateful_strategy(value: Any, path: str) -> Errors:
     """How a stateful set replaces its pods."""
     kind = value.get("type") if isinstance(value, dict) else None

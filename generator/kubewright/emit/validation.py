@@ -157,7 +157,7 @@ class _Module:
                 continue
             scope, body = Scope("new"), Body(pure=True)
             for rule in lines:
-                self._check(body, scope, rule, old=phase == "update")
+                self._check(body, scope, rule)
             self.uses |= scope.uses
             parameters = ", ".join(f"{name}: Json" for name in arguments.split(", "))
             text = {
@@ -201,7 +201,7 @@ class _Module:
             if rule.check == "into":
                 body.add((), f"yield from {self.name(definition)}(new, prefix)")
             else:
-                self._check(body, scope, rule, old=True)
+                self._check(body, scope, rule)
         self.uses |= scope.uses
         return (
             f"def check_{names.attribute_name(kind)}_{names.attribute_name(subresource)}"
@@ -240,7 +240,7 @@ class _Module:
         self.checks.add(module_name)
         return f"{function}({scope.variable(())})"
 
-    def _check(self, body: Body, scope: Scope, rule: CheckRule, old: bool = False) -> None:
+    def _check(self, body: Body, scope: Scope, rule: CheckRule) -> None:
         module_name, _, function = rule.check.rpartition(".")
         module_name = module_name or "checks"
         self.checks.add(module_name)
@@ -251,13 +251,17 @@ class _Module:
             last, Key
         ):  # a check of a field says nothing where the object that has the field is missing
             headers, place = _walk(scope, steps[:-1])
-            value = f"{scope.variable(steps[:-1])}.get({literal(last.name)})"
+            owner = scope.variable(steps[:-1])
+            value = f"{owner}.get({literal(last.name)})"
+            if not rule.of_missing and not rule.takes_old:
+                headers = (*headers, f"if {value} is not None")
+                value = f"{owner}[{literal(last.name)}]"
             place = _below(place, (last.name,))
         else:
             headers, place = _walk(scope, steps)
             value = scope.variable(steps)
         arguments = [value, _path(place)]
-        if old:
+        if rule.takes_old:
             keys = [s.name for s in steps if isinstance(s, Key)]
             arguments.append(
                 f"{scope.use('lookup')}(old, {', '.join(literal(key) for key in keys)})" if keys else "old"
@@ -296,6 +300,7 @@ def _walk(scope: Scope, steps: tuple[Step, ...]) -> tuple[tuple[str, ...], str]:
         variable = scope.variable(here)
         counter = f"{variable}_{'index' if isinstance(step, Items) else 'key'}"
         function = scope.use("numbered" if isinstance(step, Items) else "named")
+        headers.append(f"if {owner}.get({literal(keys[-1])})")
         headers.append(f"for {counter}, {variable} in {function}({owner}, {literal(keys[-1])})")
         if isinstance(step, Items) and step.field:
             headers.append(f"if {variable}.get({literal(step.field)}) {equals(step.value)}")

@@ -121,7 +121,8 @@ class CheckRule:
     """One line of a validation file: ``check`` names a function of ``apimachinery.rules.checks`` (or
     ``module.function`` of another module next to it), which gets the value at ``target``, its path and
     ``arguments``; the check ``into`` goes on to the rules of the type that is there. ``beside`` hands the
-    value at another path to the check as well."""
+    value at another path to the check as well, ``takes_old`` the stored value. Only one that is ``of_missing`` has
+    something to say where there is no value."""
 
     check: str
     target: Path
@@ -129,6 +130,8 @@ class CheckRule:
     arguments: tuple[tuple[str, Json], ...] = ()
     beside: Path | None = None
     when: tuple[Condition, ...] = ()
+    takes_old: bool = False
+    of_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

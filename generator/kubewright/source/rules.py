@@ -24,6 +24,7 @@ from kubewright.ir.rules import (
 )
 from kubewright.ir.types import ABSENT, Json
 from kubewright.location import Document, escape_pointer
+from kubewright.source.check_functions import check_function
 from kubewright.source.conversions import read_conversions
 from kubewright.source.rule_reader import RuleReader
 from kubewright.source.text import read_single
@@ -111,10 +112,10 @@ def read_validation(document: Document, diagnostics: Diagnostics) -> tuple[TypeC
         place = f"{pointer}/checks" if fields is entry else pointer
         checks = _checks(reader, fields.get("checks", []), place)
         on_create = _checks(reader, fields.get("on_create", []), f"{pointer}/on_create")
-        on_update = _checks(reader, fields.get("on_update", []), f"{pointer}/on_update")
+        on_update = _checks(reader, fields.get("on_update", []), f"{pointer}/on_update", stored=True)
         below = f"{pointer}/on_subresource"
         on_subresource = tuple(
-            (str(name), _checks(reader, lines, f"{below}/{escape_pointer(str(name))}"))
+            (str(name), _checks(reader, lines, f"{below}/{escape_pointer(str(name))}", stored=True))
             for name, lines in reader.mapping(fields.get("on_subresource", {}), below).items()
         )
         skipped = tuple(str(name) for name in reader.list_of(fields.get("skip", []), f"{pointer}/skip"))
@@ -135,7 +136,7 @@ def read_validation(document: Document, diagnostics: Diagnostics) -> tuple[TypeC
     return tuple(found)
 
 
-def _checks(reader: RuleReader, lines: Json, pointer: str) -> tuple[CheckRule, ...]:
+def _checks(reader: RuleReader, lines: Json, pointer: str, *, stored: bool = False) -> tuple[CheckRule, ...]:
     found = []
     for index, line in enumerate(reader.list_of(lines, pointer)):
         place = f"{pointer}/{index}"
@@ -160,9 +161,17 @@ def _checks(reader: RuleReader, lines: Json, pointer: str) -> tuple[CheckRule, .
         for name, _ in arguments:
             if not name.isidentifier():
                 reader.error("K162", f"{name!r} is no name of an argument", place)
+        function = None if into else check_function(check)
+        if function is None and not into:
+            reader.error("K169", f"no check is called {check!r}", place, "see apimachinery.rules")
+        words = [name for name, _ in arguments if name.isidentifier()]
+        if function and (fault := function.misfit(words, beside=beside is not None, stored=stored)):
+            reader.error("K169", f"{check} {fault}", place, "see the function in apimachinery.rules")
         if target is not None:
             found.append(
                 CheckRule(
+                    takes_old=stored and function is not None and function.takes_old,
+                    of_missing=function is not None and function.of_missing,
                     check=check,
                     target=target,
                     location=reader.document.at(place),
