@@ -19,6 +19,14 @@ def validate_api_service(new: Json, old: Json | None = None) -> list[FieldError]
     return list(check_api_service(new, ""))
 
 
+def check_api_service_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of an APIService."""
+    yield from scheduling.api_service_status(new, prefix.removesuffix("."), old)
+
+
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "APIService": validate_api_service,
+}
+SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("APIService", "status"): check_api_service_status,
 }

@@ -4,7 +4,12 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.defaulters import encode_string_data, pair_pod_cidrs, pair_pod_ips
+from apimachinery.rules.defaulters import (
+    default_pod_resources,
+    encode_string_data,
+    pair_pod_cidrs,
+    pair_pod_ips,
+)
 from apimachinery.rules.fields import Json, copied, created, default_entries, items, lookup, struct
 from apimachinery.rules.predicates import has_latest_tag, has_only, is_set
 
@@ -72,6 +77,8 @@ def default_pod(pod: Json) -> None:
                 default_entries(
                     init_containers_resources, "requests", lookup(init_container, "resources", "limits")
                 )
+    default_pod_resources(pod)
+    if (spec := struct(pod, "spec")) is not None:
         for container in items(spec, "containers"):
             for port in items(container, "ports"):
                 if (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.rules import access, checks
-from apimachinery.rules.fields import Json, lookup, numbered, struct
+from apimachinery.rules.fields import Json, lookup, struct
 from apimachinery.rules.predicates import is_set
 
 
@@ -21,14 +21,10 @@ def check_cluster_role(cluster_role: Json, prefix: str) -> Iterator[FieldError]:
                 f"{prefix}aggregationRule.clusterRoleSelectors",
                 detail="at least one clusterRoleSelector required if aggregationRule is non-nil",
             )
-        if aggregation_rule.get("clusterRoleSelectors"):
-            for cluster_role_selector_index, cluster_role_selector in numbered(
-                aggregation_rule, "clusterRoleSelectors"
-            ):
-                yield from checks.label_selector(
-                    cluster_role_selector,
-                    f"{prefix}aggregationRule.clusterRoleSelectors[{cluster_role_selector_index}]",
-                )
+        if aggregation_rule.get("clusterRoleSelectors") is not None:
+            yield from access.aggregated(
+                aggregation_rule["clusterRoleSelectors"], f"{prefix}aggregationRule.clusterRoleSelectors"
+            )
 
 
 def check_cluster_role_binding(cluster_role_binding: Json, prefix: str) -> Iterator[FieldError]:

@@ -27,7 +27,8 @@ def check_resource_claim(resource_claim: Json, prefix: str) -> Iterator[FieldErr
 
 def check_resource_claim_template(resource_claim_template: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ResourceClaimTemplate."""
-    yield from ()
+    if resource_claim_template.get("spec") is not None:
+        yield from devices.claim_template(resource_claim_template["spec"], f"{prefix}spec")
 
 
 def check_resource_slice(resource_slice: Json, prefix: str) -> Iterator[FieldError]:
@@ -94,17 +95,9 @@ def check_resource_claim_status(new: Json, old: Json, prefix: str = "") -> Itera
 def validate_resource_claim_template(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new ResourceClaimTemplate, or of one that is to replace the stored one."""
     errors = list(check_resource_claim_template(new, ""))
-    if old is None:
-        errors.extend(check_resource_claim_template_create(new))
     if old is not None:
         errors.extend(check_resource_claim_template_update(new, old))
     return errors
-
-
-def check_resource_claim_template_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
-    """What is wrong with a new ResourceClaimTemplate and may be so in one that is stored."""
-    if new.get("spec") is not None:
-        yield from devices.claim_template(new["spec"], f"{prefix}spec")
 
 
 def check_resource_claim_template_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

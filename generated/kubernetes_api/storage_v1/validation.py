@@ -142,6 +142,22 @@ def check_volume_attachment_update(new: Json, old: Json, prefix: str = "") -> It
     yield from checks.immutable(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
 
 
+def check_volume_attachment_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+    """What is wrong with a write of the status of a VolumeAttachment."""
+    if (attach_error := struct(new, "status", "attachError")) is not None and attach_error.get(
+        "errorCode"
+    ) is not None:
+        yield from checks.between(
+            attach_error["errorCode"], f"{prefix}status.attachError.errorCode", least=0, most=2147483647
+        )
+    if (detach_error := struct(new, "status", "detachError")) is not None and detach_error.get(
+        "errorCode"
+    ) is not None:
+        yield from checks.between(
+            detach_error["errorCode"], f"{prefix}status.detachError.errorCode", least=0, most=2147483647
+        )
+
+
 def validate_volume_attributes_class(new: Json, old: Json | None = None) -> list[FieldError]:
     """The faults of a new VolumeAttributesClass, or of one that is to replace the stored one."""
     errors = list(check_volume_attributes_class(new, ""))
@@ -173,4 +189,7 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "StorageClass": validate_storage_class,
     "VolumeAttachment": validate_volume_attachment,
     "VolumeAttributesClass": validate_volume_attributes_class,
+}
+SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
+    ("VolumeAttachment", "status"): check_volume_attachment_status,
 }

@@ -173,3 +173,13 @@ def own_namespace(value: Json, path: str) -> Errors:
     other = lookup(value, "spec", "nonResourceAttributes")
     if other is not None:
         yield invalid_value("spec.nonResourceAttributes", other, "disallowed on this kind of request")
+
+
+def aggregated(value: Any, path: str) -> Errors:
+    """The roles that another one takes together; a selector that cannot be read is said once more."""
+    for index, selector in enumerate(value if isinstance(value, list) else ()):
+        place = f"{path}[{index}]"
+        faults = list(checks.label_selector(selector, place))
+        yield from faults
+        if faults:
+            yield invalid_value(place, None, "invalid label selector.")

@@ -281,7 +281,8 @@ def match_resources(
     for key in ("resourceRules", "excludeResourceRules"):
         for index, item in numbered(value, key):
             yield from named_rule(item, f"{path}.{key}[{index}]")
-            for operation in item.get("operations") or () if len(operations) < len(OPERATIONS) else ():
+            few = key == "resourceRules" and len(operations) < len(OPERATIONS)
+            for operation in item.get("operations") or () if few else ():
                 if operation not in operations:
                     yield not_supported(f"{path}.{key}.operations", operation, operations)
     if not optional and not value.get("resourceRules"):
@@ -360,8 +361,6 @@ def audit_annotations(value: Any, path: str) -> Errors:
     for index, annotation in numbered({"": given}, ""):
         place = f"{path}[{index}]"
         key = annotation.get("key") or ""
-        if not key:
-            yield required_error(f"{place}.key")
         if key in seen:
             yield duplicate(f"{place}.key", key)
         seen.add(key)
@@ -375,7 +374,7 @@ def audit_keys(value: Json, path: str) -> Errors:
     name = lookup(value, "metadata", "name") or ""
     for index, annotation in numbered(struct(value, "spec") or {}, "auditAnnotations"):
         full = f"{name}/{annotation.get('key') or ''}"
-        for detail in names.qualified_name_faults(full) if annotation.get("key") else ():
+        for detail in names.qualified_name_faults(full):
             yield invalid_value(f"spec.auditAnnotations[{index}].key", full, detail)
 
 
@@ -393,7 +392,7 @@ def param_ref(value: Any, path: str) -> Errors:
         yield required_error(path, "one of name or selector must be specified")
     yield from checks.label_selector(selector, f"{path}.selector")
     action = value.get("parameterNotFoundAction")
-    if action is None:
+    if not action:
         yield required_error(f"{path}.parameterNotFoundAction")
     elif action not in ("Allow", "Deny"):
         yield not_supported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow"))
@@ -452,6 +451,9 @@ def mutations(value: Any, path: str) -> Errors:
                 )
 
 
+_PATCH_TYPES = {"applyConfiguration": CONFIGURATION, "jsonPatch": PATCHES}
+
+
 def policy_expressions(value: Json, path: str, old: Json | None = None) -> Errors:
     """Every expression of a policy compiles and gives what it is there for; those stored before did once."""
     del path
@@ -466,7 +468,6 @@ def policy_expressions(value: Json, path: str, old: Json | None = None) -> Error
                 compiler.declare(variable["name"], source)
             except ExpressionFault as fault:
                 yield invalid_value(f"spec.variables[{index}].expression", source, str(fault))
-                return
     for place, source, wanted in _expressions(spec):
         if source.strip() and source not in stored:
             try:
@@ -491,7 +492,8 @@ def _expressions(spec: Json) -> Iterator[tuple[str, str, tuple[Type, ...]]]:
         place = f"spec.auditAnnotations[{index}].valueExpression"
         yield place, str(annotation.get("valueExpression") or "").strip(), TEXT_OR_NULL
     for index, mutation in numbered(spec, "mutations"):
-        for field, wanted in (("applyConfiguration", CONFIGURATION), ("jsonPatch", PATCHES)):
-            patch = struct(mutation, field) or {}
+        field = _PATCHES.get(str(mutation.get("patchType")))
+        if field is not None:
+            patch, wanted = struct(mutation, field) or {}, _PATCH_TYPES[field]
             place = f"spec.mutations[{index}].{field}.expression"
             yield place, str(patch.get("expression") or "").strip(), wanted

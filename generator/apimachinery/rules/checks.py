@@ -178,10 +178,10 @@ def unique(value: Any, path: str, key: str = "") -> Errors:
         seen.add(known)
 
 
-def immutable(value: Any, path: str, old: Any) -> Errors:
-    """A field must stay as it is stored."""
+def immutable(value: Any, path: str, old: Any, pointer: bool = False) -> Errors:
+    """A field must stay as it is stored. A string that is missing is shown as empty unless it is a ``pointer``."""
     if value != old:
-        shown = "" if value is None and isinstance(old, str) else value
+        shown = "" if value is None and isinstance(old, str) and not pointer else value
         yield invalid_value(path, shown, "field is immutable")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from apimachinery.meta.quantity import parse_quantity
 from apimachinery.rules.fields import Json, copied, created, items, lookup, struct
+from apimachinery.rules.pod_resources import aggregate, is_huge_page
 
 _NO_EXECUTE_SECONDS = 300
 _UNREADY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -188,15 +189,65 @@ def stamp_phase_transition(volume: Json) -> None:
 
 
 def normalize_data_sources(claim: Json) -> None:
-    """``dataSource`` and ``dataSourceRef`` say the same unless the reference crosses namespaces."""
+    """``dataSource`` and ``dataSourceRef`` say the same; a source of a kind that ``dataSource`` was not made for is
+    forgotten, as it was before there were references."""
     spec = struct(claim, "spec")
     if spec is None:
         return
     source, reference = struct(spec, "dataSource"), struct(spec, "dataSourceRef")
+    if reference is not None and reference.get("namespace") is not None:
+        # Without its gate a source in another namespace is none.
+        del spec["dataSourceRef"]
+        reference = None
+    if source is not None and reference is None and _kind_of(source) not in _DATA_SOURCES:
+        del spec["dataSource"]
+        source = None
     if source is not None and reference is None:
         spec["dataSourceRef"] = copied(source)
-    elif reference is not None and source is None and not reference.get("namespace"):
-        spec["dataSource"] = {key: copied(value) for key, value in reference.items() if key != "namespace"}
+    elif reference is not None and source is None:
+        spec["dataSource"] = copied(reference)
+
+
+def keep_data_sources(claim: Json, old: Json) -> None:
+    """The same of a claim that replaces the stored one."""
+    del old
+    normalize_data_sources(claim)
+
+
+def _kind_of(source: Json) -> tuple[str, str]:
+    return str(source.get("apiGroup") or ""), str(source.get("kind") or "")
+
+
+_DATA_SOURCES = {("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")}
+
+
+def default_pod_resources(pod: Json) -> None:
+    """A pod that says what it needs as a whole needs what its containers do, unless it says otherwise (KEP-2837)."""
+    spec = struct(pod, "spec") or {}
+    whole = struct(spec, "resources")
+    if whole is None or not (whole.get("limits") or whole.get("requests")):
+        return
+    limits = struct(whole, "limits") or {}
+    for name, amount in aggregate(spec, "limits").items():
+        if is_huge_page(name) and name not in limits:
+            limits[name] = str(amount)
+            whole["limits"] = limits
+    requests = struct(whole, "requests") or {}
+    for name, amount in aggregate(spec, "requests").items():
+        if name not in requests and name in ("cpu", "memory"):
+            requests[name] = str(amount)
+    for name, text in limits.items():
+        if name in ("cpu", "memory") or is_huge_page(name):
+            requests.setdefault(name, text)
+    if requests:
+        whole["requests"] = requests
+
+
+def drop_config_source(node: Json, old: Json) -> None:
+    """No node has a source of its configuration any more."""
+    del old
+    if (spec := struct(node, "spec")) is not None:
+        spec.pop("configSource", None)
 
 
 def note_template_generation(daemon_set: Json) -> None:

@@ -25,6 +25,7 @@ _ON_SINCE: dict[str, tuple[int, int] | None] = {
     "MutableSchedulingDirectivesForSuspendedJobs": (1, 36),
     "PodCertificateRequest": None,
     "RestartAllContainersOnContainerExits": (1, 36),
+    "SELinuxMount": None,
     "TaintTolerationComparisonOperators": None,
 }
 

@@ -41,16 +41,6 @@ def node(value: Json, path: str) -> Errors:
     capacity = lookup(value, "status", "nodeInfo", "swap", "capacity")
     if capacity is not None and capacity <= 0:
         yield invalid_value("metadata.nodeSwapStatus.capacity", capacity, "must be greater than zero")
-    blocks = lookup(value, "spec", "podCIDRs") or []
-    for index, text in enumerate(blocks):
-        yield from checks.each_fault(text, f"spec.podCIDRs[{index}]", "cidr")
-    if len(blocks) > 1:
-        parsed = [addresses.parse_cidr(text) for text in blocks]
-        families = {each.network.version for each in parsed if each is not None}
-        if len(blocks) > 2 or families != {4, 6}:
-            yield invalid_value(
-                "spec.podCIDRs", blocks, "may specify no more than one CIDR for each IP family"
-            )
 
 
 def _any_node(value: Json) -> Errors:
@@ -64,6 +54,7 @@ def _any_node(value: Json) -> Errors:
         for name, quantity in (struct(status, key) or {}).items():
             yield from amount(name, quantity, f"status.{key}.{name}")
     yield from _features(status.get("declaredFeatures") or [], "status.declaredFeatures")
+    yield from _blocks(lookup(value, "spec", "podCIDRs") or [], "spec.podCIDRs")
 
 
 def _avoided(text: str, path: str) -> Errors:
@@ -112,6 +103,24 @@ def _features(features: list[str], path: str) -> Errors:
             yield duplicate(f"{path}[{index}]", feature)
         elif index and features[index - 1] > feature:
             yield invalid_value(f"{path}[{index}]", feature, "list must be sorted alphabetically")
+
+
+def _blocks(blocks: list[str], path: str) -> Errors:
+    """Blocks of addresses for pods: one, or one of each family."""
+    for index, text in enumerate(blocks):
+        yield from checks.each_fault(text, f"{path}[{index}]", "cidr")
+    if len(blocks) > 1:
+        parsed = [addresses.parse_cidr(text) for text in blocks]
+        bad = next((index for index, each in enumerate(parsed) if each is None), None)
+        if bad is not None:
+            detail = (
+                "invalid PodCIDRs. failed to check with dual stack with "
+                f"error:invalid CIDR[{bad}]: <nil> (invalid CIDR address: {blocks[bad]})"
+            )
+            yield checks.internal_error(path, detail)
+        families = {each.network.version for each in parsed if each is not None}
+        if bad is not None or len(blocks) > 2 or families != {4, 6}:
+            yield invalid_value(path, blocks, "may specify no more than one CIDR for each IP family")
 
 
 def node_update(value: Json, path: str, old: Json) -> Errors:

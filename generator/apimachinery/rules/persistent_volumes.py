@@ -132,6 +132,10 @@ def _source(spec: Json, path: str, name: str) -> Errors:
     if not chosen:
         yield required_error(path, "must specify a volume type")
         return
+    if "flexVolume" in chosen[1:]:
+        # Of a flexVolume next to another source nobody says that it is one too many, only what is wrong with it.
+        chosen.remove("flexVolume")
+        yield from source("flexVolume", struct(spec, "flexVolume") or {}, f"{path}.flexVolume")
     for extra in chosen[1:]:
         shown = "cephFS" if extra == "cephfs" else extra
         yield forbidden(f"{path}.{shown}", "may not specify more than 1 volume type")

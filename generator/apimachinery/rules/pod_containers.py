@@ -7,7 +7,6 @@ from typing import Any
 
 from apimachinery.meta.field_errors import (
     FieldError,
-    Reason,
     duplicate,
     forbidden,
     invalid_value,
@@ -16,7 +15,7 @@ from apimachinery.meta.field_errors import (
 )
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
-from apimachinery.rules import checks, gates, pod_probes, pods
+from apimachinery.rules import checks, gates, pod_probes, pod_resources, pods
 from apimachinery.rules.fields import Json, items, lookup, numbered, struct
 from apimachinery.rules.pod_security import containers
 
@@ -25,6 +24,7 @@ Errors = Iterator[FieldError]
 _NOT_EPHEMERAL = (
     "ports",
     "resources",
+    "resizePolicy",
     "livenessProbe",
     "readinessProbe",
     "startupProbe",
@@ -60,7 +60,7 @@ def beside_each_other(spec: Json, path: str) -> Errors:
         if container.get("resizePolicy"):
             yield from _resize_policy(container, place, spec)
         if lookup(container, "resources", "claims"):
-            yield from _claims(container["resources"], f"{place}.resources.claims", claims)
+            yield from pod_resources.claims(container["resources"], f"{place}.resources.claims", claims)
         if container.get("env"):
             yield from _file_keys(container, place, volumes)
         if kind == "ephemeralContainers":
@@ -171,32 +171,6 @@ def _resize_policy(container: Json, path: str, spec: Json) -> Errors:
             yield invalid_value(place, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
 
 
-def _claims(resources: Json, path: str, known: set[str]) -> Errors:
-    seen: set[str] = set()
-    for index, claim in numbered(resources, "claims"):
-        place, name, request = f"{path}[{index}]", claim.get("name") or "", claim.get("request") or ""
-        if not name:
-            yield required_error(place)
-            continue
-        key = f"{name}/{request}" if request else name
-        if name in seen:
-            yield duplicate(place, name)
-        else:
-            if request:
-                yield from checks.each_fault(request, f"{place}.request", "dns-label")
-            if key in seen:
-                yield duplicate(place, key)
-            elif not request:
-                for other in seen:
-                    if other.startswith(f"{name}/"):
-                        yield duplicate(place, name)
-            seen.add(key)
-        if name not in known:
-            said = f": {', '.join(sorted(known))}" if known else " which is empty"
-            detail = f"must be one of the names in pod.spec.resourceClaims{said}"
-            yield FieldError(Reason.NOT_FOUND, place, detail, name)
-
-
 def _file_keys(container: Json, path: str, volumes: Json) -> Errors:
     for index, variable in numbered(container, "env"):
         source = struct(variable, "valueFrom", "fileKeyRef")
@@ -215,7 +189,7 @@ def _ephemeral(container: Json, path: str, spec: Json) -> Errors:
     if target and target not in others:
         yield checks.not_found(f"{path}.targetContainerName", target)
     for key in _NOT_EPHEMERAL:
-        if container.get(key) not in (None, {}, []):
+        if container.get(key) is not None and (container[key] or key != "resources"):
             yield forbidden(f"{path}.{key}", "cannot be set for an Ephemeral Container")
     for index, mount in numbered(container, "volumeMounts"):
         for key in ("subPath", "subPathExpr"):

@@ -7,10 +7,18 @@ from fractions import Fraction
 from typing import Any
 
 from apimachinery.meta import names
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import (
+    FieldError,
+    Reason,
+    duplicate,
+    forbidden,
+    invalid_value,
+    not_supported,
+)
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.quantity import Quantity, parse_quantity
-from apimachinery.rules.fields import Json, items, lookup, struct
+from apimachinery.rules import checks
+from apimachinery.rules.fields import Json, items, lookup, numbered, struct
 
 Errors = Iterator[FieldError]
 
@@ -162,6 +170,33 @@ def _within(name: str, request: Quantity | None, limits: Json, path: str) -> Err
         )
 
 
+def claims(resources: Json, path: str, known: set[str]) -> Errors:
+    """The claims of a pod that a container uses, or one request of a claim."""
+    seen: set[str] = set()
+    for index, claim in numbered(resources, "claims"):
+        place, name, request = f"{path}[{index}]", claim.get("name") or "", claim.get("request") or ""
+        if not name:
+            yield required_error(place)
+            continue
+        key = f"{name}/{request}" if request else name
+        if name in seen:
+            yield duplicate(place, name)
+        else:
+            if request:
+                yield from checks.each_fault(request, f"{place}.request", "dns-label")
+            if key in seen:
+                yield duplicate(place, key)
+            elif not request:
+                for other in seen:
+                    if other.startswith(f"{name}/"):
+                        yield duplicate(place, name)
+            seen.add(key)
+        if name not in known:
+            said = f": {', '.join(sorted(known))}" if known else " which is empty"
+            detail = f"must be one of the names in pod.spec.resourceClaims{said}"
+            yield FieldError(Reason.NOT_FOUND, place, detail, name)
+
+
 def pod_resources(spec: Json, path: str) -> Errors:
     """Requests and limits of a pod as a whole hold those of its containers."""
     resources, place = struct(spec, "resources"), f"{path}.resources"
@@ -172,6 +207,8 @@ def pod_resources(spec: Json, path: str) -> Errors:
         return
     if resources.get("claims"):
         yield forbidden(f"{place}.claims", "claims may not be set for Resources at pod-level")
+        known = {claim["name"] for claim in items(spec, "resourceClaims") if claim.get("name")}
+        yield from claims(resources, f"{place}.claims", known)
     yield from _requirements(resources, place, pod=True)
     requests, limits = struct(resources, "requests") or {}, struct(resources, "limits") or {}
     for name, total in sorted(aggregate(spec, "requests").items()):

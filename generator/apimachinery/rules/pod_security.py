@@ -11,6 +11,7 @@ from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 from apimachinery.rules import checks, pods
 from apimachinery.rules.fields import Json, lookup, numbered, struct
+from apimachinery.rules.gates import enabled
 
 Errors = Iterator[FieldError]
 
@@ -78,7 +79,7 @@ def pod_context(value: Any, path: str) -> Errors:
     for key, allowed in (
         ("fsGroupChangePolicy", ("Always", "OnRootMismatch")),
         ("supplementalGroupsPolicy", ("Merge", "Strict")),
-        ("seLinuxChangePolicy", ("MountOption", "Recursive")),
+        ("seLinuxChangePolicy", ("MountOption", "Recursive") if enabled("SELinuxMount") else ("Recursive",)),
     ):
         if value.get(key) is not None and value[key] not in allowed:
             yield not_supported(f"{path}.{key}", value[key], allowed)

@@ -127,11 +127,17 @@ def _masked(value: Json, old: Json) -> Json:
     return masked
 
 
+_MAPS = frozenset({"annotations", "labels", "limits", "matchLabels", "nodeSelector", "overhead", "requests"})
+
+
 def _present(value: Any) -> Any:
-    """A value without what is empty, as Go compares nil and empty."""
+    """A value without empty lists and maps, which Go compares as if they were not there; an empty object is there."""
     if isinstance(value, dict):
-        shown = {key: _present(item) for key, item in value.items()}
-        return {key: item for key, item in shown.items() if item not in (None, [], {}, "", False)}
+        return {
+            key: _present(item)
+            for key, item in value.items()
+            if item is not None and item != [] and not (item == {} and key in _MAPS)
+        }
     return [_present(item) for item in value] if isinstance(value, list) else value
 
 
@@ -158,7 +164,10 @@ def _narrowed(masked: Json, path: str, old: Json) -> Errors:
     others = {key: item for key, item in new_affinity.items() if key != "nodeAffinity"}
     if old_affinity.get("nodeAffinity") is not None:
         others["nodeAffinity"] = old_affinity["nodeAffinity"]
-    masked["affinity"] = others
+    if others or old.get("affinity") is not None:
+        masked["affinity"] = others
+    else:
+        masked.pop("affinity", None)
 
 
 def _affinity_mutation(new: Any, path: str, old: Any) -> Errors:

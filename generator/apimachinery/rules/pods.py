@@ -82,8 +82,8 @@ def container_names(value: Json, path: str) -> Errors:
     seen = set()
     for kind in ("containers", "initContainers", "ephemeralContainers"):
         for index, container in numbered(value, kind):
-            name = container.get("name")
-            if name and name in seen:
+            name = container.get("name") or ""
+            if (name or kind == "ephemeralContainers") and name in seen:
                 yield duplicate(f"{path}.{kind}[{index}].name", name)
             seen.add(name)
 

@@ -182,9 +182,12 @@ class Compiler:
         self._compiled: dict[tuple[str, tuple[Type, ...] | None], Expression] = {}
 
     def declare(self, name: str, source: str) -> None:
-        """Adds a variable, which sees those before it. Raises ExpressionFault."""
+        """Adds a variable, which sees those before it. Raises ExpressionFault; to those after it, it may then be
+        anything."""
+        self._types.setdefault(name, t.DYN)
         # ``variables`` exists as soon as a policy declares one, also for the first, for which it has no field yet.
-        expression = self._compile(source, None, has_variables=True)
+        known = {key: of for key, of in self._types.items() if key != name}
+        expression = self._compile(source, None, known=known)
         self.variables[name] = expression
         self._types[name] = expression.program.result_type
 
@@ -199,11 +202,11 @@ class Compiler:
         return expression
 
     def _compile(
-        self, source: str, wanted: tuple[Type, ...] | None, *, has_variables: bool = False
+        self, source: str, wanted: tuple[Type, ...] | None, *, known: Mapping[str, Type] | None = None
     ) -> Expression:
-        provider = PolicyTypes(dict(self._types), mutates=self._mutates)
+        provider = PolicyTypes(dict(self._types) if known is None else known, mutates=self._mutates)
         env = self._base.extend(provider=provider)
-        if self._types or has_variables:
+        if self._types:
             env = env.extend(variables={"variables": t.object_type(VARIABLES)})
         try:
             node = env.check(source)

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from apimachinery.meta import names
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
+from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, lookup, struct
+from apimachinery.rules.fields import Json, lookup, numbered, struct
 
 Errors = Iterator[FieldError]
 
+_STATUSES = ("True", "False", "Unknown")
 HIGHEST_USER_PRIORITY = 1_000_000_000
 SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
 
@@ -56,9 +57,11 @@ def api_service(value: Json, path: str) -> Errors:
             name,
             f'must be `spec.version+"."+spec.group`: {f"{version}.{group}"!r}'.replace("'", '"'),
         )
-    if not version:
-        yield required_error("spec.version")
-    for detail in names.dns1035_label_faults(version) if version else ():
+    if not group and version != "v1":
+        yield required_error("spec.group", "only v1 may have an empty group and it better be legacy kube")
+    for detail in names.dns1123_subdomain_faults(group) if group else ():
+        yield invalid_value("spec.group", group, detail)
+    for detail in names.dns1035_label_faults(version):
         yield invalid_value("spec.version", version, detail)
     for key, most in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
         number = spec.get(key) or 0
@@ -78,5 +81,18 @@ def api_service(value: Json, path: str) -> Errors:
     for key in ("namespace", "name"):
         if not service.get(key):
             yield required_error(f"spec.service.{key}")
+    port = service.get("port")
+    if isinstance(port, int) and not 1 <= port <= 65535:
+        detail = "port is not valid: must be between 1 and 65535, inclusive"
+        yield invalid_value("spec.service.port", port, detail)
     if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
         yield invalid_value("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present")
+
+
+def api_service_status(value: Json, path: str, old: Json) -> Errors:
+    """Conditions of an API service are true, false or unknown."""
+    del path, old
+    for index, condition in numbered(struct(value, "status") or {}, "conditions"):
+        if (condition.get("status") or "") not in _STATUSES:
+            place = f"status.conditions[{index}].status"
+            yield not_supported(place, condition.get("status") or "", _STATUSES)

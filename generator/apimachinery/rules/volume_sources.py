@@ -66,6 +66,8 @@ _REGISTRY = "must be a host:port pair or multiple pairs separated by commas"
 
 def source(kind: str, value: Json, path: str) -> Errors:
     """What is wrong with one source, of whichever kind."""
+    if path.endswith("gcePersistentDisk"):  # faults call it otherwise
+        path = path.removesuffix(kind) + "persistentDisk"
     for key in _REQUIRED.get(kind, ()):
         if not value.get(key):
             yield required_error(f"{path}.{key}")
