@@ -148,7 +148,8 @@ def test_to_catch_up_is_to_see_what_was_acknowledged(tell):
         record = await s.create(A, value())
         await s.catch_up()
         assert s.revision >= record.revision
-        assert await s.take_turn(s.revision)
+        # Who shares a log may have to learn first that others took theirs.
+        assert True in [await s.take_turn(s.revision) for _ in range(2)]
 
     tell(story)
 

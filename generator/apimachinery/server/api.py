@@ -104,9 +104,9 @@ class Api:
         self._expiry: EventExpiry | None = None
         if backend.cache.shared:
             # etcd ends them, whichever servers run then.
-            for served in self.catalog:
-                if served.prefix == EVENTS:
-                    served.ttl = math.ceil(options.event_seconds)
+            for resource in self.catalog:
+                if resource.prefix == EVENTS:
+                    resource.ttl = math.ceil(options.event_seconds)
         elif (events := self.catalog.find("", "v1", "events")) is not None:
             self._expiry = EventExpiry(events, backend.cache, self.writer, options.event_seconds)
         codecs = Codecs([package.messages for package in packages])
