@@ -69,6 +69,9 @@ differential: $(SETUP) ## random conversations with REFERENCE=kubeconfig and wit
 test-faults: $(SETUP) ## the fault table at full length, and the example operator under 200 seeded runs of faults
 	FAULT_SECONDS=3 FAULT_RUNS=200 $(RUN) -m pytest -q -n $(JOBS) tests/client/test_fault_table.py examples
 
+test-controllers: $(SETUP) ## the stock kube-controller-manager on a server of ours; needs ../shared/reference
+	$(RUN) -m pytest -q -n 0 -m thorough tests/peers/test_controller_manager.py
+
 peers: $(SETUP) ## other people's end-to-end suites against a server of ours (tests/peers); needs PyPI
 	$(RUN) tests/peers/run.py
 
