@@ -47,6 +47,8 @@ class Backend:
     def __init__(self, folder: Path, authority: Path | None = None) -> None:
         self.seen: list[tuple[str, str, list[tuple[str, str]], bytes, bool]] = []
         self.away = False
+        self.left = threading.Event()
+        """Set when the reader of an endless answer has gone."""
         certificate, key = ensure_certificate(folder, f"{SERVICE}.{NAMESPACE}.svc")
         self.ca = certificate.read_bytes()
         context = server_context(certificate, key, [authority] if authority else [])
@@ -88,6 +90,8 @@ class Backend:
             return upgrade(handler)
         if path == f"{ROOT}/stream":
             return stream(handler)
+        if path == f"{ROOT}/endless":
+            return endless(handler, self)
         if path == f"{ROOT}/redirect":
             return send(handler, 302, b"", "text/plain", ("Location", "https://elsewhere.example.com/"))
         if path == f"{ROOT}/cut":
@@ -137,6 +141,22 @@ def stream(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
         handler.wfile.flush()
     handler.wfile.write(b"0\r\n\r\n")
+
+
+def endless(handler: BaseHTTPRequestHandler, backend: Backend) -> None:
+    """A watch without events, until the client goes."""
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    handler.wfile.write(b"5\r\nhello\r\n")
+    handler.wfile.flush()
+    try:
+        handler.connection.settimeout(10)
+        if handler.connection.recv(1) == b"":
+            backend.left.set()
+    except OSError:
+        backend.left.set()
+    handler.close_connection = True
 
 
 def cut(handler: BaseHTTPRequestHandler) -> None:

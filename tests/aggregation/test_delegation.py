@@ -245,3 +245,15 @@ def test_a_namespace_takes_along_what_is_behind(core, behind):
         )
     )
     assert core.request("GET", f"{ROOT}/namespaces/brief/queues")["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["--proxy-allow-network", "10.0.0.0/33"], "--proxy-allow-network: '10.0.0.0/33'"),
+        (["--proxy-allow-network", "10.0.0.0/8", "--anonymous-admin"], "exclude each other"),
+    ],
+)
+def test_networks_that_cannot_be(arguments, fault):
+    with pytest.raises(OptionError, match=fault):
+        command.proxying.allowed_networks(options(*arguments))

@@ -164,6 +164,15 @@ def test_an_answer_that_breaks_off_is_not_made_whole(server, backend):
     assert not got.endswith(b"0\r\n\r\n")
 
 
+def test_who_goes_away_is_not_waited_for(server, backend):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as sock:
+        sock.sendall(f"GET {ROOT}/endless?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        got = b""
+        while b"hello" not in got:
+            got += sock.recv(4096)
+    assert backend.left.wait(5)
+
+
 def test_a_redirect_is_not_followed_nor_passed_on(server, backend):
     status, headers, body = ask(server, "GET", f"{ROOT}/redirect")
     assert (status, "Location" in headers) == (502, False)
@@ -241,6 +250,11 @@ def test_away_and_back(server, backend):
     )
     until(lambda: discovered(server) == {"version": VERSION, "freshness": "Stale"})
     assert GROUP in [group["name"] for group in server.request("GET", "/apis")["groups"]]
+    metrics = ask(server, "GET", "/metrics")[2].decode()
+    assert f'aggregator_unavailable_apiservice{{name="{NAME}"}} 1' in metrics
+    assert (
+        f'aggregator_unavailable_apiservice_total{{name="{NAME}",reason="FailedDiscoveryCheck"}} ' in metrics
+    )
     backend.away = False
     until(lambda: condition(server)[0] == "True")
     until(lambda: discovered(server)["freshness"] == "Current")

@@ -196,6 +196,7 @@ class Api:
             backend.services,
             backend.outgoing,
             backend.identity,
+            backend.metrics,
         )
         self.aggregator = self.handlers.aggregator = Aggregator(parts, services, others)
 

@@ -20,6 +20,7 @@ from apimachinery.server.http.messages import Request
 from apimachinery.server.http.outgoing import Outgoing
 from apimachinery.server.http.relay import Relayed
 from apimachinery.server.network.services import ServiceResolver
+from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.routes import Area, Route, read_path
@@ -43,6 +44,7 @@ class Parts:
     services: ServiceResolver
     outgoing: Outgoing
     identity: ProxyIdentity
+    metrics: Metrics
 
 
 class Aggregator:
@@ -57,8 +59,26 @@ class Aggregator:
         self._local = LocalApiServices(
             parts.catalog, parts.cache, registry, served, parts.writer, parts.deleter
         )
+        unavailable = parts.metrics.counter(
+            "aggregator_unavailable_apiservice_total",
+            "How often an APIService became unavailable.",
+            "name",
+            "reason",
+        )
+        parts.metrics.asked(
+            "aggregator_unavailable_apiservice",
+            "1 for an APIService that is not available.",
+            ("name",),
+            lambda: [((service.name,), not service.available) for service in registry.all.values()],
+        )
         self._availability = Availability(
-            registry, parts.cache, parts.services, self._proxy, served, parts.writer
+            registry,
+            parts.cache,
+            parts.services,
+            self._proxy,
+            served,
+            parts.writer,
+            lambda name, reason: unavailable.at(name, reason).add(),
         )
         self._documents = RemoteDocuments(registry, self._proxy, others)
         self.contents = RemoteContents(registry, self._proxy, others)

@@ -54,7 +54,10 @@ class Availability:
         proxy: Proxy,
         served: Served,
         writer: Writer,
+        lost: Callable[[str, str], None],
     ) -> None:
+        """``lost`` is told name and reason when one becomes unavailable."""
+        self._lost = lost
         self._registry = registry
         self._cache = cache
         self._services = services
@@ -200,4 +203,6 @@ class Availability:
 
         target = WriteTarget(self._served, "", name, WriteOptions(manager=MANAGER), "status")
         await self._writer.update(target, change)
+        if found[0] != "True":
+            self._lost(name, found[1])
         log.info("an APIService changed", extra={"apiservice": name, "available": found[0], "why": found[2]})

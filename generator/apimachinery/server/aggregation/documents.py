@@ -59,13 +59,15 @@ class RemoteDocuments:
         self._proxy = proxy
         self._others = others
         self._documents: dict[str, _Documents] = {}
+        self._due: set[str] = set()
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Follows the APIServices."""
         self._registry.listen(self._heard)
-        self._heard("")
+        for service in self._registry.remote.values():
+            self._heard(service.name)
 
     async def stop(self) -> None:
         """Ends it."""
@@ -74,9 +76,11 @@ class RemoteDocuments:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def _heard(self, name: str) -> None:
-        del name
         # Without an APIService of another server there is nothing to do, and no task.
         if self._registry.remote or self._others.versions:
+            service = self._registry.all.get(name)
+            if service is not None and service.service is not None:
+                self._due.add(name)
             self._changed.set()
             if self._task is None:
                 self._task = asyncio.create_task(self._run())
@@ -84,15 +88,19 @@ class RemoteDocuments:
     async def _run(self) -> None:
         while True:
             self._changed.clear()
-            for name in self._documents.keys() - {s.name for s in self._registry.remote.values()}:
+            services = {service.name: service for service in self._registry.remote.values()}
+            for name in self._documents.keys() - services.keys():
                 del self._documents[name]
+            due, self._due = self._due, set()
             self._publish()
-            services = list(self._registry.remote.values())
-            await asyncio.gather(*(self._refresh(service) for service in services))
-            self._publish()
-            with contextlib.suppress(TimeoutError):
+            if due:
+                await asyncio.gather(*(self._refresh(services[name]) for name in due if name in services))
+                self._publish()
+            try:
                 async with asyncio.timeout(REFRESH_SECONDS):
                     await self._changed.wait()
+            except TimeoutError:
+                self._due |= services.keys()
             await asyncio.sleep(SETTLE_SECONDS)
 
     def _publish(self) -> None:

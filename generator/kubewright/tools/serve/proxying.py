@@ -45,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def allowed_networks(options: argparse.Namespace) -> tuple[str, ...]:
     """The networks of ``--proxy-allow-network``. Raises OptionError."""
+    if options.proxy_allow_network and options.anonymous_admin:
+        raise OptionError(
+            "--proxy-allow-network and --anonymous-admin exclude each other: a page that a pod serves would be the "
+            "administrator's here"
+        )
     for text in options.proxy_allow_network:
         try:
             parse_network(text)
