@@ -152,6 +152,9 @@ def _ordered(value: Any) -> Any:
             found["causes"] = sorted(
                 causes, key=lambda c: sorted(map(str, c.items())) if isinstance(c, dict) else []
             )
+        warnings = found.get("warning")
+        if isinstance(warnings, list) and all("unrecognized format" in str(each) for each in warnings):
+            found["warning"] = sorted(warnings)  # of a map, too
         if isinstance(found.get("message"), str):
             found["message"] = sorted(re.split(r", |\]|\[", found["message"]))
         return found

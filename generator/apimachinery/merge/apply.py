@@ -94,6 +94,10 @@ class FieldOwnership:
         self._type = type
         self._subresource = subresource
         self._empty = empty or {}
+        places = (ignored or {}).get(api_version) or {}
+        self._left_alone = tuple(
+            place[2:] for place in places if place.startswith("f:") and place != "f:metadata"
+        )
         self._updater = Updater(
             converter or OneVersion(api_version, type), ignored or {}, keeps_empty=keeps_empty
         )
@@ -160,6 +164,9 @@ class FieldOwnership:
         because an object does not fit its schema or its version, the answer has no managedFields.
         """
         bare = _without_entries(new)
+        if any(not isinstance(new.get(name, {}), dict | None) for name in self._left_alone):
+            # What the write leaves alone is not checked by anybody else, and must fit all the same.
+            return bare
         managed = self._requested(live, new)
         base = _without_entries(live) if live is not None else self._empty
         if not managed and live is not None and _metadata(live).get("uid"):

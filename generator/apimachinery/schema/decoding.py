@@ -27,6 +27,49 @@ _INNER_SCHEMA = frozenset({"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "J
 _TIMES = {"Time": SECONDS_LAYOUT, "MicroTime": MICROS_LAYOUT}
 _QUANTITY = re.compile(QUANTITY)
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+# Named types of text that Go's API types have, by struct and field; without a struct wherever the field is.
+_TEXT_TYPES = {
+    ("CustomResourceDefinitionSpec", "scope"): "ResourceScope",
+    ("CustomResourceConversion", "strategy"): "ConversionStrategyType",
+    ("DaemonSetUpdateStrategy", "type"): "DaemonSetUpdateStrategyType",
+    ("DeploymentStrategy", "type"): "DeploymentStrategyType",
+    ("StatefulSetUpdateStrategy", "type"): "StatefulSetUpdateStrategyType",
+    ("LabelSelectorRequirement", "operator"): "LabelSelectorOperator",
+    ("NodeSelectorRequirement", "operator"): "NodeSelectorOperator",
+    ("Toleration", "operator"): "TolerationOperator",
+    ("LimitRangeItem", "type"): "LimitType",
+    ("ResourceQuotaSpec", "scopes"): "ResourceQuotaScope",
+    ("Secret", "type"): "SecretType",
+    ("ServiceSpec", "type"): "ServiceType",
+    ("NamespaceSpec", "finalizers"): "FinalizerName",
+    ("CertificateSigningRequestSpec", "usages"): "KeyUsage",
+    ("EndpointSlice", "addressType"): "AddressType",
+    ("ValidatingAdmissionPolicyBindingSpec", "validationActions"): "ValidationAction",
+    ("", "accessModes"): "PersistentVolumeAccessMode",
+    ("", "completionMode"): "CompletionMode",
+    ("", "concurrencyPolicy"): "ConcurrencyPolicy",
+    ("", "dnsPolicy"): "DNSPolicy",
+    ("", "effect"): "TaintEffect",
+    ("", "externalTrafficPolicy"): "ServiceExternalTrafficPolicy",
+    ("", "imagePullPolicy"): "PullPolicy",
+    ("", "internalTrafficPolicy"): "ServiceInternalTrafficPolicy",
+    ("", "ipFamilies"): "IPFamily",
+    ("", "ipFamilyPolicy"): "IPFamilyPolicy",
+    ("", "pathType"): "PathType",
+    ("", "persistentVolumeReclaimPolicy"): "PersistentVolumeReclaimPolicy",
+    ("", "podManagementPolicy"): "PodManagementPolicyType",
+    ("", "policyTypes"): "PolicyType",
+    ("", "preemptionPolicy"): "PreemptionPolicy",
+    ("", "protocol"): "Protocol",
+    ("", "reclaimPolicy"): "PersistentVolumeReclaimPolicy",
+    ("", "restartPolicy"): "RestartPolicy",
+    ("", "sessionAffinity"): "ServiceAffinity",
+    ("", "terminationMessagePolicy"): "TerminationMessagePolicy",
+    ("", "volumeBindingMode"): "VolumeBindingMode",
+    ("", "volumeMode"): "PersistentVolumeMode",
+}
+_LISTS = {"x-kubernetes-validations": "ValidationRules"}
+_LIST_OWNERS = frozenset({("JSONSchemaProps", "x-kubernetes-validations")})
 _PLAIN_UIDS = frozenset({"UserInfo", "CertificateSigningRequestSpec", "SubjectAccessReviewSpec"})
 """Structs whose ``uid`` is a string; everywhere else it has a type of its own."""
 _SCALARS = {"string": "string", "boolean": "bool", "number": "float64", "integer": "int64"}
@@ -128,7 +171,7 @@ class Decoder:
                     self._decode(child, each, node.go_type or struct, (*path, name), faults)
         elif node.types == ("array",):
             if not isinstance(value, list):
-                faults.append(_mismatch(value, struct, path, go_type(node)))
+                faults.append(_mismatch(value, struct, path, _named(node, struct, path)))
             elif node.items is not None:
                 for each in value:
                     self._decode(node.items, each, struct, path, faults)
@@ -172,6 +215,18 @@ def go_type(node: Node) -> str:
     return _SCALARS.get(node.types[0], "interface {}") if node.types else "interface {}"
 
 
+def _named(node: Node, struct: str, path: tuple[str, ...]) -> str:
+    """The same for a field that may have a named type of text."""
+    field = path[-1] if path else ""
+    if field == "uid" and struct not in _PLAIN_UIDS:
+        return "types.UID"
+    name = _TEXT_TYPES.get((struct, field)) or _TEXT_TYPES.get(("", field))
+    plain = go_type(node)
+    if name is None or plain not in ("string", "[]string"):
+        return f"v1.{_LISTS[field]}" if (struct, field) in _LIST_OWNERS else plain
+    return plain.replace("string", f"v1.{name}")
+
+
 def json_kind(value: Any) -> str:
     """The kind of a JSON value as Go's decoder calls it."""
     if isinstance(value, bool):
@@ -194,8 +249,7 @@ def _decode_scalar(node: Node, value: Any, struct: str, path: tuple[str, ...], f
     kind = node.types[0]
     if kind == "string":
         if not isinstance(value, str):
-            is_uid = path[-1:] == ("uid",) and struct not in _PLAIN_UIDS
-            faults.append(_mismatch(value, struct, path, "types.UID" if is_uid else go_type(node)))
+            faults.append(_mismatch(value, struct, path, _named(node, struct, path)))
         elif node.format == "byte" and not _is_base64(value):
             raise DecodeError(f"illegal base64 data at input byte {_first_bad_base64(value)}")
     elif kind == "boolean":

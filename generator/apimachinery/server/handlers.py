@@ -188,7 +188,10 @@ class Handlers:
             case Area.RESOURCE:
                 return await self._resource(request, route)
             case Area.NOTHING:
-                return self._issued(request)
+                try:
+                    return self._issued(request)
+                except ApiError as error:
+                    return failure(request, self._without_cbor, error)
             case Area.UNCLEAR:
                 return _unclear(request)
             case Area.OPENAPI_V2 | Area.OPENAPI_V3 | Area.VERSION | Area.INDEX:

@@ -116,7 +116,7 @@ def _again(data: bytes, fault: str) -> Any:
 
 def _has_replaced(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(map(_has_replaced, value.values()))
+        return any("\ufffd" in key for key in value) or any(map(_has_replaced, value.values()))
     if isinstance(value, list):
         return any(map(_has_replaced, value))
     return isinstance(value, str) and "\ufffd" in value

@@ -31,6 +31,7 @@ from google.protobuf.message import DecodeError, Message
 
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.wire.json import DecodeFault, InnerFault
+from apimachinery.wire.protobuf_faults import EOF, FIXED64, LENGTH, VARINT, Expected, message_fault
 
 FieldNumbers: TypeAlias = "dict[str, int | tuple[int, FieldNumbers]]"
 
@@ -198,7 +199,11 @@ class Messages:
         if len(data) == len(MAGIC):
             raise ProtobufFault("empty body")
         envelope = self._new("Unknown")
-        _parse(envelope, data[len(MAGIC) :])
+        self._parse(envelope, data[len(MAGIC) :], "Unknown")
+        if len(unknown_fields.UnknownFieldSet(envelope)):
+            fault = message_fault(data[len(MAGIC) :], "Unknown", self._fields_of)
+            if fault != EOF:
+                raise ProtobufFault(fault)
         api_version, kind = _text(envelope.typeMeta.apiVersion), _text(envelope.typeMeta.kind) or wanted[1]
         if not api_version or api_version.count("/") > 1:
             api_version = wanted[0]
@@ -208,11 +213,37 @@ class Messages:
             return value
         message = self._new(_message_name(name))
         try:
-            _parse(message, envelope.raw)
+            self._parse(message, envelope.raw, name)
             value.update(self._read(message, name))
         except ProtobufFault as fault:
             raise InnerFault(str(fault), api_version, kind) from None
         return value
+
+    def _parse(self, message: Message, data: bytes, name: str) -> None:
+        try:
+            message.ParseFromString(data)
+        except (DecodeError, UnicodeDecodeError):
+            raise ProtobufFault(message_fault(data, name, self._fields_of)) from None
+
+    def _fields_of(self, name: str) -> tuple[str, dict[int, Expected]]:
+        """What faults say of a message: a definition's, or one of those below that stand for none."""
+        if name in _ENVELOPE:
+            return name, _ENVELOPE[name]
+        if name not in self._numbers or name not in self._definitions:
+            return name, {}
+        fields: dict[int, Expected] = {}
+        properties = self._definitions[name].get("properties") or {}
+        for wire_name, entry in self._numbers[name].items():
+            if isinstance(entry, tuple) or wire_name not in properties:
+                continue
+            schema = properties[wire_name]
+            kind = self._type_of(schema)
+            items = self._resolved(schema).get("items")
+            held = _reference(items if kind.startswith("*") and items else schema)
+            wire_type = {"int32": VARINT, "int64": VARINT, "bool": VARINT, "double": FIXED64}
+            wanted = wire_type.get(kind.removeprefix("*"), LENGTH)
+            fields[entry] = (wanted, _go_name(wire_name), held if held in self._numbers else "")
+        return name.rpartition(".")[2], fields
 
     def encode(self, value: Mapping[str, Any]) -> bytes:
         """The envelope of an object. Raises ``ProtobufFault`` for a kind that has no numbers."""
@@ -613,17 +644,19 @@ def _message_name(definition: str) -> str:
     return definition.replace(".", "_").replace("-", "_")
 
 
-def _parse(message: Message, data: bytes) -> None:
-    try:
-        message.ParseFromString(data)
-    except (DecodeError, UnicodeDecodeError):
-        raise ProtobufFault("unexpected EOF") from None
-
-
 def _same(value: Any) -> Any:
     return value
 
 
+_ENVELOPE: Final[dict[str, dict[int, Expected]]] = {
+    "Unknown": {
+        1: (LENGTH, "TypeMeta", "TypeMeta"),
+        2: (LENGTH, "Raw", ""),
+        3: (LENGTH, "ContentEncoding", ""),
+        4: (LENGTH, "ContentType", ""),
+    },
+    "TypeMeta": {1: (LENGTH, "APIVersion", ""), 2: (LENGTH, "Kind", "")},
+}
 _INITIALISMS: Final = re.compile(
     r"(api|cidr|csi|fc|fqdn|http|https|id|ip|ips|iscsi|json|nfs|os|rbd|tcp|tls|uid|url)(?=$|[A-Z])"
 )

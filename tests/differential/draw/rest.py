@@ -474,11 +474,14 @@ def odd(dice: Dice, kind: Kind) -> Step:
     if step["method"] == "CONNECT":
         step["method"] = "GET"
     if "watch" in path.split("/"):
-        step["query"] = {"timeoutSeconds": "1", "fieldSelector": "metadata.name=a"}
+        within = "" if kind.cluster else ",metadata.namespace={ns}"
+        step["query"] = {"timeoutSeconds": "1", "fieldSelector": f"metadata.name=a{within}"}
     if kind.cluster and step["method"] in ("GET", "DELETE", "get") and path.rstrip("/").endswith(kind.plural):
         step["query"] = {"fieldSelector": f"metadata.name={kind.named('a')}", **step.get("query", {})}
-    if path == f"{kind.path}/{kind.plural}" and not kind.cluster:
+    if not kind.cluster and path in (f"{kind.path}/{kind.plural}", "/api/v1/namespaces//configmaps"):
         step["query"] = {"fieldSelector": "metadata.namespace={ns}"}  # other conversations have objects too
+    if path.endswith("/openid-configuration"):
+        step["ignore"] = ["body.jwks_uri", "body.id_token_signing_alg_values_supported"]
     if path.strip("/") in ("", "apis", "index.html", "openid/v1/jwks", "openapi/v3"):
         step["ignore"] = ["body.paths", "body.groups", "body.keys"]
     if step["method"] == "DELETE":

@@ -257,6 +257,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         prepare_update=prepare_crd_for_update,
         terminate=_terminate_definition,
         validate=check_crd,
+        warnings=warn.definition_formats,
         validate_status=check_crd_status,
     ),
     ("apiregistration.k8s.io", "APIService"): replace(BUILTIN, prepare_create=mark_local),

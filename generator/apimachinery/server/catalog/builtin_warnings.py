@@ -37,6 +37,49 @@ def node_fields(obj: Json, old: Json | None) -> list[str]:
     return []
 
 
+_TEXT_FORMATS = (
+    "bsonobjectid byte cidr creditcard date date-time datetime duration email hexcolor hostname ipv4 ipv6 isbn isbn10 "
+    "isbn13 k8s-long-name k8s-short-name mac password rgbcolor ssn uri uuid uuid3 uuid4 uuid5"
+)
+_FORMATS = {
+    "string": frozenset(_TEXT_FORMATS.split()),
+    "integer": frozenset({"int32", "int64"}),
+    "number": frozenset({"float", "double"}),
+}
+
+
+_FORMATS[""] = frozenset().union(*_FORMATS.values())
+_NO_FORMATS: frozenset[str] = frozenset()
+
+
+def definition_formats(obj: Json, old: Json | None) -> list[str]:
+    """Formats in a CRD's schemas that their types do not have, and that were not there before."""
+    known = _odd_formats(old) if old is not None else {}
+    return [f'unrecognized format "{name}"' for name in _odd_formats(obj) if name not in known]
+
+
+def _odd_formats(definition: Json) -> dict[str, None]:
+    found: dict[str, None] = {}
+    for version in (definition.get("spec") or {}).get("versions") or ():
+        _find_formats((version.get("schema") or {}).get("openAPIV3Schema"), found)
+    return found
+
+
+def _find_formats(schema: object, found: dict[str, None]) -> None:
+    if isinstance(schema, list):
+        for each in schema:
+            _find_formats(each, found)
+    if not isinstance(schema, dict):
+        return
+    name = schema.get("format")
+    if name and name not in _FORMATS.get(schema.get("type") or "", _NO_FORMATS):
+        found[name] = None
+    for key in ("items", "additionalProperties", "not", "allOf", "anyOf", "oneOf"):
+        _find_formats(schema.get(key), found)
+    for each in (schema.get("properties") or {}).values():
+        _find_formats(each, found)
+
+
 def service(obj: Json, old: Json | None) -> list[str]:
     """Fields of a Service that nothing will look at, or soon nothing."""
     spec = obj.get("spec") or {}

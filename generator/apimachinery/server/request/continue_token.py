@@ -13,6 +13,8 @@ import json
 import posixpath
 import re
 
+from apimachinery.wire.json import type_name
+
 INCONSISTENT = -1
 _VERSION = "meta.k8s.io/v1"
 
@@ -36,8 +38,10 @@ def decode_continue(scope: str, token: str) -> tuple[str, int]:
         value = json.loads(raw)
     except (ValueError, RecursionError):
         raise _bad(_json_fault(raw)) from None
+    if value is None:
+        value = {}
     if not isinstance(value, dict):
-        raise _bad("json: cannot unmarshal into Go value")
+        raise _bad(f"json: cannot unmarshal {type_name(value)} into Go value of type storage.continueToken")
     version, revision, start = value.get("v", ""), value.get("rv", 0), value.get("start", "")
     if version != _VERSION:
         raise _bad(f"server does not recognize this encoded version {version}")

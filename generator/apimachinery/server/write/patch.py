@@ -89,12 +89,16 @@ def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
 def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[str]) -> Json:
     """The patched object, in form; the target's warnings become ``warnings`` and its own. Raises ApiError."""
     served = target.served
-    new, show, worded = change(old)
-    if not isinstance(new, dict):
-        raise patch_fault(show(new), f"json: cannot unmarshal {type_name(new)} into Go value")
+    found, show, worded = change(old)
+    # A strategic patch is read into the struct of the kind, which has its name without being told.
+    fills_in_kind = worded is restored
+    if not isinstance(found, dict):
+        raise patch_fault(show(found), f"json: cannot unmarshal {type_name(found)} into Go value")
     # What a patch shares with the object it is applied to must not change with it.
-    new = copied(new)
+    new = copied(found)
     target.warnings[:] = warnings
+    if fills_in_kind and all(isinstance(new.get(name, ""), str) for name in ("kind", "apiVersion")):
+        new = {**new, "kind": served.kind, "apiVersion": served.api_version}
     served.family.check_patched_kind(served, new, target.name, lambda why: patch_fault(show(new), why))
     schema = served.compiled.schema
     if fault := schema.decode_fault(new):
