@@ -217,7 +217,8 @@ def time_name(place: Place, kind: Kind) -> Iterator[str]:
     """Points in time are called fooTime."""
     node = place.target.type
     is_time = isinstance(node, Time | MicroTime) or (isinstance(node, Scalar) and node.format == "date-time")
-    if re.search(r"(^t|T)ime[Ss]tamp", place.name):
+    may_be_one = is_time or (isinstance(node, Scalar) and node.primitive is not Primitive.BOOLEAN)
+    if may_be_one and re.search(r"(^t|T)ime[Ss]tamp", place.name):
         yield f'"{place.name}" is called a time stamp, not a time'
     elif is_time and place.name and not place.name.endswith(("Time", "time")):
         yield f'"{place.name}" is a point in time but its name does not end in Time'

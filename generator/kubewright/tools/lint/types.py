@@ -335,13 +335,21 @@ def union_discriminator(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def plain_secret(place: Place, kind: Kind) -> Iterator[str]:
     """Secrets are referred to, never written into a spec."""
-    if place.in_spec and _primitive(place) is Primitive.STRING and _SECRET.match(place.name):
+    named = place.in_spec and _primitive(place) is Primitive.STRING and _SECRET.match(place.name)
+    if named and not _NO_SECRET.search(place.doc):
         yield f'"{place.name}" looks like a secret in plain text'
 
 
 _SECRET: Final = re.compile(
     r"(password|passphrase|.*Password|.*Passphrase|apiKey|privateKey|.*PrivateKey|clientSecret|accessToken|"
     r"bearerToken|secretAccessKey)$"
+)
+
+# What is said of a field that holds no secret itself: a public key, or where the secret is.
+_NO_SECRET: Final = re.compile(
+    r"\bpublic key\b(?!.*\bprivate key\b)"
+    r"|\b(name|key|path|location)\b (of|to|in|within) (a|an|the)\b.*\b(secret|file)\b",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
