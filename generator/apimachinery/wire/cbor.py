@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
@@ -197,14 +197,19 @@ def encode(value: Any) -> bytes:
     items = value.get("items") if isinstance(value, Mapping) else None
     if not isinstance(items, list) or len(items) < MANY_ITEMS:
         return _TAG + cbor2.dumps(_strings_as_bytes(value), canonical=True)
-    # The encoder holds the interpreter until it is done, so a long list goes to it item by item.
+    return encode_list(value, items, len(items))
+
+
+def encode_list(value: Mapping[str, Any], items: Iterable[Any], count: int) -> bytes:
+    """The same of a list with ``count`` items. The encoder holds the interpreter until it is done, so they go to it one
+    by one."""
     parts = [_TAG, _head(_MAP, len(value))]
     for key in sorted(value, key=lambda key: (len(key.encode()), key.encode())):
         parts.append(_encoded(key))
         if key != "items":
             parts.append(_encoded(value[key]))
         else:
-            parts.append(_head(_ARRAY, len(items)))
+            parts.append(_head(_ARRAY, count))
             parts.extend(map(_encoded, items))
     return b"".join(parts)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -58,6 +59,16 @@ def decode(data: bytes) -> Any:
             raise DecodeFault(str(fault)) from None
     except RecursionError:
         raise DecodeFault("exceeded max depth") from None
+
+
+_decode_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def elements(data: bytes) -> tuple[int, Iterator[Any]]:
+    """How many values a JSON array has, and the values. Each is made when it is asked for: a long array is never in
+    memory whole, nor does reading it hold the interpreter for long. Raises DecodeFault."""
+    found = _decode_elements(data)
+    return len(found), (decode(bytes(element)) for element in found)
 
 
 def _double(text: str) -> float:

@@ -21,7 +21,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -251,11 +251,28 @@ class Messages:
         name = self._kinds.get((api_version, kind))
         if name is None:
             raise ProtobufFault(f"{api_version} {kind} has no protobuf form")
+        return self._in_envelope(api_version, kind, self._raw(name, value))
+
+    def encode_list(self, value: Mapping[str, Any], items: Iterable[Any]) -> bytes:
+        """The same of a long list, whose items come one by one: bytes of repeated fields are joined as they are, so no
+        message has to hold them all. Raises ``ProtobufFault``."""
+        api_version, kind = value.get("apiVersion", ""), value.get("kind", "")
+        name = self._kinds.get((api_version, kind))
+        if name is None:
+            raise ProtobufFault(f"{api_version} {kind} has no protobuf form")
+        parts = [self._raw(name, {**value, "items": None})]
+        parts += (self._raw(name, {"items": [item]}) for item in items)
+        return self._in_envelope(api_version, kind, b"".join(parts))
+
+    def _raw(self, name: str, value: Mapping[str, Any]) -> bytes:
         message = self._new(_message_name(name))
         self._put(message, name, value)
+        return bytes(message.SerializeToString(deterministic=True))  # maps by their keys
+
+    def _in_envelope(self, api_version: str, kind: str, raw: bytes) -> bytes:
         envelope = self._new("Unknown")
         envelope.typeMeta.apiVersion, envelope.typeMeta.kind = api_version, kind
-        envelope.raw = message.SerializeToString(deterministic=True)  # maps by their keys
+        envelope.raw = raw
         envelope.contentEncoding = envelope.contentType = ""
         return MAGIC + bytes(envelope.SerializeToString())
 

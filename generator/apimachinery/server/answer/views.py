@@ -18,7 +18,7 @@ from apimachinery.server.http.messages import Request
 from apimachinery.server.request.codecs import CBOR, JSON, Codec, Codecs
 from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, PLAIN, TABLE, Form, negotiate
 from apimachinery.storage.interface import Record
-from apimachinery.wire.json import decode, encode
+from apimachinery.wire.json import decode, elements, encode
 
 KEPT_VIEWS = 64
 
@@ -181,6 +181,10 @@ class TableView:
         return encode({"type": "ERROR", "object": status}) + b"\n"
 
 
+LONG_BYTES = 1 << 20
+"""From here on a list in another form than JSON is encoded object by object."""
+
+
 class EncodedView:
     """Another view's JSON in another codec."""
 
@@ -221,8 +225,22 @@ class EncodedView:
         return self._view.join(records)
 
     def list(self, meta: ListMeta, items: bytes) -> tuple[bytes, ...]:
-        """A list."""
-        return (self._again(b"".join(self._view.list(meta, items))),)
+        """A list. A long one is never decoded whole."""
+        if len(items) < LONG_BYTES:
+            return (self._again(b"".join(self._view.list(meta, items))),)
+        empty = decode(b"".join(self._view.list(meta, b"")))
+        if empty.get("items") != []:  # a Table has rows
+            return (self._again(b"".join(self._view.list(meta, items))),)
+        count, objects = elements(b"[%b]" % items)
+        return (self._codec.encode_list(empty, map(self._marked, objects), count),)
+
+    def _marked(self, obj: Any) -> Any:
+        if self._binary:
+            from apimachinery.wire.cbor import mark_binary
+
+            for path in self._binary:
+                mark_binary(obj, path)
+        return obj
 
     def event(self, kind: str, record: Record, first: bool) -> bytes:
         """One event."""

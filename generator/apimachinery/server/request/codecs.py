@@ -43,6 +43,10 @@ class Codec(Protocol):
     def encode(self, value: Any) -> bytes:
         """A value's bytes."""
 
+    def encode_list(self, value: dict[str, Any], items: Iterable[Any], count: int) -> bytes:
+        """The bytes of a list with ``count`` items, which ``value`` leaves empty: few of them are in memory at once,
+        where the form allows that."""
+
     def frame(self, data: bytes) -> bytes:
         """Bytes of one event as they are in a stream."""
 
@@ -62,6 +66,9 @@ class _Plain:
 
     def decode(self, data: bytes, duplicates: list[str], wanted: tuple[str, str] = ("", "")) -> Any:
         return self.reads(data, duplicates)
+
+    def encode_list(self, value: dict[str, Any], items: Iterable[Any], count: int) -> bytes:
+        return self.encode({**value, "items": [*items]})
 
     def explain(self, fault: str) -> str:
         return f"{self.prefix}{fault}"
@@ -98,6 +105,13 @@ class Protobuf:
                 return messages.encode_event(value) if is_event else messages.encode(value)
         raise DecodeFault(f"{shown.get('apiVersion')} {shown.get('kind')} has no protobuf form")
 
+    def encode_list(self, value: dict[str, Any], items: Iterable[Any], count: int) -> bytes:
+        """A list's envelope."""
+        for messages in self._messages():
+            if messages.covers(value.get("apiVersion", ""), value.get("kind", "")):
+                return messages.encode_list(value, items)
+        raise DecodeFault(f"{value.get('apiVersion')} {value.get('kind')} has no protobuf form")
+
     def frame(self, data: bytes) -> bytes:
         """An event behind its length, in four bytes."""
         return len(data).to_bytes(4, "big") + data
@@ -127,6 +141,11 @@ class _Cbor:
         from apimachinery.wire import cbor
 
         return cbor.encode(value)
+
+    def encode_list(self, value: dict[str, Any], items: Iterable[Any], count: int) -> bytes:
+        from apimachinery.wire import cbor
+
+        return cbor.encode_list(value, items, count)
 
     def frame(self, data: bytes) -> bytes:
         return data
