@@ -49,6 +49,7 @@ class AuditedRequest:
         self._attributes = attributes
         self._received = time.time()
         self._object = b""
+        self._pieces: tuple[bytes, bytes, bytes] | None = None
         self._name = attributes.name
         self._user = request.user or NOBODY
 
@@ -86,20 +87,10 @@ class AuditedRequest:
         if stage in self.kept.omitted_stages:
             return
         request = self._request
-        parts = [
-            b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"',
-            NAMES[self.kept.level].encode(),
-            b'","auditID":',
-            encode(self.audit_id),
-            b',"stage":"',
-            stage.encode(),
-            b'","requestURI":',
-            encode(request.uri.decode("latin-1") if request.uri else _uri(request)),
-            b',"verb":',
-            encode(self._attributes.verb),
-            b',"user":',
-            encode(_user(self._user)),
-        ]
+        if self._pieces is None:
+            self._pieces = self._common()
+        head, middle, tail = self._pieces
+        parts = [head, stage.encode(), middle]
         if request.impersonator is not None and request.user is not None:
             parts += (b',"impersonatedUser":', encode(_user(request.user)))
             if self.constraint:
@@ -107,10 +98,7 @@ class AuditedRequest:
                     b',"authenticationMetadata":',
                     encode({"impersonationConstraint": self.constraint}),
                 )
-        if addresses := _addresses(request):
-            parts += (b',"sourceIPs":', encode(addresses))
-        if agent := request.headers.get("user-agent"):
-            parts += (b',"userAgent":', encode(agent[:1024]))
+        parts.append(tail)
         if self._attributes.is_resource:
             parts += (b',"objectRef":', encode(self._object_ref(stage)))
         if answer is not None:
@@ -126,6 +114,25 @@ class AuditedRequest:
             parts += (b',"annotations":', encode(dict(sorted(request.annotations.items()))))
         parts.append(b"}\n")
         self._sink(b"".join(parts))
+
+    def _common(self) -> tuple[bytes, bytes, bytes]:
+        """What all events of the request share: before the stage, after it, and after whom he acts as."""
+        request = self._request
+        head = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"%b","auditID":%b,"stage":"' % (
+            NAMES[self.kept.level].encode(),
+            encode(self.audit_id),
+        )
+        middle = b'","requestURI":%b,"verb":%b,"user":%b' % (
+            encode(request.uri.decode("latin-1") if request.uri else _uri(request)),
+            encode(self._attributes.verb),
+            encode(_user(self._user)),
+        )
+        tail = b""
+        if addresses := _addresses(request):
+            tail += b',"sourceIPs":%b' % encode(addresses)
+        if agent := request.headers.get("user-agent"):
+            tail += b',"userAgent":%b' % encode(agent[:1024])
+        return head, middle, tail
 
     def _object_ref(self, stage: str) -> dict[str, str]:
         attributes = self._attributes
