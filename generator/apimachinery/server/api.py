@@ -53,6 +53,7 @@ from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.network.networks import AllowedNetworks, parse_network
 from apimachinery.server.network.webhook_calls import WebhookCalls, WebhookFailed
 from apimachinery.server.operate.api_metrics import ApiMetrics
+from apimachinery.server.operate.process_metrics import add_build_info
 from apimachinery.server.process import Backend
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.subresources.pods import PodCalls
@@ -81,6 +82,7 @@ class Api:
         self._calls = calls = WebhookCalls(backend.outgoing, backend.services)
         around = Around(self.catalog, backend.cache, access, calls, options.namespaces)
         figures = ApiMetrics(backend.metrics)
+        add_build_info(backend.metrics, options.emulated_version)
         figures.objects(self._stored_objects)
         calls.observe = figures.webhook
         plugins = make_plugins(options.plugins or DEFAULT, around)

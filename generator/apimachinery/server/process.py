@@ -23,7 +23,7 @@ from apimachinery.server.http.messages import Request, Response, StreamResponse,
 from apimachinery.server.http.outgoing import Outgoing
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
 from apimachinery.server.network.services import Address, ServiceResolver
-from apimachinery.server.operate.audit.audit import Audit
+from apimachinery.server.operate.audit.audit import Audit, audit_counts
 from apimachinery.server.operate.audit.policy import read_policy
 from apimachinery.server.operate.debug import Debug
 from apimachinery.server.operate.health import Check, Health
@@ -178,6 +178,8 @@ class Server:
         if audit is not None:
             self._stops.append(audit.close)
             audit.start()
+        else:
+            audit_counts(metrics)
         api = self._build(backend)
         self._stops.append(api.stop)
         if audit is not None:

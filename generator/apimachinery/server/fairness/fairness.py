@@ -30,6 +30,7 @@ OBJECTS_A_SEAT = 100
 KNOWN_FLOWS = 4096
 SCHEMAS = f"/{GROUP}/flowschemas/"
 LEVELS = f"/{GROUP}/prioritylevelconfigurations/"
+_READING = frozenset({"get", "list", "watch"})
 Estimate = Callable[[Attributes], int]
 
 
@@ -41,6 +42,7 @@ class Ticket:
     queue: Queue | None
     seats: int
     began: float
+    watches: bool = False
 
 
 class Fairness:
@@ -57,6 +59,7 @@ class Fairness:
         self._left = TURN
         self._turning = False
         self.estimate: Estimate = lambda attributes: 0
+        self.inqueue = {True: 0, False: 0}
         self._metrics = FairnessMetrics(metrics, self)
         self._follow(cache)
 
@@ -140,7 +143,8 @@ class Fairness:
             f"X-Kubernetes-Pf-Flowschema-Uid: {schema.uid}\r\n"
             f"X-Kubernetes-Pf-Prioritylevel-Uid: {level.uid}\r\n".encode("latin-1"),
             family.dispatched.at(*names),
-            family.executed.at(*names),
+            (family.executed.at(*names, "regular"), family.executed.at(*names, "watch")),
+            None if level.shape.exempt else family.estimated.at(*names),
             family.waited.at("true", *names),
             None if level.shape.exempt else family.lengths.at(*names),
             f"{schema.name}\0",
@@ -184,14 +188,21 @@ class Fairness:
         seats = 1
         if attributes.verb == "list" and not attributes.name:
             seats = max(1, min(LIST_SEATS, -(-self.estimate(attributes) // OBJECTS_A_SEAT)))
+        if lane.estimated is not None:
+            lane.estimated.observe(seats)
         queue = level.choose(flow)
         if self._left > 0 and not level.waiting and self._has_room(level, seats):
             self._start_turn()
             self._left -= 1
             level.begin(queue, seats)
-            return self._let_in(lane, queue, seats)
-        await self._wait(lane, level, queue, seats)
-        return self._let_in(lane, queue, seats)
+            return self._let_in(lane, queue, seats, attributes.verb == "watch")
+        writes = attributes.verb not in _READING
+        self.inqueue[writes] += 1
+        try:
+            await self._wait(lane, level, queue, seats)
+        finally:
+            self.inqueue[writes] -= 1
+        return self._let_in(lane, queue, seats, attributes.verb == "watch")
 
     def enter_exempt(self, lane: Lane) -> Ticket:
         """Lets a request in that no limit holds for."""
@@ -238,17 +249,17 @@ class Fairness:
             )
         count.value += 1
 
-    def _let_in(self, lane: Lane, queue: Queue, seats: int) -> Ticket:
+    def _let_in(self, lane: Lane, queue: Queue, seats: int, watches: bool) -> Ticket:
         lane.dispatched.value += 1
         lane.executing += 1
         lane.seats += seats
-        return Ticket(lane, queue, seats, perf_counter())
+        return Ticket(lane, queue, seats, perf_counter(), watches)
 
     def leave(self, ticket: Ticket) -> None:
         """A request is done, or, of a watch, its beginning."""
         lane, seconds = ticket.lane, perf_counter() - ticket.began
         lane.executing -= 1
-        executed = lane.executed
+        executed = lane.executed[ticket.watches]
         if seconds < 0.005:
             executed.counts[1] += 1
             executed.sum += seconds

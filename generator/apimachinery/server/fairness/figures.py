@@ -11,6 +11,7 @@ from apimachinery.server.fairness.schemas import Schema
 from apimachinery.server.operate.metrics import Count, Distribution, Metrics, Pairs
 
 _SECONDS = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
+_SEATS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
 _LENGTHS = (0.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
 _P = "apiserver_flowcontrol_"
 
@@ -24,7 +25,9 @@ class Lane:
     level: Level
     stamp: bytes
     dispatched: Count
-    executed: Distribution
+    executed: tuple[Distribution, Distribution]
+    """Of regular requests, and of watches."""
+    estimated: Distribution | None
     waited: Distribution
     lengths: Distribution | None
     flow_prefix: str = ""
@@ -35,7 +38,9 @@ class Lane:
 
 
 class Shown(Protocol):
-    """Fairness, as it is shown."""
+    """Fairness, as it is shown. ``inqueue`` is by whether requests write."""
+
+    inqueue: dict[bool, int]
 
     def levels(self) -> Iterable[Level]:
         """The levels."""
@@ -59,7 +64,14 @@ class FairnessMetrics:
             f"{_P}request_wait_duration_seconds", "Seconds in queues.", _SECONDS, "execute", *names
         )
         self.executed = metrics.histogram(
-            f"{_P}request_execution_seconds", "Seconds from being let in to the answer.", _SECONDS, *names
+            f"{_P}request_execution_seconds",
+            "Seconds from being let in to the answer.",
+            _SECONDS,
+            *names,
+            "type",
+        )
+        self.estimated = metrics.histogram(
+            f"{_P}work_estimated_seats", "Seats that requests take.", _SEATS, *names
         )
         self.lengths = metrics.histogram(
             f"{_P}request_queue_length_after_enqueue",
@@ -67,6 +79,11 @@ class FairnessMetrics:
             _LENGTHS,
             *names,
         )
+
+        metrics.asked(
+            "apiserver_current_inqueue_requests", "Requests that wait.", ("request_kind",),
+            lambda: [(("mutating",), fairness.inqueue[True]), (("readOnly",), fairness.inqueue[False])],
+        )  # fmt: skip
 
         def of_lanes(value: Callable[[Lane], float]) -> Callable[[], Pairs]:
             return lambda: [((lane.schema.name, lane.level.name), value(lane)) for lane in fairness.lanes()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from apimachinery.server.operate.metrics import Metrics
@@ -39,6 +40,11 @@ def add_process_metrics(metrics: Metrics) -> None:
             "File descriptors that are open.",
             lambda: sum(1 for _ in (_PROC / "fd").iterdir()),
         )
+        for name, text, field in (("receive", "Bytes received", 0), ("transmit", "Bytes sent", 8)):
+            metrics.gauge(
+                f"process_network_{name}_bytes_total", f"{text} by all of the network namespace.",
+                partial(_network, field), kind="counter",
+            )  # fmt: skip
         metrics.gauge("process_resident_memory_bytes", "Resident memory.", lambda: _pages(1))
         metrics.gauge("process_virtual_memory_bytes", "Virtual memory.", lambda: _pages(0))
     info = sys.version_info
@@ -63,6 +69,11 @@ def add_build_info(metrics: Metrics, release: str) -> None:
         ("binary", "component", "emulation", "min_compat"),
         lambda: [((f"{release}.0", "kube", release, release), 1)],
     )  # fmt: skip
+
+
+def _network(field: int) -> float:
+    lines = (_PROC / "net" / "dev").read_text().splitlines()[2:]
+    return float(sum(int(line.partition(":")[2].split()[field]) for line in lines))
 
 
 def _unlimited(value: int) -> float:

@@ -9,7 +9,7 @@ from apimachinery.meta.errors import internal
 from apimachinery.server.http.messages import Request, StreamResponse, UpgradeResponse
 from apimachinery.server.operate.audit.policy import Level, Policy
 from apimachinery.server.operate.audit.trail import NOBODY, Answer, AuditedRequest, attributes_for
-from apimachinery.server.operate.metrics import Metrics
+from apimachinery.server.operate.metrics import Count, Metrics
 
 Decode = Callable[[str, bytes], Any]
 
@@ -31,6 +31,16 @@ class Backend(Protocol):
         """Writes what still waits, and ends."""
 
 
+def audit_counts(metrics: Metrics) -> tuple[Count, Count]:
+    """Events made, and requests refused because theirs was not written; of a server without audit they stay 0."""
+    return (
+        metrics.counter("apiserver_audit_event_total", "Audit events made.").at(),
+        metrics.counter(
+            "apiserver_audit_requests_rejected_total", "Requests refused because their event was not written."
+        ).at(),
+    )
+
+
 class Audit:
     """``policy`` may be exchanged while the server runs."""
 
@@ -38,13 +48,10 @@ class Audit:
         self.policy = policy
         self.backends = backends
         self.decode: Decode = lambda media_type, body: None
-        self._events = metrics.counter("apiserver_audit_event_total", "Audit events made.").at()
+        self._events, self._rejected = audit_counts(metrics)
         self._levels = metrics.counter(
             "apiserver_audit_level_total", "Requests by the level at which they are kept.", "level"
         )
-        self._rejected = metrics.counter(
-            "apiserver_audit_requests_rejected_total", "Requests refused because their event was not written."
-        ).at()
         self._counts = {
             level: self._levels.at(name)
             for level, name in zip(Level, ("None", "Metadata", "Request", "RequestResponse"), strict=True)
