@@ -14,6 +14,7 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.rules.policy_expressions import (
     BOOL,
     STRING,
+    TEXT_OR_NULL,
     BudgetSpent,
     Evaluation,
     Expression,
@@ -31,8 +32,12 @@ from apimachinery.server.admission.policies import (
     evaluation_of,
 )
 from apimachinery.server.catalog.served import Served
+from apimachinery.wire.json import encode
 
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
+_SPENT = "validation failed due to running out of cost budget, no further validation rules will be run"
+FAILURE = "validation.policy.admission.k8s.io/validation_failure"
+ANNOTATION_CHARACTERS = 10 * 1024
 MESSAGE_BYTES = 5 * 1024
 """A longer messageExpression is not used (kube-apiserver's limit)."""
 
@@ -49,6 +54,24 @@ class _Validation:
 class _Failure:
     text: str
     reason: str = "Invalid"
+    number: int = 0
+    """Which expression of the policy failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Annotation:
+    """What a policy has to say in the audit event."""
+
+    key: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    policy: Policy
+    validations: list[_Validation]
+    annotations: list[_Annotation]
+    fault: str = ""
 
 
 class ValidatingPolicies:
@@ -56,7 +79,7 @@ class ValidatingPolicies:
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
-        self._validations: dict[int, tuple[Policy, list[_Validation], str]] = {}
+        self._validations: dict[int, _Compiled] = {}
 
     def admit(self, operation: Operation) -> None:
         """See Admission: nothing is changed."""
@@ -64,9 +87,12 @@ class ValidatingPolicies:
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 401, 403, 413, 422."""
         denials: list[ApiError] = []
+        annotations: dict[str, list[str]] = {}
         for policy, binding, served in self._policies.about(operation):
-            for failure in self._failures(policy, binding, served, operation):
+            for failure in self._failures(policy, binding, served, operation, annotations):
                 self._act(policy, binding, failure, operation, denials)
+        for key, values in annotations.items():
+            operation.annotate(key, ", ".join(values))
         if denials:
             raise denials[0]
 
@@ -86,6 +112,15 @@ class ValidatingPolicies:
                 named = f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}'"
                 text = f"{named} denied request: {failure.text}"
             denials.append(denied(operation, text, _CODES.get(failure.reason, 422), failure.reason))
+        if "Audit" in actions:
+            told = {
+                "message": failure.text,
+                "policy": policy.name,
+                "binding": binding.name,
+                "expressionIndex": failure.number,
+                "validationActions": list(actions),
+            }
+            operation.annotate(FAILURE, encode([told]).decode())
         if "Warn" in actions:
             operation.target.warnings.append(
                 f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}': "
@@ -93,51 +128,69 @@ class ValidatingPolicies:
             )
 
     def _failures(
-        self, policy: Policy, binding: Binding, served: Served, operation: Operation
+        self,
+        policy: Policy,
+        binding: Binding,
+        served: Served,
+        operation: Operation,
+        annotations: dict[str, list[str]],
     ) -> Iterator[_Failure]:
         try:
             for params in self._policies.params(policy, binding, operation):
                 match = Match(policy, binding, served, params)
-                yield from self._failures_with(match, operation)
+                yield from self._failures_with(match, operation, annotations)
         except PolicyFailure as failure:
             if not policy.ignores_failures:
                 yield _Failure(str(failure))
 
-    def _failures_with(self, match: Match, operation: Operation) -> Iterator[_Failure]:
+    def _failures_with(
+        self, match: Match, operation: Operation, annotations: dict[str, list[str]]
+    ) -> Iterator[_Failure]:
         policy = match.policy
-        validations, fault = self._compiled(policy)
-        if fault:
-            raise PolicyFailure(fault)
+        compiled = self._compiled(policy)
+        if compiled.fault:
+            raise PolicyFailure(compiled.fault)
         values = self._policies.values(match, operation, operation.obj)
         if not conditions_hold(match, values):
             return
         evaluation = evaluation_of(match, values)
-        for validation in validations:
+        for number, validation in enumerate(compiled.validations):
             try:
                 failure = _run(validation, evaluation)
             except BudgetSpent:
-                raise PolicyFailure(
-                    "validation failed due to running out of cost budget, no further validation rules will be run"
-                ) from None
+                raise PolicyFailure(_SPENT) from None
             if failure is None:
                 continue
             text, is_error = failure
             if is_error and policy.ignores_failures:
                 continue
-            yield _Failure(text, "Invalid" if is_error else validation.reason)
+            yield _Failure(text, "Invalid" if is_error else validation.reason, number)
+        for annotation in compiled.annotations:
+            try:
+                outcome = evaluation.run(annotation.value)
+            except BudgetSpent:
+                raise PolicyFailure(_SPENT) from None
+            if outcome.error is not None:
+                if not policy.ignores_failures:
+                    fault = f"expression '{annotation.value.source}' resulted in error: {outcome.error}"
+                    yield _Failure(fault)
+            elif isinstance(outcome.value, str) and (value := outcome.value.strip()):
+                values_of = annotations.setdefault(f"{policy.name}/{annotation.key}", [])
+                if (value := value[:ANNOTATION_CHARACTERS]) not in values_of:
+                    values_of.append(value)
 
-    def _compiled(self, policy: Policy) -> tuple[list[_Validation], str]:
+    def _compiled(self, policy: Policy) -> _Compiled:
         kept = self._validations.get(id(policy))
-        if kept is None or kept[0] is not policy:
+        if kept is None or kept.policy is not policy:
             if len(self._validations) > 2 * len(self._policies.in_force()) + 16:
                 self._validations.clear()
-            kept = self._validations[id(policy)] = (policy, *_compile(policy))
-        return kept[1], kept[2]
+            kept = self._validations[id(policy)] = _compile(policy)
+        return kept
 
 
-def _compile(policy: Policy) -> tuple[list[_Validation], str]:
+def _compile(policy: Policy) -> _Compiled:
     if policy.fault:
-        return [], policy.fault
+        return _Compiled(policy, [], [], policy.fault)
     validations = []
     try:
         for stated in policy.spec.get("validations") or ():
@@ -150,9 +203,15 @@ def _compile(policy: Policy) -> tuple[list[_Validation], str]:
                     stated.get("reason") or "Invalid",
                 )
             )
+        annotations = [
+            _Annotation(
+                stated["key"], policy.compiler.compile(stated["valueExpression"].strip(), TEXT_OR_NULL)
+            )
+            for stated in policy.spec.get("auditAnnotations") or ()
+        ]
     except ExpressionFault as fault:
-        return [], str(fault)
-    return validations, ""
+        return _Compiled(policy, [], [], str(fault))
+    return _Compiled(policy, validations, annotations)
 
 
 def _run(validation: _Validation, evaluation: Evaluation) -> tuple[str, bool] | None:
