@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from tests.server.test_api import CM, ask, serve
 
 from apimachinery.server.api import Api
-from apimachinery.server.http.messages import User
+from apimachinery.server.http.messages import Request, User
 
 A = "/apis/admissionregistration.k8s.io/v1"
 WHO = User("jane", groups=("devs",))
@@ -279,3 +280,41 @@ def test_expressions_are_compiled_when_a_policy_is_written(expression: str) -> N
         assert REFUSED[expression] in cause["message"]
 
     run(story)
+
+
+def test_what_policies_have_to_say_in_the_audit_event():
+    """Failures under Audit, and a policy's own annotations: of several bindings' values each once, blanks left out."""
+    annotations = [
+        {"key": "who", "valueExpression": "' name ' + object.metadata.name"},
+        {"key": "none", "valueExpression": "object.metadata.name == 'b' ? 'b' : null"},
+        {"key": "blank", "valueExpression": "'  '"},
+    ]
+    said = policy("p", validations=[{"expression": "true"}, {"expression": "false", "message": "no"}])
+    said["spec"]["auditAnnotations"] = annotations
+
+    async def run() -> tuple[int, dict[str, str]]:
+        api = await serve()
+        assert (await request(api, "POST", f"{A}/validatingadmissionpolicies", said))[0] == 201
+        for name in ("b1", "b2"):
+            binding = {
+                "metadata": {"name": name},
+                "spec": {"policyName": "p", "validationActions": ["Audit"]},
+            }
+            await request(api, "POST", f"{A}/validatingadmissionpolicybindings", binding)
+        body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", **CONFIG}).encode()
+        headers = {"content-type": "application/json", "user-agent": "test"}
+        asked = Request("POST", CM, "", headers, body, user=WHO)
+        return (await api.handle(asked)).status, asked.annotations
+
+    status, found = asyncio.run(run())
+    assert status == 201
+    assert json.loads(found.pop("validation.policy.admission.k8s.io/validation_failure")) == [
+        {
+            "message": "no",
+            "policy": "p",
+            "binding": "b1",
+            "expressionIndex": 1,
+            "validationActions": ["Audit"],
+        }
+    ]
+    assert found == {"p/who": "name a"}
