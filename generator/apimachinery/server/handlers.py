@@ -33,7 +33,14 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
-from apimachinery.server.http.messages import LARGE_BYTES, Request, Response, StreamResponse, UpgradeResponse
+from apimachinery.server.http.messages import (
+    LARGE_BYTES,
+    Counts,
+    Request,
+    Response,
+    StreamResponse,
+    UpgradeResponse,
+)
 from apimachinery.server.http.workers import ASKING, apart, apart_if
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.requests import RequestMetrics
@@ -269,7 +276,16 @@ class Handlers:
                 check_routed(accept, watch=verb in ("list", "watch"))
         if served.builtin:
             request.warnings.extend(served.warnings)
-        self._count(verb, request, route, served)
+        shown = verb
+        if verb == "patch" and request.headers.get("content-type", "").startswith("application/apply-patch"):
+            shown = "apply"
+        place = (shown, route.subresource, not route.name, not route.namespace)
+        counted = served.counted.get(place)
+        if counted is None:
+            counted = served.counted[place] = self._counted(shown, route, served)
+        request.counted = counted
+        if served.warnings:
+            self._note_deprecated(request, route, served)
         check_path_name(route.name)
         return await self._verb(verb, request, route, served)
 
@@ -290,10 +306,8 @@ class Handlers:
         request.warnings.extend(served.warnings)
         return custom_verb(request, route, served)
 
-    def _count(self, verb: str, request: Request, route: Route, served: Served) -> None:
-        """Says under what the request is counted, and notes that a deprecated API is asked for."""
-        if verb == "patch" and request.headers.get("content-type", "").startswith("application/apply-patch"):
-            verb = "apply"
+    def _counted(self, verb: str, route: Route, served: Served) -> Counts:
+        """What a verb on a path of a resource is counted under."""
         scope = "cluster"
         if route.name or verb == "create":
             scope = "resource"
@@ -301,14 +315,15 @@ class Handlers:
             scope = "namespace"
         if route.subresource in LONG_CALLS:
             verb = "connect"
-        request.counted = self._counts.resource(served.named, verb, route.subresource, scope)
-        if served.warnings:
-            group, version, resource = served.named
-            removed = served.resource.removed_in
-            self._counts.deprecated(group, version, resource, route.subresource, removed)
-            request.annotations["k8s.io/deprecated"] = "true"
-            if removed:
-                request.annotations["k8s.io/removed-release"] = removed
+        return self._counts.resource(served.named, verb, route.subresource, scope)
+
+    def _note_deprecated(self, request: Request, route: Route, served: Served) -> None:
+        group, version, resource = served.named
+        removed = served.resource.removed_in
+        self._counts.deprecated(group, version, resource, route.subresource, removed)
+        request.annotations["k8s.io/deprecated"] = "true"
+        if removed:
+            request.annotations["k8s.io/removed-release"] = removed
 
     async def _verb(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         if self._alone:

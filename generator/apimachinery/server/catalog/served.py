@@ -117,6 +117,8 @@ class Served:
         self.resource = resource
         self.group, self.version, self.kind = resource.group, resource.version, resource.kind
         self.plural = resource.plural
+        # What requests are counted under, by verb, subresource and scope: looked up with each of them.
+        self.counted: dict[tuple[str, str, bool, bool], Any] = {}
         self.named = (resource.group, resource.version, resource.plural)
         self.api_version = resource.api_version
         self.list_kind = resource.list_kind or f"{resource.kind}List"
