@@ -23,10 +23,10 @@ ATTEMPT_SECONDS = 2.0
 READ_SECONDS = 6.0
 WRITE_SECONDS = 6.0
 RETRY_SECONDS = 0.05
-MESSAGE_BYTES = 64 << 20
 _OPTIONS = (
-    ("grpc.max_receive_message_length", MESSAGE_BYTES),
-    ("grpc.max_send_message_length", MESSAGE_BYTES),
+    # A page has as many objects as were asked for, of whatever size; requests are limited by etcd.
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
     # A member that is gone without a word (its machine stopped) is noticed by unanswered pings; etcd throws out who
     # pings more often than every five seconds.
     ("grpc.keepalive_time_ms", 10_000),

@@ -97,6 +97,7 @@ class EtcdStorage:
         self._asked: list[asyncio.Future[None]] = []
         self._unread: dict[bytes, str] = {}
         self._members = ""
+        self._silent: set[str] = set()
         self._exact_progress = False
         self._closed = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -548,8 +549,15 @@ class EtcdStorage:
         for endpoint, answer in zip(endpoints, answers, strict=True):
             if isinstance(answer, BaseException):
                 exact = False  # it may be of any release
-                log.warning("a member does not answer", extra={"endpoint": endpoint, "reason": str(answer)})
+                if endpoint not in self._silent:
+                    log.warning(
+                        "a member does not answer", extra={"endpoint": endpoint, "reason": str(answer)}
+                    )
+                self._silent.add(endpoint)
                 continue
+            if endpoint in self._silent:
+                log.warning("a member answers again", extra={"endpoint": endpoint})
+                self._silent.discard(endpoint)
             exact = exact and reports_progress_in_order(answer.version)
             troubles += [f"etcd: {text}" for text in answer.errors if "NOSPACE" in text or "CORRUPT" in text]
         self._exact_progress = exact
