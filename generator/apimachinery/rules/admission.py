@@ -186,10 +186,11 @@ def client_config(value: Any, path: str) -> Errors:
     elif url is not None:
         yield from _webhook_url(str(url), f"{path}.url")
     elif service is not None:
+        # kube-apiserver 1.36 names the one where it misses the other.
         if not service.get("name"):
-            yield required_error(f"{path}.service.name", "service name is required")
+            yield required_error(f"{path}.service.namespace")
         if not service.get("namespace"):
-            yield required_error(f"{path}.service.namespace", "service namespace is required")
+            yield required_error(f"{path}.service.name")
         if service.get("port") is not None and not 1 <= service["port"] <= 65535:
             yield invalid_value(
                 f"{path}.service.port",
@@ -441,10 +442,7 @@ def mutations(value: Any, path: str) -> Errors:
             if other == kind and patch is None:
                 yield required_error(f"{place}.{field}", f"must be specified when patchType is {kind}")
             elif other == kind and patch is not None and not str(patch.get("expression") or "").strip():
-                yield required_error(
-                    f"{place}.{field}.expression",
-                    "expression is not specified" if field == "applyConfiguration" else "",
-                )
+                yield required_error(f"{place}.{field}.expression")
             elif other != kind and kind in _PATCHES and patch is not None:
                 yield invalid_value(
                     f"{place}.{field}", f"{{{field}}}", f"must not be specified when patchType is {kind}"

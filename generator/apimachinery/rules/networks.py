@@ -25,7 +25,7 @@ def ingress_backends(value: Any, path: str) -> Errors:
     """An ingress leads somewhere: a default backend or rules."""
     spec = value if isinstance(value, dict) else {}
     if not spec.get("rules") and spec.get("defaultBackend") is None:
-        yield invalid_value(path, [], "either `defaultBackend` or `rules` must be specified")
+        yield invalid_value(path, spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
     if spec.get("defaultBackend") is not None:
         yield from ingress_backend(spec["defaultBackend"], f"{path}.defaultBackend")
 

@@ -83,7 +83,7 @@ def container_names(value: Json, path: str) -> Errors:
     for kind in ("containers", "initContainers", "ephemeralContainers"):
         for index, container in numbered(value, kind):
             name = container.get("name") or ""
-            if (name or kind == "ephemeralContainers") and name in seen:
+            if (name or kind != "initContainers") and name in seen:
                 yield duplicate(f"{path}.{kind}[{index}].name", name)
             seen.add(name)
 

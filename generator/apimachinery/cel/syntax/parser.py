@@ -70,6 +70,7 @@ class Positions:
     """Offsets of a source as line (from 1) and column (from 0)."""
 
     def __init__(self, source: str):
+        self.length = len(source)
         self.starts = [0]
         at = source.find("\n")
         while at >= 0:
@@ -82,7 +83,8 @@ class Positions:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self.starts[middle] <= offset else (low, middle)
-        return Issue(low + 1, offset - self.starts[low], message)
+        # Before the first character of nothing is a column less.
+        return Issue(low + 1, offset - self.starts[low] if self.length else -1, message)
 
 
 def parse(source: str, macros: Mapping[MacroKey, Expander], optional_syntax: bool = True) -> Node:

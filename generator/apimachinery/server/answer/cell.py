@@ -47,3 +47,43 @@ def count_at(*paths: str) -> Cell:
 def joined(values: Iterable[Any], separator: str = ",") -> str:
     """Texts in a row."""
     return separator.join(print_value(value) for value in values)
+
+
+def labels_text(labels: Any) -> str:
+    """A map as a selector's text."""
+    if not labels:
+        return NONE
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+
+_OPERATORS = {"In": "in", "NotIn": "notin"}
+
+
+def selector_text(selector: Any) -> str:
+    """A label selector object as a selector's text."""
+    if not selector:
+        return NONE
+    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for term in selector.get("matchExpressions") or ():
+        key, operator = term.get("key", ""), term.get("operator")
+        values = ",".join(sorted(term.get("values") or ()))
+        shown = {"Exists": key, "DoesNotExist": f"!{key}"}.get(operator)
+        parts.append((key, shown or f"{key} {_OPERATORS.get(operator, operator)} ({values})"))
+    return ",".join(text for _, text in sorted(parts)) or NONE
+
+
+def of(path: str, show: Callable[[Any], Any]) -> Cell:
+    """What ``show`` makes of the value at a path."""
+    return lambda obj: show(get(obj, path))
+
+
+def few(found: list[str]) -> str:
+    """The first three, and how many more there are."""
+    if not found:
+        return NONE
+    return ",".join(found[:3]) + (f" + {len(found) - 3} more..." if len(found) > 3 else "")
+
+
+def flag_at(path: str) -> Cell:
+    """Whether something is at a path."""
+    return lambda obj: bool(get(obj, path))
