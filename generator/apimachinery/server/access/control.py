@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from apimachinery.server.access.service_accounts import ServiceAccountKeys, ServiceAccountTokens
 
 NOBODY = User(ANONYMOUS, groups=(UNAUTHENTICATED,))
-MODES = ("RBAC", "AlwaysAllow", "AlwaysDeny", "Webhook")
+MODES = ("RBAC", "Node", "AlwaysAllow", "AlwaysDeny", "Webhook")
 MakeAuthorizer = Callable[[WatchCache], Authorizer]
 
 
@@ -130,6 +130,10 @@ class Access:
                     self.rbac = Rbac()
                     self.rbac.follow(cache)
                 return self.rbac
+            case "Node":
+                from apimachinery.server.access.node import NodeAuthorizer
+
+                return NodeAuthorizer(cache)
             case "AlwaysAllow":
                 return AlwaysAllow()
             case "AlwaysDeny":

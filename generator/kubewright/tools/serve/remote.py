@@ -128,10 +128,12 @@ def configured_modes(path: Path) -> list[str | MakeAuthorizer]:
         kind = entry.get("type") if isinstance(entry, dict) else None
         if kind == "Webhook":
             modes.append(_configured_webhook(entry.get("webhook") or {}, place))
-        elif kind in ("RBAC", "AlwaysAllow", "AlwaysDeny"):
+        elif kind in ("RBAC", "Node", "AlwaysAllow", "AlwaysDeny"):
             modes.append(kind)
         else:
-            raise OptionError(f"{place}.type: {kind!r} is none of RBAC, Webhook, AlwaysAllow, AlwaysDeny")
+            raise OptionError(
+                f"{place}.type: {kind!r} is none of RBAC, Node, Webhook, AlwaysAllow, AlwaysDeny"
+            )
     if not modes:
         raise OptionError(f"{path}: authorizers: at least one is needed")
     return modes
