@@ -11,6 +11,7 @@ import pytest
 from tests.server.test_api import CM, ask, serve
 
 from apimachinery.server.api import Api
+from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.http.messages import Request, User
 
 A = "/apis/admissionregistration.k8s.io/v1"
@@ -121,6 +122,36 @@ CASES: dict[str, tuple[Made, int, str]] = {
         SAID
         + "expression 'variables.v == '1'' resulted in error: composited variable \"v\" fails to evaluate: "
         "no such key: y",
+    ),
+    "a variable may be null": (
+        [
+            validating(
+                "p",
+                {
+                    "expression": "variables.v != null || has(variables.v) && variables.v == null && variables.w == 'd'"
+                },
+                {"expression": "variables.v != null"},
+                variables=[
+                    {"name": "v", "expression": "object.data.?y.orValue(null)"},
+                    {"name": "w", "expression": "variables.?v.hasValue() ? 'd' : 'e'"},
+                ],
+            ),
+            denies("p"),
+        ],
+        422,
+        SAID + "failed expression: variables.v != null",
+    ),
+    "an audit annotation that cannot be computed denies, whatever the binding does": (
+        [
+            validating(
+                "p",
+                {"expression": "true"},
+                auditAnnotations=[{"key": "k", "valueExpression": "object.data.y + ''"}],
+            ),
+            denies("p", "Audit"),
+        ],
+        422,
+        SAID + "expression 'object.data.y + ''' resulted in error: no such key: y",
     ),
     "a condition that is false skips the policy": (
         [
@@ -318,3 +349,48 @@ def test_what_policies_have_to_say_in_the_audit_event():
         }
     ]
     assert found == {"p/who": "name a"}
+
+
+def test_the_status_says_what_is_odd_about_expressions() -> None:
+    async def run() -> None:
+        options = ApiOptions(controllers=frozenset({"validatingadmissionpolicy-status"}))
+        api = await serve(options)
+        path, body = validating(
+            "p",
+            {"expression": "object.data.a == variables.size", "messageExpression": "string(object.dataa)"},
+            {"expression": "object.metadata.labels['a'] == 1"},
+            variables=[{"name": "size", "expression": "object.nothing"}],
+        )
+        rules = body["spec"]["matchConstraints"]["resourceRules"]
+        rules.append({**rules[0], "resources": ["pods", "secrets/status", "*"]})
+        await ask(api, "POST", path, body)
+        for _ in range(200):
+            _, shown, _ = await ask(api, "GET", f"{path}/p")
+            if status := shown.get("status"):
+                break
+            await asyncio.sleep(0.01)
+        await api.stop()
+        assert status["observedGeneration"] == 1
+        labels = "found no matching overload for '_==_' applied to '(string, int)'"
+        here = " | object.metadata.labels['a'] == 1\n | ............................^\n"
+        assert status["typeChecking"]["expressionWarnings"] == [
+            {
+                "fieldRef": "spec.validations[0].expression",
+                "warning": "/v1, Kind=Pod: ERROR: <input>:1:7: undefined field 'data'\n"
+                " | object.data.a == variables.size\n | ......^\n",
+            },
+            {
+                "fieldRef": "spec.validations[0].messageExpression",
+                "warning": "/v1, Kind=ConfigMap: ERROR: <input>:1:14: undefined field 'dataa'\n"
+                " | string(object.dataa)\n | .............^\n\n"
+                "/v1, Kind=Pod: ERROR: <input>:1:14: undefined field 'dataa'\n"
+                " | string(object.dataa)\n | .............^\n",
+            },
+            {
+                "fieldRef": "spec.validations[1].expression",
+                "warning": f"/v1, Kind=ConfigMap: ERROR: <input>:1:29: {labels}\n{here}\n"
+                f"/v1, Kind=Pod: ERROR: <input>:1:29: {labels}\n{here}",
+            },
+        ]
+
+    asyncio.run(run())

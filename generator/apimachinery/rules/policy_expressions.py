@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from apimachinery.cel.checking.checker import TypeProvider
 from apimachinery.cel.environment import Environment, Outcome, Program
 from apimachinery.cel.libraries.authorizer import Authorizer, ResourceCheck
 from apimachinery.cel.values import types as t
@@ -174,8 +175,20 @@ CONFIGURATION = (OBJECT,)
 class Compiler:
     """Compiles the expressions of one policy. ``declare`` its variables first, in order."""
 
-    def __init__(self, *, has_params: bool, mutates: bool = False, version: str = "1.36") -> None:
+    def __init__(
+        self,
+        *,
+        has_params: bool,
+        mutates: bool = False,
+        version: str = "1.36",
+        typed: Mapping[str, Type] | None = None,
+        types: Callable[[PolicyTypes], TypeProvider] | None = None,
+    ) -> None:
+        """``typed`` are types of variables that else have any, and ``types`` knows the fields of these types."""
         self._base = _environment(has_params, version)
+        if typed is not None:
+            self._base = self._base.extend(variables=dict(typed))
+        self._provider = types
         self._mutates = mutates
         self._types: dict[str, Type] = {}
         self.variables: dict[str, Expression] = {}
@@ -204,8 +217,8 @@ class Compiler:
     def _compile(
         self, source: str, wanted: tuple[Type, ...] | None, *, known: Mapping[str, Type] | None = None
     ) -> Expression:
-        provider = PolicyTypes(dict(self._types) if known is None else known, mutates=self._mutates)
-        env = self._base.extend(provider=provider)
+        own = PolicyTypes(dict(self._types) if known is None else known, mutates=self._mutates)
+        env = self._base.extend(provider=own if self._provider is None else self._provider(own))
         if self._types:
             env = env.extend(variables={"variables": t.object_type(VARIABLES)})
         try:
@@ -242,9 +255,12 @@ class Variables:
             raise EvalError(f'composited variable "{name}" fails to evaluate: {outcome.error}')
         return outcome.value
 
-    def get(self, name: str) -> Any:
-        """The value, for ``has``; None where the policy declares no such variable."""
-        return self[name] if name in self._expressions else None
+    def __contains__(self, name: str) -> bool:
+        """For ``has``: whether the policy declares the variable. Raises EvalError as reading it does."""
+        if name not in self._expressions:
+            return False
+        self[name]
+        return True
 
 
 class BudgetSpent(Exception):

@@ -169,6 +169,15 @@ class Api:
 
             self._makers.append(lambda: CertificateSigner(requests, backend.cache, self.writer, signing))
 
+        checked = self.catalog.find("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies")
+        if "validatingadmissionpolicy-status" in options.controllers and checked is not None:
+            from apimachinery.server.controllers.policy_status import PolicyStatus
+
+            self._makers.append(
+                lambda: PolicyStatus(
+                    self.catalog, checked, backend.cache, self.writer, [each.definitions for each in packages]
+                )
+            )
         if "resourcequota" in options.controllers and self.catalog.find("", "v1", "resourcequotas"):
             self._makers.append(lambda: Quotas(self.catalog, backend.cache, self.writer, charges))
         self._keep_in_namespaces(backend, options)

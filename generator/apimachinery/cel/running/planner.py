@@ -29,6 +29,7 @@ from apimachinery.cel.running.steps import (
     build_call,
     constant,
     expect_optional,
+    holds,
     is_present,
     match_constant,
     optional_index,
@@ -187,7 +188,7 @@ class Planner:
     def presence(self, run: Run, of: t.Type, field: str) -> Run:
         if of.kind == "object":
             name = self.wire_name(of.name, field)
-            return lambda frame: run(frame).get(name) is not None
+            return lambda frame: holds(run(frame), name)
 
         def has(frame: Frame) -> bool:
             return is_present(run(frame), field)
@@ -481,11 +482,12 @@ class Planner:
                     frame[0] -= 1
                     return ABSENT
                 held = held.value
-            if record:
-                value = held.get(field)
-                found = ABSENT if value is None else Optional(value)
-            else:
+            if not record:
                 found = optional_index(held, field)
+            elif holds(held, field):
+                found = Optional(held[field])
+            else:
+                found = ABSENT
             if found is ABSENT:
                 frame[0] -= 1  # what is not there was not selected
             return found

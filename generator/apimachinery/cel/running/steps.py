@@ -229,21 +229,27 @@ def raiser(error: EvalError) -> Run:
 
 
 def record_field(run: Run, name: str, shown: str) -> Run:
-    """Read a field of a record; null counts as absent."""
+    """Read a field of a record; null counts as absent, but for values that were computed (a policy's variables)."""
 
     def read(frame: Frame) -> Any:
         try:
-            value = run(frame)[name]
+            held = run(frame)
+            value = held[name]
         except KeyError:
-            value = None
+            raise EvalError(f"no such key: {shown}") from None
         except EvalError:
             frame[0] -= 1  # what fails before is not selected from
             raise
-        if value is None:
+        if value is None and type(held) is dict:
             raise EvalError(f"no such key: {shown}")
         return value
 
     return read
+
+
+def holds(held: Any, name: str) -> bool:
+    """Whether a record has a field, by the same rule."""
+    return held.get(name) is not None if type(held) is dict else name in held
 
 
 def refunding(run: Run) -> Run:

@@ -56,6 +56,8 @@ class _Failure:
     reason: str = "Invalid"
     number: int = 0
     """Which expression of the policy failed."""
+    denies: bool = False
+    """Whether it denies whatever a binding does about failures: an audit annotation that cannot be computed does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +107,15 @@ class ValidatingPolicies:
         denials: list[ApiError],
     ) -> None:
         actions = binding.spec.get("validationActions") or ()
-        if "Deny" in actions:
+        if "Deny" in actions or failure.denies:
             if failure.text.startswith("failed to configure policy"):
                 text = f"ValidatingAdmissionPolicy '{policy.name}' denied request: {failure.text}"
             else:
                 named = f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}'"
                 text = f"{named} denied request: {failure.text}"
             denials.append(denied(operation, text, _CODES.get(failure.reason, 422), failure.reason))
+        if failure.denies:
+            return
         if "Audit" in actions:
             told = {
                 "message": failure.text,
@@ -173,7 +177,7 @@ class ValidatingPolicies:
             if outcome.error is not None:
                 if not policy.ignores_failures:
                     fault = f"expression '{annotation.value.source}' resulted in error: {outcome.error}"
-                    yield _Failure(fault)
+                    yield _Failure(fault, denies=True)
             elif isinstance(outcome.value, str) and (value := outcome.value.strip()):
                 values_of = annotations.setdefault(f"{policy.name}/{annotation.key}", [])
                 if (value := value[:ANNOTATION_CHARACTERS]) not in values_of:

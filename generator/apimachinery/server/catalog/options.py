@@ -16,6 +16,7 @@ CONTROLLERS = (
     "csrsigning",
     "resourcequota",
     "serviceaccount-token",
+    "validatingadmissionpolicy-status",
 )
 ACCOUNTS = ("serviceaccount", "root-ca-cert-publisher")
 """Loops that ``all`` means where the admission plugin ServiceAccount is on, as its pods need what they make."""

@@ -1,0 +1,124 @@
+"""Keeps the status of ValidatingAdmissionPolicies: what is odd about their expressions, given the kinds they are about.
+
+As kube-controller-manager's ``validatingadmissionpolicy-status-controller``: a policy is checked once for each
+generation, and a policy that warns is in force all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apimachinery.meta.errors import ApiError
+from apimachinery.rules.policy_types import Gvk, kinds_of, resolved, warnings_of
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served
+from apimachinery.server.request.options import WriteOptions
+from apimachinery.server.request.target import WriteTarget
+from apimachinery.server.write.writes import Writer
+from apimachinery.storage.interface import Event, StorageError
+from apimachinery.storage.watch_cache import WatchCache
+
+log = logging.getLogger("kubewright.server")
+
+MANAGER = "validatingadmissionpolicy-status-controller"
+Definitions = Sequence[Mapping[str, Any]]
+"""The definitions of the packages."""
+
+
+class PolicyStatus:
+    """Checks policies as they come."""
+
+    def __init__(
+        self, catalog: Catalog, served: Served, cache: WatchCache, writer: Writer, definitions: Definitions
+    ) -> None:
+        self._catalog = catalog
+        self._served = served
+        self._writer = writer
+        self._definitions = definitions
+        self._policies = cache.resource(served.prefix)
+        self._changed = asyncio.Event()
+        self._changed.set()
+        self._task: asyncio.Task[None] | None = None
+        self._unlisten = self._policies.listen(served.prefix, self._heard)
+
+    def start(self) -> None:
+        """Starts following."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Ends it."""
+        self._unlisten()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _heard(self, event: Event) -> None:
+        del event
+        self._changed.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            for record in list(self._policies.snapshot(self._served.prefix).records):
+                policy = self._served.read(record)
+                if not _is_due(policy):
+                    continue
+                try:
+                    await self._check(policy)
+                except (ApiError, StorageError):
+                    await asyncio.sleep(0.25)
+                    self._changed.set()
+                except Exception:
+                    log.exception("a policy could not be checked", extra={"key": record.key})
+
+    async def _check(self, policy: Json) -> None:
+        spec = policy.get("spec") or {}
+        warnings = warnings_of(spec, kinds_of(spec, self._kind), self._schema)
+        generation = policy["metadata"].get("generation")
+        status = {
+            "observedGeneration": generation,
+            "typeChecking": {"expressionWarnings": warnings} if warnings else {},
+        }
+        target = WriteTarget(
+            self._served, "", policy["metadata"]["name"], WriteOptions(manager=MANAGER), "status"
+        )
+
+        def put(old: Json) -> Json:
+            if old["metadata"].get("generation") != generation:
+                return old  # The next round sees to it.
+            return {**old, "status": {**(old.get("status") or {}), **status}}
+
+        await self._writer.update(target, put)
+
+    def _kind(self, group: str, version: str, resource: str) -> Gvk | None:
+        served = self._catalog.find(group, version, resource)
+        return None if served is None else (served.group, served.version, served.kind)
+
+    def _schema(self, gvk: Gvk) -> Mapping[str, Any] | None:
+        for served in self._catalog:
+            if (served.group, served.version, served.kind) == gvk:
+                if served.builtin:
+                    return self._definition(served.resource.definition)
+                return self._custom(served.described or {})
+        return None
+
+    def _definition(self, name: str) -> Mapping[str, Any] | None:
+        of = next((definitions for definitions in self._definitions if name in definitions), None)
+        return None if of is None else resolved(of, name)
+
+    def _custom(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The schema of a custom resource, with what every object has."""
+        metadata = self._definition("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta") or {"type": "object"}
+        text = {"type": "string"}
+        own = {**(schema.get("properties") or {}), "apiVersion": text, "kind": text, "metadata": metadata}
+        return {**schema, "properties": own}
+
+
+def _is_due(policy: Json) -> bool:
+    generation = policy["metadata"].get("generation") or 0
+    return bool(generation > ((policy.get("status") or {}).get("observedGeneration") or 0))
