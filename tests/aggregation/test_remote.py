@@ -310,3 +310,55 @@ def test_a_certificate_of_another_authority(server, backend):
     until(lambda: ask(server, "GET", f"{ROOT}/namespaces/n/things")[0] == 500)
     change(server, {"caBundle": before})
     until(lambda: ask(server, "GET", f"{ROOT}/namespaces/n/things")[0] == 200)
+
+
+DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+ODD = [
+    ("/apis", b'{"kind": "APIGroupDiscoveryList", "items": ["x"]}'),
+    ("/apis", b'{"kind": "APIGroupDiscoveryList", "items": {"a": 1}}'),
+    ("/apis", b'{"kind": "APIGroupDiscoveryList", "items": [{"metadata": 1}]}'),
+    (
+        "/apis",
+        b'{"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "agg.example.com"}, '
+        b'"versions": [{"version": "v1", "resources": [{"resource": 1}]}]}]}',
+    ),
+    (ROOT, b"[]"),
+    (ROOT, b"not json"),
+    (ROOT, DEEP),
+    (ROOT, b'{"kind": "APIResourceList", "resources": [1]}'),
+    (ROOT, b'{"kind": "APIResourceList", "resources": [{"name": ""}]}'),
+]
+
+
+@pytest.mark.parametrize(("path", "said"), ODD)
+def test_discovery_that_is_none(server, backend, path, said):
+    backend.said = {path: said}
+    touch(server, str(hash((path, said))))
+    until(lambda: discovered(server)["freshness"] == "Stale")
+    backend.said = {}
+    touch(server, "well")
+    until(lambda: discovered(server)["freshness"] == "Current")
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/openapi/v2", b'{"paths": [1], "definitions": 2}'),
+        ("/openapi/v2", DEEP),
+        ("/openapi/v3", b'{"paths": "x"}'),
+        (
+            "/openapi/v3",
+            b'{"paths": {"apis/agg.example.com/v1": {"serverRelativeURL": "https://elsewhere/x"}}}',
+        ),
+        (f"/openapi/v3{ROOT}", b"\xff"),
+    ],
+)
+def test_openapi_that_is_none(server, backend, path, said):
+    backend.said = {path: said}
+    asked = len(backend.seen)
+    touch(server, str(hash((path, said))))
+    until(lambda: any(target.partition("?")[0] == "/openapi/v2" for _, target, *_ in backend.seen[asked:]))
+    backend.said = {}
+    assert server.request("GET", "/openapi/v2")["swagger"] == "2.0"
+    assert server.request("GET", "/openapi/v3")["paths"]
+    assert discovered(server)["freshness"] == "Current"

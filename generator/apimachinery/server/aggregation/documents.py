@@ -8,12 +8,12 @@ OpenAPI documents stay as they were. All documents of a server together are boun
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
 import logging
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from apimachinery.server.aggregation.proxy import Proxy
@@ -30,6 +30,7 @@ OPENAPI_BYTES = 32 << 20
 FETCH_SECONDS = 10.0
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 JSON = "application/json"
+Value = TypeVar("Value")
 log = logging.getLogger("kubewright.server.aggregation")
 
 
@@ -123,18 +124,29 @@ class RemoteDocuments:
 
     async def _refresh(self, service: ApiService) -> None:
         documents = self._documents.setdefault(service.name, _Documents())
-        try:
-            documents.discovered = await self._discovery(service, documents)
-        except (CallFailed, Unresolved, ValueError, RecursionError) as fault:
-            documents.discovered = None
-            log.info(
-                "no discovery of an APIService", extra={"apiservice": service.name, "reason": str(fault)}
-            )
+        documents.discovered = await self._tried(service, self._discovery(service, documents), None)
+        if documents.discovered is None:
             return
-        with contextlib.suppress(CallFailed, Unresolved, ValueError, RecursionError):
-            documents.openapi_v3 = await self._openapi_v3(service, documents)
-        with contextlib.suppress(CallFailed, Unresolved, ValueError, RecursionError):
-            documents.openapi_v2 = await self._openapi_v2(service, documents)
+        documents.openapi_v3 = await self._tried(
+            service, self._openapi_v3(service, documents), documents.openapi_v3
+        )
+        documents.openapi_v2 = await self._tried(
+            service, self._openapi_v2(service, documents), documents.openapi_v2
+        )
+
+    async def _tried(self, service: ApiService, asked: Awaitable[Value], otherwise: Value) -> Value:
+        """What a server says, ``otherwise`` where that is of no use. It may say anything: a document of any shape must
+        not end the loop."""
+        try:
+            return await asked
+        except (CallFailed, Unresolved, ValueError) as fault:
+            reason = str(fault)
+        except Exception as fault:
+            reason = f"a document of another shape ({type(fault).__name__})"
+        log.info(
+            "a document of an APIService cannot be had", extra={"apiservice": service.name, "reason": reason}
+        )
+        return otherwise
 
     async def _get(
         self, service: ApiService, documents: _Documents, path: str, accept: str, most: int
@@ -172,7 +184,7 @@ class RemoteDocuments:
                     continue
                 for version in group.get("versions") or ():
                     if version.get("version") == service.version:
-                        return {**version, "freshness": "Current"}
+                        return checked(version)
             raise ValueError(f"{service.group}/{service.version} is not in its discovery")
         plain, _ = await self._get(service, documents, service.path, JSON, DISCOVERY_BYTES)
         return discovered_of(service, plain)
@@ -228,4 +240,17 @@ def discovered_of(service: ApiService, plain: Json) -> Json:
         if name in resources:
             made["subresources"] = resources[name]["subresources"]
         resources[name] = made
-    return {"version": service.version, "resources": list(resources.values()), "freshness": "Current"}
+    return checked({"version": service.version, "resources": list(resources.values())})
+
+
+def checked(version: Json) -> Json:
+    """An entry of aggregated discovery whose shape others may rely on. Raises ValueError."""
+    resources = version.get("resources") or []
+    if not isinstance(resources, list):
+        raise ValueError("resources is no list")
+    for entry in resources:
+        verbs = entry.get("verbs") if isinstance(entry, dict) else None
+        named = isinstance(entry, dict) and isinstance(entry.get("resource"), str) and entry["resource"]
+        if not named or not isinstance(verbs, list) or not all(isinstance(verb, str) for verb in verbs):
+            raise ValueError("an entry of resources has no name or no verbs")
+    return {**version, "resources": resources, "freshness": "Current"}
