@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,6 +17,7 @@ from apimachinery.server.api import build_api
 from apimachinery.server.catalog.options import ApiOptions, parse_controllers
 from apimachinery.server.controllers import leadership
 from apimachinery.server.process import Server, ServerOptions
+from apimachinery.storage.url import StorageOptions
 
 CRD: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -64,7 +66,7 @@ class Reached:
             yield event
 
 
-Story = Callable[[Reached, Reached], Awaitable[None]]
+Story = Callable[..., Awaitable[None]]
 
 
 @pytest.fixture
@@ -73,9 +75,10 @@ def tell(etcd_url: str, etcd_loop: asyncio.AbstractEventLoop) -> Callable[[Story
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(aiohttp.ClientSession())
             reached = []
-            for _ in range(2):
+            for read_only in (False, False, True)[: len(inspect.signature(story).parameters)]:
+                options = StorageOptions(read_only=read_only)
                 server = Server(
-                    ServerOptions(storage=etcd_url, shutdown_seconds=0.1),
+                    ServerOptions(storage=etcd_url, storage_options=options, shutdown_seconds=0.1),
                     OPEN_TO_LOOPBACK,
                     lambda backend: build_api(backend, ApiOptions(controllers=parse_controllers("all"))),
                 )
@@ -178,5 +181,30 @@ def test_controllers_run_on_one_and_are_handed_over(tell, monkeypatch):
         assert (await two.ask("DELETE", "/api/v1/namespaces/x"))[0] == 200
         while (await two.ask("GET", "/api/v1/namespaces/x"))[0] != 404:
             await asyncio.sleep(0.05)
+
+    tell(story)
+
+
+def test_a_read_only_server_shows_what_the_others_write_and_takes_nothing(tell):
+    async def story(one: Reached, two: Reached, reader: Reached) -> None:
+        crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        assert (await one.ask("POST", crds, CRD))[0] == 201
+        while (await reader.ask("GET", "/apis/example.com/v1/gears"))[0] != 200:
+            await asyncio.sleep(0.01)
+        _, made = await two.ask("POST", MAPS, config_map("a"))
+        assert await reader.ask("GET", f"{MAPS}/a") == (200, made)
+        for method, path in (("POST", MAPS), ("PUT", f"{MAPS}/a"), ("DELETE", f"{MAPS}/a"), ("DELETE", MAPS)):
+            code, answer = await reader.ask(method, path, made if method != "DELETE" else None)
+            assert (code, answer["reason"]) == (403, "Forbidden"), (method, path)
+            assert "read-only" in answer["message"]
+        review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
+        code, answer = await reader.ask(
+            "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review
+        )
+        assert (code, answer["status"]["allowed"]) == (201, True)
+        _, leases = await one.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases")
+        assert (
+            len([item for item in leases["items"] if item["metadata"]["name"].startswith("apiserver-")]) <= 2
+        )
 
     tell(story)
