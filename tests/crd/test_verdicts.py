@@ -44,11 +44,18 @@ def causes(entry: dict[str, Any]) -> list[tuple[str, str, str]]:
     return sorted((fault.reason.value, fault.field, fault.body[:400]) for fault in check_crd(crd))
 
 
-@pytest.mark.parametrize(("file", "count"), [(VERDICTS[0], 525), (VERDICTS[1], 936)], ids=["first", "second"])
-def test_every_verdict_agrees_in_field_reason_and_text(file: Path, count: int) -> None:
+@pytest.mark.parametrize(
+    ("file", "count", "step"),
+    [
+        pytest.param(VERDICTS[0], 525, 1, id="first"),
+        pytest.param(VERDICTS[1], 936, 4, id="a fourth of the second"),
+        pytest.param(VERDICTS[1], 936, 1, id="second", marks=pytest.mark.thorough),
+    ],
+)
+def test_every_verdict_agrees_in_field_reason_and_text(file: Path, count: int, step: int) -> None:
     missed = []
     entries = json.loads(file.read_text())
-    for entry in entries:
+    for entry in entries[::step]:
         wanted = sorted(
             (each.get("reason", ""), each.get("field", ""), each["message"][:400]) for each in entry["causes"]
         )

@@ -4,6 +4,7 @@
 
 from apimachinery.conversion.migrations import definition_versions_to_hub, definition_versions_to_spoke
 from apimachinery.conversion.moves import make_explicit, move
+from apimachinery.conversion.structural import structural_types_to_hub, structural_types_to_spoke
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.rules.fields import Json
 
@@ -13,6 +14,7 @@ def custom_resource_definition_v1beta1_to_v1(obj: Json) -> Json:
     new = begin(obj, "apiextensions.k8s.io/v1", "CustomResourceDefinition")
     make_explicit(new, "spec.scope", "Namespaced")
     definition_versions_to_hub(new)
+    structural_types_to_hub(new)
     move(new, "spec.conversion.webhookClientConfig", "spec.conversion.webhook.clientConfig")
     move(new, "spec.conversion.conversionReviewVersions", "spec.conversion.webhook.conversionReviewVersions")
     return new
@@ -23,6 +25,7 @@ def custom_resource_definition_v1_to_v1beta1(obj: Json) -> Json:
     new = begin(obj, "apiextensions.k8s.io/v1beta1", "CustomResourceDefinition")
     move(new, "spec.conversion.webhook.conversionReviewVersions", "spec.conversion.conversionReviewVersions")
     move(new, "spec.conversion.webhook.clientConfig", "spec.conversion.webhookClientConfig")
+    structural_types_to_spoke(new)
     definition_versions_to_spoke(new)
     return new
 

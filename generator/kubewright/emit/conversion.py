@@ -102,7 +102,7 @@ def _api_version(resource: Resource) -> str:
 
 def _room(module: str) -> str:
     """Which package of the runtime has ``module``: functions that only conversions call are not among the rules."""
-    return "conversion" if module in {"moves", "converters", "migrations"} else "rules"
+    return "conversion" if module in {"moves", "converters", "migrations", "structural"} else "rules"
 
 
 def _import_lines(homes: dict[str, set[str]]) -> list[str]:

@@ -33,7 +33,7 @@ INPUTS: dict[str, Source] = {
 }
 
 
-ALIKE = {"swagger_v2", "kubernetes_1_25"}
+ALIKE = {"swagger_v2", "openapi_v3", "kubernetes_1_25"}
 """Inputs that bring mypy nothing which another one does not."""
 LONG = {"crds"}
 """Inputs that take more than half a minute, of which another is a part."""

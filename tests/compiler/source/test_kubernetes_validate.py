@@ -75,6 +75,7 @@ def test_swagger_comes_back_as_it_was() -> None:
     assert definitions(PathSource(SWAGGER)) == upstream()
 
 
+@pytest.mark.thorough
 @pytest.mark.shared
 @pytest.mark.skipif(not V3.exists(), reason="the ../shared folder of recordings is absent")
 def test_v3_says_what_v2_says_and_more_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
