@@ -497,6 +497,8 @@ class Handlers:
         if body and request.trail is not None:
             note_object(request.trail, body)
         options = read_delete_options(request, body)
+        if served.hooks.orphan_warning and options.policy is None:
+            request.warnings.append(served.hooks.orphan_warning)  # even where nothing is deleted
         cache = self._cache.resource(served.prefix)
         # One list decides what is deleted and what is shown: a page, a selection and a continue token hold for both.
         prepare = served.prepare if served.asks else None

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.differential.conversation import Conversation
-from tests.differential.draw import apply, builtin, custom, discovery, rest, state, wire
+from tests.differential.draw import (
+    apply,
+    builtin,
+    control,
+    custom,
+    discovery,
+    policy,
+    rest,
+    state,
+    wire,
+)
 from tests.differential.draw.changed import Changed
 from tests.differential.draw.words import Dice
 
@@ -20,6 +30,8 @@ AREAS: dict[str, tuple[int, Draw]] = {
     "builtin": (12, builtin.draw),
     "wire": (8, wire.draw),
     "discovery": (3, discovery.draw),
+    "control": (8, control.draw),
+    "policy": (5, policy.draw),
 }
 
 

@@ -161,7 +161,8 @@ class Deleter:
             kept.append(ORPHAN)
         elif policy == "Foreground":
             kept.append(FOREGROUND)
-        return kept
+        # What is there already stays in its order.
+        return present if set(kept) == set(present) else kept
 
     def _grace(self, hooks: Hooks, obj: Json, options: DeleteOptions, first: bool) -> int:
         """How many seconds the object stays for its own sake: as its kind says, unless the client does."""
