@@ -22,7 +22,9 @@ _PLACEHOLDER = re.compile(r"<(?:uid|version):\d+>")
 _GENERATED = re.compile(r"(?<=-gen-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _POINTER = re.compile(r"0x[0-9a-f]{8,}|(?<=selfType)\d+")
 _EMBEDDED = re.compile(r'(resourceVersion\\*":\\*")\d+')
-_REVISION = re.compile(r"(?<=current: )\d+|(?<=in record \()\d+|(?<=in the precondition \()\d+|(?<=too old resource version: )\d+ \(\d+")
+_REVISION = re.compile(
+    r"(?<=current: )\d+|(?<=in record \()\d+|(?<=in the precondition \()\d+|(?<=too old resource version: )\d+ \(\d+"
+)
 _AGE = re.compile(r"[0-5]?\ds")
 _NUMBER = re.compile(r"\d{2,}")
 _ALLOCATED = re.compile(r"10\.(?:0\.0|96\.\d+)\.\d+")
