@@ -59,6 +59,18 @@ def test_a_connection_and_a_context_are_kept(certificate):
     asyncio.run(run())
 
 
+def test_a_renewed_certificate_is_shown(certificate, tmp_path):
+    files = tmp_path / "client.crt", tmp_path / "client.key"
+    for source, target in zip(certificate, files, strict=True):
+        target.write_bytes(source.read_bytes())
+    first = client_tls(insecure=True, certificate=files)
+    assert client_tls(insecure=True, certificate=files) is first
+    renewed = tmp_path / "renewed"
+    renewed.write_bytes(certificate[0].read_bytes())
+    renewed.replace(files[0])
+    assert client_tls(insecure=True, certificate=files) is not first
+
+
 @pytest.mark.parametrize(
     ("endpoint", "fault"),
     [

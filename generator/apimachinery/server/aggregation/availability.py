@@ -171,7 +171,7 @@ class Availability:
             answer = await self._proxy.ask(service, service.path, [], PROBE_SECONDS)
         except CallFailed as fault:
             return "False", "FailedDiscoveryCheck", f'{said}Get "{url}": {fault}'
-        except (Unresolved, ValueError):
+        except (Unresolved, ValueError, OSError):
             return None
         answer.close()
         if not 200 <= answer.status < 300:

@@ -72,7 +72,7 @@ class RemoteContents:
             answer = await self._proxy.ask(service, path, headers, SECONDS, method=method)
             content = await answer.read(LIST_BYTES)
             found = json.loads(content)
-        except (Unresolved, ValueError, RecursionError) as fault:
+        except (Unresolved, ValueError, OSError, RecursionError) as fault:
             raise CallFailed(f"{path}: {fault}") from None
         if answer.status >= 300 or not isinstance(found, dict):
             raise CallFailed(f"{path}: answered {answer.status}", answer.status)

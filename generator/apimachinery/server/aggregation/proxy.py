@@ -7,6 +7,7 @@ redirect, which would lead the client past authorization.
 
 from __future__ import annotations
 
+import logging
 import ssl
 
 from apimachinery.server.aggregation.identity import (
@@ -25,6 +26,7 @@ from apimachinery.server.request.timeouts import lasts
 TEXT = "text/plain; charset=utf-8"
 REDIRECTED = "the backend attempted to redirect this request, which is not permitted"
 SECONDS = 60.0
+log = logging.getLogger("kubewright.server.aggregation")
 
 
 class Proxy:
@@ -46,6 +48,9 @@ class Proxy:
             return _text(503, "service unavailable\n")
         except ValueError as fault:
             return _text(500, f"{fault}\n")
+        except OSError:
+            log.exception("the proxy's certificate cannot be read")
+            return _text(500, "unable to load the certificate of this proxy\n")
         destination = Destination(
             destination.root,
             destination.path,

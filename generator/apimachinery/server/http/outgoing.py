@@ -8,7 +8,6 @@ Connections are kept for the next call (``Outgoing``), and so are TLS contexts: 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -201,16 +200,21 @@ def why(fault: BaseException) -> str:
     return str(fault) or type(fault).__name__
 
 
-_contexts: dict[bytes, ssl.SSLContext] = {}
+_Stamps = tuple[tuple[str, int, int], ...]
+_contexts: dict[tuple[bytes, bool, _Stamps], ssl.SSLContext] = {}
 
 
 def client_tls(
     authorities: bytes = b"", *, insecure: bool = False, certificate: tuple[Path, Path] | None = None
 ) -> ssl.SSLContext:
     """A context that trusts these authorities (PEM; the system's where there are none), or with ``insecure`` anybody,
-    and shows ``certificate`` (its file and its key's). The same context for the same contents. Raises ValueError."""
-    shown = b"" if certificate is None else b"\0".join(path.read_bytes() for path in certificate)
-    key = hashlib.sha256(b"%d\0%b\0%b" % (insecure, authorities, shown)).digest()
+    and shows ``certificate`` (its file and its key's). It is made once, and again when a file has changed. Raises
+    ValueError, OSError."""
+    stamps: _Stamps = ()
+    if certificate is not None:
+        found = [(path, path.stat()) for path in certificate]
+        stamps = tuple((str(path), stat.st_mtime_ns, stat.st_ino) for path, stat in found)
+    key = (authorities, insecure, stamps)
     context = _contexts.get(key)
     if context is not None:
         return context
