@@ -109,7 +109,8 @@ class ResourceQuota:
         if not _handles(operation, resource):
             return None
         asked: list[tuple[Json, Amounts]] = []
-        wanted: Amounts | None = None
+        wanted = usage(resource, obj)
+        grown = _grown(operation, resource, wanted)
         for quota in self._quotas.every(target.namespace):
             hard = (quota.get("status") or {}).get("hard") or {}
             names = counted_in(resource, hard)
@@ -121,9 +122,10 @@ class ResourceQuota:
             if names - ((quota.get("status") or {}).get("used") or {}).keys():
                 told = ",".join(sorted(names))
                 raise _refusal(operation, f"status unknown for quota: {name}, resources: {told}")
-            if wanted is None:
-                wanted = _wanted(operation, resource, obj)
-            asked.append((quota, {key: amount for key, amount in wanted.items() if key in names}))
+            # What comes into the scope of a quota by an update is new to it as a whole.
+            counted = operation.old is not None and is_about(resource, quota.get("spec") or {}, operation.old)
+            more = grown if counted else wanted
+            asked.append((quota, {key: each for key, each in more.items() if key in names and each.value}))
         due = [(quota, more) for quota, more in asked if more]
         for quota, more in due:
             _check(operation, quota, more)
@@ -166,19 +168,23 @@ class ResourceQuota:
 def _handles(operation: Operation, resource: tuple[str, str]) -> bool:
     if resource == PODS:
         subresource = operation.target.subresource
-        return (operation.verb == "CREATE" and not subresource) or subresource == "resize"
+        if operation.verb == "CREATE" or subresource:
+            return subresource == ("" if operation.verb == "CREATE" else "resize")
+        # The one thing of a pod's scopes that changes.
+        return _deadline(operation.obj) != _deadline(operation.old)
     if operation.target.subresource:
         return False
     return operation.verb == "CREATE" or (operation.verb == "UPDATE" and resource in (SERVICES, CLAIMS))
 
 
-def _wanted(operation: Operation, resource: tuple[str, str], obj: Json) -> Amounts:
-    """What a request adds to what there is."""
-    wanted = usage(resource, obj)
-    if operation.old is not None:
-        before = usage(resource, operation.old)
-        wanted = {name: less(amount, before.get(name)) for name, amount in wanted.items()}
-    return {name: amount for name, amount in wanted.items() if amount.value}
+def _deadline(pod: Json | None) -> object:
+    return ((pod or {}).get("spec") or {}).get("activeDeadlineSeconds")
+
+
+def _grown(operation: Operation, resource: tuple[str, str], wanted: Amounts) -> Amounts:
+    """What an update adds to what its object counts for already."""
+    before = usage(resource, operation.old) if operation.old is not None else {}
+    return {name: less(amount, before.get(name)) for name, amount in wanted.items()}
 
 
 def _check(operation: Operation, quota: Json, more: Amounts) -> None:
