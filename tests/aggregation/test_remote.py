@@ -129,6 +129,7 @@ def test_what_goes_on_and_what_does_not(server, backend):
     got = {name.lower().replace("_", "-"): [] for name, _ in sent}
     for name, value in sent:
         got[name.lower().replace("_", "-")].append(value)
+    assert got["audit-id"] == [answered["Audit-Id"]]
     assert got["x-remote-user"] == ["bob"]
     assert got["x-remote-group"] == ["devs", "system:authenticated"]
     assert got["x-remote-extra-a%2fb"] == ["1"]

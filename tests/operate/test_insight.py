@@ -110,7 +110,7 @@ def test_every_answer_has_the_id_of_its_request_and_so_have_lines_of_the_log(cap
     caplog.set_level(logging.DEBUG, "kubewright.server")
     request, run = ask("/api/x", audit_id="mine")
     asyncio.run(run())
-    assert request.stamp.startswith(b"Audit-Id: mine\r\n")
+    assert request.stamp.startswith(b"Audit-Id: mine\r\n") and request.audit_id == "mine"
     made = []
     for _ in range(2):
         request, run = ask("/api/x")

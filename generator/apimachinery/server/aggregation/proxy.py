@@ -128,6 +128,8 @@ def forwarded(request: Request, destination: Destination) -> list[tuple[str, str
         ("X-Forwarded-Proto", scheme),
         ("X-Forwarded-Uri", destination.target.partition("?")[0]),
     ]
+    if request.stamp:
+        way.append(("Audit-Id", request.audit_id))  # by which the events of both servers are found together
     if request.source:
         before = request.headers.get("x-forwarded-for", "")
         way.append(("X-Forwarded-For", f"{before}, {request.source}" if before else request.source))

@@ -89,6 +89,11 @@ class Request:
     _query: dict[str, list[str]] | None = None
 
     @property
+    def audit_id(self) -> str:
+        """The id of the request in answers, audit events and the log; empty before the server has given it one."""
+        return self.stamp.partition(b"\r\n")[0].partition(b": ")[2].decode("latin-1")
+
+    @property
     def large(self) -> bool:
         """Whether the body, the query or the forms wanted are long enough to be worked on apart from the loop."""
         return (

@@ -56,6 +56,7 @@ _BETWEEN_NEIGHBOURS = frozenset(
 )
 _OURS = frozenset({"host", "content-length", "authorization", "expect"})
 _SET_BY_PROTOCOL = frozenset({"content-type", "content-length", "date", "x-content-type-options"})
+_STAMPED = ("audit-id", "x-kubernetes-pf-")
 _PATH_SAFE = "/~-._$&+,:;=@"
 
 
@@ -158,7 +159,7 @@ async def _answer(request: Request, opened: Opened) -> Response | StreamResponse
             content_type = value
         elif key == "content-length" and value.isascii() and value.isdigit():
             length = int(value[:19])
-        if key == "cache-control" and value == "no-cache, private":
+        if (key == "cache-control" and value == "no-cache, private") or key.startswith(_STAMPED):
             continue  # every answer has it already
         if key in _SET_BY_PROTOCOL or key in _BETWEEN_NEIGHBOURS or key in named:
             continue
