@@ -48,6 +48,7 @@ class AuditedRequest:
         self._decode = decode
         self._attributes = attributes
         self._received = time.time()
+        self._received_stamp = _stamp(self._received)
         self._object = b""
         self._pieces: tuple[bytes, bytes, bytes] | None = None
         self._name = attributes.name
@@ -105,9 +106,9 @@ class AuditedRequest:
             parts += self._of_answer(stage, answer)
         parts += (
             b',"requestReceivedTimestamp":"',
-            _stamp(self._received),
+            self._received_stamp,
             b'","stageTimestamp":"',
-            _stamp(now),
+            _stamp(now) if answer is not None else self._received_stamp,
             b'"',
         )
         if request.annotations and stage != "RequestReceived":
@@ -226,12 +227,16 @@ def _addresses(request: Request) -> list[str]:
     return addresses
 
 
+_second: tuple[int, bytes] = (-1, b"")
+
+
 def _stamp(seconds: float) -> bytes:
-    """RFC 3339 with microseconds."""
+    """RFC 3339 with microseconds. What comes before the fraction is kept for the second that it holds."""
+    global _second
     whole = int(seconds)
-    parts = time.gmtime(whole)
-    micros = int((seconds - whole) * 1e6)
-    return b"%04d-%02d-%02dT%02d:%02d:%02d.%06dZ" % (*parts[:6], micros)
+    if _second[0] != whole:
+        _second = whole, b"%04d-%02d-%02dT%02d:%02d:%02d" % time.gmtime(whole)[:6]
+    return b"%b.%06dZ" % (_second[1], int((seconds - whole) * 1e6))
 
 
 def attributes_for(request: Request) -> Attributes:
