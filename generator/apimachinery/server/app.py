@@ -224,7 +224,7 @@ class App:
     async def _beside(self, request: Request) -> Response | None:
         """What is next to the API: how the server is, and what it does."""
         if request.path == "/metrics":
-            return self._metrics.answer()
+            return await self._metrics.answer()
         if request.path.startswith("/debug/") and self._debug is not None:
             return await self._debug.answer(request)
         return self._health.answer(request)

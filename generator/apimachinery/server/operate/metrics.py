@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from apimachinery.server.http.messages import Response
+from apimachinery.server.http.workers import apart
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _Series = TypeVar("_Series", "Count", "Distribution")
@@ -79,7 +81,7 @@ class Family(Generic[_Series]):
 
     def lines(self) -> Iterable[str]:
         """The series as text, in order."""
-        for values, series in sorted(self._series.items()):
+        for values, series in sorted(self._series.items(), key=lambda pair: pair[0]):
             if isinstance(series, Count):
                 yield f"{self.name}{_labels(self.labels, values)} {number(series.value)}"
             else:
@@ -105,9 +107,24 @@ class _Asked:
     def __init__(self, name: str, text: str, kind: str, labels: Sequence[str], values: Callable[[], Pairs]):
         self.name, self.text, self.kind, self._names, self._values = name, text, kind, labels, values
 
+    def asked(self) -> _Answered:
+        """The numbers of this moment."""
+        return _Answered(self.name, self.text, self.kind, self._names, list(self._values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """Numbers that were looked up."""
+
+    name: str
+    text: str
+    kind: str
+    names: Sequence[str]
+    values: list[tuple[Sequence[str], float]]
+
     def lines(self) -> Iterable[str]:
-        for values, value in sorted(self._values(), key=lambda pair: tuple(pair[0])):
-            yield f"{self.name}{_labels(self._names, values)} {number(value)}"
+        for values, value in sorted(self.values, key=lambda pair: tuple(pair[0])):
+            yield f"{self.name}{_labels(self.names, values)} {number(value)}"
 
 
 class Metrics:
@@ -147,15 +164,28 @@ class Metrics:
 
     def text(self) -> str:
         """All of them, by name."""
-        lines: list[str] = []
-        for name, family in sorted(self._families.items()):
-            lines += (f"# HELP {name} {_escaped(family.text)}", f"# TYPE {name} {family.kind}")
-            lines += family.lines()
-        return "\n".join(lines) + "\n"
+        return _text(self._now())
 
-    def answer(self) -> Response:
-        """The answer to /metrics."""
-        return Response(200, self.text().encode(), TEXT)
+    def _now(self) -> list[Family[Count] | Family[Distribution] | _Answered]:
+        """The families by name; those that are asked have been."""
+        families = [family for _, family in sorted(self._families.items())]
+        return [family.asked() if isinstance(family, _Asked) else family for family in families]
+
+    async def answer(self) -> Response:
+        """The answer to /metrics. It may have tens of thousands of lines, so it is written apart from the loop; series
+        are copied in one step of the interpreter, and what is counted meanwhile may be in it or not."""
+        return Response(200, (await apart(_text, self._now())).encode(), TEXT)
+
+
+def _text(families: Sequence[Family[Count] | Family[Distribution] | _Answered]) -> str:
+    lines: list[str] = []
+    for family in families:
+        lines += (
+            f"# HELP {family.name} {_escaped(family.text)}",
+            f"# TYPE {family.name} {family.kind}",
+        )
+        lines += family.lines()
+    return "\n".join(lines) + "\n"
 
 
 def number(value: float) -> str:
