@@ -21,6 +21,7 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.server.access.attributes import attributes_of
 from apimachinery.server.access.authorization import Attributes
 from apimachinery.server.access.control import Access
+from apimachinery.server.answer.pretty import prettied, wants_pretty
 from apimachinery.server.fairness.fairness import Fairness
 from apimachinery.server.fairness.levels import Rejected
 from apimachinery.server.http.messages import Handler, Request, Response, StreamResponse, UpgradeResponse
@@ -122,6 +123,8 @@ class App:
             )
             response = error_response(internal_error())
             panicked = True
+        if isinstance(response, Response) and wants_pretty(request):
+            response = await prettied(request, response)
         if self._audit is not None:
             self._audit.answered(request, response, panicked=panicked)
         seconds = perf_counter() - began

@@ -19,6 +19,14 @@ _decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
 
 
+def indented(data: bytes) -> bytes:
+    """A JSON document with two spaces for each level, as Go indents one; what is no document stays as it is."""
+    try:
+        return msgspec.json.format(data, indent=2)
+    except msgspec.DecodeError:
+        return data
+
+
 class DecodeFault(ValueError):
     """A body that cannot be read; the text is what kube-apiserver says of it."""
 
