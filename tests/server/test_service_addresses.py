@@ -13,6 +13,7 @@ from tests.server.test_api import SERVICES, ask, run
 from apimachinery.server.allocation.ranges import Ports, Unavailable, parse_networks, parse_ports, pick
 from apimachinery.server.api import Api
 from apimachinery.server.catalog.options import ApiOptions
+from apimachinery.server.controllers.first_objects import publish
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 
@@ -121,6 +122,28 @@ def test_the_server_has_a_service_and_its_range_is_an_object() -> None:
         assert code == 201, made
 
     run(story, options(service_networks="10.4.0.0/16"))
+
+
+def test_the_network_is_told_where_the_server_is() -> None:
+    ends = "/api/v1/namespaces/default/endpoints/kubernetes"
+    part = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
+
+    async def story(api: Api) -> None:
+        _, found, _ = await ask(api, "GET", ends)
+        port = {"name": "https", "port": 6443, "protocol": "TCP"}
+        assert found["subsets"] == [{"addresses": [{"ip": "192.0.2.7"}], "ports": [port]}]
+        for address, family in (("192.0.2.8", "IPv4"), ("2001:db8::1", "IPv6")):
+            await publish(api.catalog, api.writer, address, 6443)
+            _, found, _ = await ask(api, "GET", part)
+            assert (found["addressType"], found["endpoints"][0]["addresses"]) == (family, [address])
+            _, found, _ = await ask(api, "GET", ends)
+            assert found["subsets"][0]["addresses"] == [{"ip": address}]
+
+    async def alone(api: Api) -> None:
+        assert (await ask(api, "GET", ends))[0] == (await ask(api, "GET", part))[0] == 404
+
+    run(story, options(advertised="192.0.2.7"))
+    run(alone, options())
 
 
 def test_numbers_come_from_the_upper_part_first() -> None:

@@ -32,6 +32,7 @@ from apimachinery.server.controllers.first_objects import (
     make_first_objects,
     make_own_service,
     make_service_range,
+    publish,
 )
 from apimachinery.server.controllers.flow_control import FlowSchemaConditions, make_flow_control
 from apimachinery.server.controllers.garbage import GarbageCollector
@@ -95,7 +96,7 @@ class Api:
                 plugin.writer, charges = self.writer, plugin.charges
         others = Others()
         self._networks = parse_networks(options.service_networks)
-        self._port = options.port
+        self._port, self._advertised = options.port, options.advertised
         self._services: ServiceAllocator | None = None
         if self.catalog.find("", "v1", "services") is not None:
             self._services = ServiceAllocator(
@@ -326,6 +327,8 @@ class Api:
         if self._services is not None:
             await self._services.repair()
         await make_own_service(self.catalog, self.writer, first_of(self._networks[0]), self._port)
+        if self._advertised:
+            await publish(self.catalog, self.writer, self._advertised, self._port)
         if self._fairness is not None:
             await make_flow_control(self.catalog, self.writer)
         if self._bootstraps:

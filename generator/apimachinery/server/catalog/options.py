@@ -49,6 +49,8 @@ class ApiOptions:
     """How long events are kept after they were written last."""
     root_authority: str = ""
     """PEM of the authority by which pods know the server."""
+    advertised: str = ""
+    """The address at which the network reaches the server; empty where it does not."""
     port: int = 6443
     """Where the server can be reached, as the Service ``kubernetes`` says it."""
     proxy_networks: tuple[str, ...] = ()

@@ -93,6 +93,40 @@ async def make_own_service(catalog: Catalog, writer: Writer, address: str, port:
     await _make(catalog, writer, ("", "v1", "services"), obj)
 
 
+async def publish(catalog: Catalog, writer: Writer, address: str, port: int) -> None:
+    """Says at which address of the network the Service ``kubernetes`` ends: Endpoints and an EndpointSlice, which are
+    written again where they say otherwise. Raises StorageError."""
+    ports = [{"name": "https", "port": port, "protocol": "TCP"}]
+    labels = {"endpointslice.kubernetes.io/skip-mirror": "true"}
+    endpoints: Json = {
+        "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+        "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
+    }
+    labels = {"kubernetes.io/service-name": "kubernetes"}
+    part: Json = {
+        "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+        "addressType": "IPv6" if ":" in address else "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": ports,
+    }
+    for resource, obj in (
+        (("", "v1", "endpoints"), endpoints),
+        (("discovery.k8s.io", "v1", "endpointslices"), part),
+    ):
+        served = catalog.find(*resource)
+        if served is None:
+            continue
+        target = WriteTarget(served, "default", "kubernetes", WriteOptions(manager=SERVER))
+        present = writer.current(target)
+        if present is not None and served.read(present).get("addressType") != obj.get("addressType"):
+            # An address of the other family: the type of a slice does not change.
+            await writer.remove(target, present, served.read(present))
+        await _make(catalog, writer, resource, obj)
+        said = {key: value for key, value in obj.items() if key != "metadata"}
+        with contextlib.suppress(ApiError):
+            await writer.update(target, lambda old, said=said: {**old, **said})  # type: ignore[misc]
+
+
 def _today() -> str:
     return time.strftime("%Y-%m-%d", time.gmtime())
 

@@ -100,6 +100,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="admission plugins to run besides those that are on by default")  # fmt: skip
     add("--disable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
         help="admission plugins not to run")  # fmt: skip
+    add("--advertise-address", default="", metavar="ADDRESS",
+        help="where pods reach the server (default: --host, unless that is loopback)")  # fmt: skip
     add(
         "--event-ttl", default="1h", metavar="DURATION", help="how long events are kept (default %(default)s)"
     )
@@ -173,6 +175,7 @@ def run(options: argparse.Namespace) -> int:
             port=options.port or 6443,
             plugins=plugins,
             event_seconds=_event_seconds(options.event_ttl),
+            advertised=_advertised(options),
         )
         folder = _kept_folder(options)
         security = _security(options, folder)
@@ -190,6 +193,20 @@ def run(options: argparse.Namespace) -> int:
     except (StorageError, StorageUrlError, OptionError, CallFailed, BadConfiguration, OSError) as fault:
         print(f"kubewright serve: error: {fault}", file=sys.stderr)
         return 2
+
+
+def _advertised(options: argparse.Namespace) -> str:
+    """The address that pods are told; empty where they cannot reach the server."""
+    given = str(options.advertise_address)
+    try:
+        address = ipaddress.ip_address(given or options.host)
+    except ValueError:
+        if given:
+            raise OptionError(f"--advertise-address: {given!r} is no IP address") from None
+        return ""
+    if given and (address.is_loopback or address.is_unspecified):
+        raise OptionError(f"--advertise-address: nobody else reaches {given}")
+    return "" if address.is_loopback or address.is_unspecified else str(address)
 
 
 def _event_seconds(text: str) -> float:
