@@ -19,6 +19,7 @@ from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.audit.batches import Batches, Batching, Webhook
 from apimachinery.server.operate.audit.log_file import LogFile, Rotation, legacy_line
 from apimachinery.server.operate.audit.policy import Policy, parse_policy
+from apimachinery.server.operate.audit.truncation import Truncated
 from apimachinery.server.operate.metrics import Count, Metrics
 
 ANN = User("ann", "1", ("devs", "system:authenticated"), (("scopes", ("a",)),))
@@ -283,6 +284,20 @@ def test_a_line_for_people():
         b'2026-01-01T00:00:00.000000Z AUDIT: id="i" stage="ResponseComplete" ip="1.2.3.4" method="get" user="ann" '
         b'groups="\\"a\\"" as="<self>" asgroups="<lookup>" user-agent="" namespace="<none>" uri="/x" response="200"\n'
     ).replace(b'\\"a\\"', b'"a"')
+
+
+def test_what_is_too_large_loses_its_objects_or_is_dropped():
+    kept, lost = Kept(), Count()
+    truncated = Truncated(kept, 1000, lost)
+    whole = {"auditID": "a", "requestObject": {"x": "y" * 2000}, "annotations": {"b": "c"}}
+    truncated.write(json.dumps(whole).encode() + b"\n")
+    truncated.write(json.dumps({"auditID": "small"}).encode() + b"\n")
+    truncated.write(json.dumps({"auditID": "u" * 2000, "responseObject": 1}).encode() + b"\n")
+    assert kept.events == [
+        {"auditID": "a", "annotations": {"b": "c", "audit.k8s.io/truncated": "true"}},
+        {"auditID": "small"},
+    ]
+    assert lost.value == 1
 
 
 # Batches.

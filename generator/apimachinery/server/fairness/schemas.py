@@ -96,8 +96,8 @@ class Schema:
 
 
 def read_schema(obj: Json) -> Schema:
-    """The FlowSchema of an object as it is stored, checked already."""
-    spec, metadata = obj["spec"], obj["metadata"]
+    """The FlowSchema of an object as it is stored: checked when it was written, if perhaps by another release."""
+    spec, metadata = obj.get("spec") or {}, obj["metadata"]
     return Schema(
         metadata["name"],
         metadata.get("uid") or "",

@@ -18,6 +18,7 @@ from apimachinery.server.operate.audit.audit import Audit, Backend
 from apimachinery.server.operate.audit.batches import Batches, Batching, Webhook, log_delivery
 from apimachinery.server.operate.audit.log_file import LogFile, Rotation
 from apimachinery.server.operate.audit.policy import Policy, read_policy
+from apimachinery.server.operate.audit.truncation import EVENT_BYTES, Truncated
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.operate.tracing import Tracing, otlp_tracing
 from kubewright.tools.serve.remote import duration, endpoint, read_configuration
@@ -93,6 +94,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_batching(add: Callable[..., Any], of: str, usual: Batching) -> None:
+    add(
+        f"--audit-{of}-truncate-enabled",
+        action="store_true",
+        help="leave objects out of events that are too large",
+    )
+    add(f"--audit-{of}-truncate-max-event-size", type=int, default=EVENT_BYTES, metavar="BYTES",
+        help="larger events lose their objects (default %(default)s)")  # fmt: skip
     prefix = f"--audit-{of}-batch"
     add(f"{prefix}-buffer-size", type=int, default=usual.buffer, metavar="N", help="events that may wait")
     add(f"{prefix}-max-size", type=int, default=usual.batch, metavar="N", help="events in a batch")
@@ -159,6 +167,10 @@ def make_audit(options: argparse.Namespace) -> tuple[MakeAudit | None, list[str]
             if options.audit_webhook_mode == "blocking":
                 waiting = replace(waiting, batch=1, wait_seconds=0.0, qps=0.0)
             backends.append(Batches("webhook", webhook.deliver, waiting, lost.at("webhook")))
+        for number, backend in enumerate(backends):
+            if getattr(options, f"audit_{backend.name}_truncate_enabled"):
+                most = getattr(options, f"audit_{backend.name}_truncate_max_event_size")
+                backends[number] = Truncated(backend, most, lost.at(backend.name))
         return Audit(policy, backends, metrics)
 
     return make, _lines(path, policy)
