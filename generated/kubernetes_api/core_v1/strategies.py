@@ -5,7 +5,6 @@
 from apimachinery.meta.strategies import Strategy
 from apimachinery.rules.defaulters import (
     add_kubernetes_finalizer,
-    drop_config_source,
     keep_data_sources,
     normalize_data_sources,
     set_app_armor_profiles,
@@ -13,15 +12,7 @@ from apimachinery.rules.defaulters import (
     set_qos_class,
     stamp_phase_transition,
 )
-from apimachinery.rules.fields import Json, struct
-
-
-def create_node(node: Json) -> None:
-    """What the server adds to a new Node."""
-    if (spec := struct(node, "spec")) is not None:
-        spec.pop("configSource", None)
-    if (status := struct(node, "status")) is not None:
-        status.pop("config", None)
+from apimachinery.rules.fields import Json
 
 
 def create_pod(pod: Json) -> None:
@@ -40,12 +31,7 @@ STRATEGIES: dict[str, Strategy] = {
         name="dns-label",
         prepare_create=add_kubernetes_finalizer,
     ),
-    "Node": Strategy(
-        status={},
-        keeps_status_on_create=True,
-        prepare_create=create_node,
-        prepare_update=drop_config_source,
-    ),
+    "Node": Strategy(status={}, keeps_status_on_create=True),
     "PersistentVolume": Strategy(status={"phase": "Pending"}, prepare_create=stamp_phase_transition),
     "PersistentVolumeClaim": Strategy(
         status={"phase": "Pending"},

@@ -243,13 +243,6 @@ def default_pod_resources(pod: Json) -> None:
         whole["requests"] = requests
 
 
-def drop_config_source(node: Json, old: Json) -> None:
-    """No node has a source of its configuration any more."""
-    del old
-    if (spec := struct(node, "spec")) is not None:
-        spec.pop("configSource", None)
-
-
 def note_template_generation(daemon_set: Json) -> None:
     """The annotation that every daemon set of apps/v1 has, whatever it says: so its writers own it."""
     metadata = created(daemon_set, "metadata")

@@ -263,7 +263,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("apiregistration.k8s.io", "APIService"): replace(BUILTIN, prepare_create=mark_local),
     ("", "Pod"): Hooks(
         grace=_grace_of_pod,
-        warnings=warn.pod_name,
+        warnings=warn.pod,
         answers_deleted=True,
         prepare_subresource={"ephemeralcontainers": _add_ephemeral, "resize": _resize},
         selectable={
@@ -271,8 +271,17 @@ HOOKS: dict[tuple[str, str], Hooks] = {
             **_field("status", "phase", "podIP", "nominatedNodeName"),
             "spec.hostNetwork": _flag("spec", "hostNetwork"),
         },
-        gated=("schedulingGroup",),
+        gated=(
+            "schedulingGroup",
+            "volumes[*].projected.sources[*].clusterTrustBundle",
+            "volumes[*].projected.sources[*].podCertificate",
+        ),
     ),
+    ("apps", "StatefulSet"): replace(
+        BUILTIN, gated=("updateStrategy.rollingUpdate.maxUnavailable",), warnings=warn.stateful_set
+    ),
+    ("discovery.k8s.io", "EndpointSlice"): replace(BUILTIN, warnings=warn.endpoint_slice),
+    ("apps", "DaemonSet"): replace(BUILTIN, warnings=warn.daemon_set),
     # Events of the first API may have any name.
     ("", "Event"): Hooks(
         name_rule=lambda name, prefix: [], selectable={**_field("involvedObject", *_OBJECT), **_EVENT}
@@ -284,9 +293,9 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         warnings=warn.node_fields,
     ),
     ("", "Secret"): Hooks(selectable={"type": "type"}),
-    ("", "PersistentVolume"): replace(BUILTIN, answers_deleted=True),
-    ("", "PersistentVolumeClaim"): replace(BUILTIN, answers_deleted=True),
-    ("", "PodTemplate"): replace(BUILTIN, answers_deleted=True),
+    ("", "PersistentVolume"): replace(BUILTIN, answers_deleted=True, warnings=warn.volume),
+    ("", "PersistentVolumeClaim"): replace(BUILTIN, answers_deleted=True, warnings=warn.claim),
+    ("", "PodTemplate"): replace(BUILTIN, answers_deleted=True, warnings=warn.pod_template),
     ("", "ResourceQuota"): replace(BUILTIN, answers_deleted=True),
     ("", "ServiceAccount"): replace(BUILTIN, answers_deleted=True, warnings=warn.service_account),
     ("", "Service"): Hooks(
@@ -296,19 +305,17 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         prepare_update=_keep_allocated,
     ),
     ("", "ReplicationController"): Hooks(
-        orphans=True, warnings=warn.workload_name, selectable=_field("status", "replicas")
+        orphans=True, warnings=warn.workload, selectable=_field("status", "replicas")
     ),
-    ("apps", "ReplicaSet"): replace(
-        BUILTIN, warnings=warn.workload_name, selectable=_field("status", "replicas")
-    ),
-    ("apps", "Deployment"): replace(BUILTIN, warnings=warn.workload_name, status_keeps=("labels",)),
-    ("batch", "CronJob"): replace(BUILTIN, warnings=warn.workload_name),
+    ("apps", "ReplicaSet"): replace(BUILTIN, warnings=warn.workload, selectable=_field("status", "replicas")),
+    ("apps", "Deployment"): replace(BUILTIN, warnings=warn.workload, status_keeps=("labels",)),
+    ("batch", "CronJob"): replace(BUILTIN, warnings=warn.cron_job),
     ("batch", "Job"): Hooks(
         orphans=True,
         orphan_warning=warn.ORPHANED_PODS,
         selectable={"status.successful": "status.succeeded"},
         unknown_label='field label "{label}" not supported for Job',
-        warnings=warn.workload_name,
+        warnings=warn.workload,
         gated=("scheduling",),
         fills_in_when_read=_labels_of_template,
     ),
@@ -320,7 +327,11 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         unowned=("spec",),
     ),
     ("resource.k8s.io", "ResourceSlice"): Hooks(
-        answers_deleted=True, selectable=_field("spec", "nodeName", "driver")
+        answers_deleted=True,
+        selectable=_field("spec", "nodeName", "driver"),
+        gated=tuple(
+            f"devices[*].attributes{{*}}.{name}" for name in ("bools", "ints", "strings", "versions")
+        ),
     ),
     ("resource.k8s.io", "DeviceClass"): replace(BUILTIN, answers_deleted=True),
     ("resource.k8s.io", "ResourceClaim"): replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from apimachinery.meta.names import dns1123_label_faults
 from apimachinery.rules.fields import lookup
 from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.pod_warnings import SHOWN, VOLUMES, of_claim, of_pod
 
 ORPHANED_PODS = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them "
@@ -21,6 +22,90 @@ def pod_name(obj: Json, old: Json | None) -> list[str]:
 def workload_name(obj: Json, old: Json | None) -> list[str]:
     """The name of what makes Pods, where it is no DNS label."""
     return _name(obj, old, "Pod names and hostnames")
+
+
+def pod(obj: Json, old: Json | None) -> list[str]:
+    """What a new pod's name and spec let one expect, and do not keep."""
+    spec = obj.get("spec")
+    if old is not None or not isinstance(spec, dict):
+        return []
+    return pod_name(obj, old) + of_pod(spec, obj["metadata"], "spec", "metadata")
+
+
+def workload(obj: Json, old: Json | None) -> list[str]:
+    """The same of what makes pods from a template."""
+    return workload_name(obj, old) + _template(obj, old, "spec", "template")
+
+
+def daemon_set(obj: Json, old: Json | None) -> list[str]:
+    """The same of a daemon set, whose name is not one of pods alone."""
+    return _template(obj, old, "spec", "template")
+
+
+def cron_job(obj: Json, old: Json | None) -> list[str]:
+    """The same of jobs that are made from a template themselves."""
+    return workload_name(obj, old) + _template(obj, old, "spec", "jobTemplate", "spec", "template")
+
+
+def pod_template(obj: Json, old: Json | None) -> list[str]:
+    """The same of a template alone."""
+    return _template(obj, old, "template")
+
+
+def stateful_set(obj: Json, old: Json | None) -> list[str]:
+    """The same of a stateful set, and of its claims and history."""
+    found = _template(obj, old, "spec", "template")
+    spec = obj.get("spec") or {}
+    if old is not None and spec == old.get("spec"):
+        return []
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        found += of_claim(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].resources")
+    if (spec.get("revisionHistoryLimit") or 0) < 0:
+        found.append(
+            "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+        )
+    return found
+
+
+def _template(obj: Json, old: Json | None, *keys: str) -> list[str]:
+    template = lookup(obj, *keys)
+    if not isinstance(template, dict) or (old is not None and obj.get(keys[0]) == old.get(keys[0])):
+        return []
+    place, spec = ".".join(keys), template.get("spec")
+    if not isinstance(spec, dict):
+        return []
+    return of_pod(spec, template.get("metadata") or {}, f"{place}.spec", f"{place}.metadata")
+
+
+def volume(obj: Json, old: Json | None) -> list[str]:
+    """Kinds of persistent volumes that are gone, and a policy that goes."""
+    del old
+    spec, found = obj.get("spec") or {}, []
+    if lookup(obj, "metadata", "annotations", _CLASS) is not None:
+        found.append(_OLD_CLASS)
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        found.append(
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended "
+            "approach is to use dynamic provisioning."
+        )
+    return found + [
+        f"spec.{SHOWN.get(kind, kind)}: {said}"
+        for kind, said in VOLUMES.items()
+        if spec.get(kind) is not None
+    ]
+
+
+def claim(obj: Json, old: Json | None) -> list[str]:
+    """An old annotation of a claim, and fractions of bytes."""
+    del old
+    found = [_OLD_CLASS] if lookup(obj, "metadata", "annotations", _CLASS) is not None else []
+    return found + list(of_claim(obj.get("spec") or {}, "spec.resources"))
+
+
+def endpoint_slice(obj: Json, old: Json | None) -> list[str]:
+    """Addresses that are names."""
+    del old
+    return ["spec.addressType: FQDN endpoints are deprecated"] if obj.get("addressType") == "FQDN" else []
 
 
 def _name(obj: Json, old: Json | None, used_in: str) -> list[str]:
@@ -91,7 +176,9 @@ def service(obj: Json, old: Json | None) -> list[str]:
             found.append("spec.externalIPs is ignored for headless services")
         if (spec.get("sessionAffinity") or "None") != "None":
             found.append("spec.SessionAffinity is ignored for headless services")
-    elif spec.get("externalIPs"):
+    elif spec.get("type") != "ExternalName" and spec.get("externalName"):
+        found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    if spec.get("clusterIP") != "None" and spec.get("externalIPs"):
         if spec.get("type") == "ExternalName":
             found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
         else:
@@ -99,6 +186,10 @@ def service(obj: Json, old: Json | None) -> list[str]:
     return found
 
 
+_CLASS = "volume.beta.kubernetes.io/storage-class"
+_OLD_CLASS = (
+    f'metadata.annotations[{_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead'
+)
 _MOUNTABLE = "kubernetes.io/enforce-mountable-secrets"
 
 

@@ -33,7 +33,8 @@ class Hooks:
     gets the time), which then stays until its content is gone.
     ``prepare_subresource``: what an update of another subresource than status and scale keeps of the stored object; it
     gets the time.
-    ``gated``: fields of the spec that the emulated release has switched off: they are dropped unless they are stored.
+    ``gated``: fields of the spec that the emulated release has switched off: they are dropped unless they are stored
+    (``a.b[*].c{*}.d`` goes through lists and maps).
     ``fills_in_when_read``: whether a new object is shown with more than was stored of it, so that the first update
     writes even if it changes nothing.
     ``answers_deleted``: DELETE answers the object instead of a Status. ``validates_metadata``: ``validate`` looks at

@@ -35,8 +35,25 @@ def drop_gated(served: Served, new: Json, old: Json | None) -> None:
         return
     stored = (old or {}).get("spec") or {}
     for name in served.hooks.gated:
-        if name not in stored:
-            spec.pop(name, None)
+        if "." not in name:
+            if name not in stored:
+                spec.pop(name, None)
+        elif not any(name.rpartition(".")[2] in holder for holder in _holders(stored, name)):
+            for holder in _holders(spec, name):
+                holder.pop(name.rpartition(".")[2], None)
+
+
+def _holders(spec: Json, path: str) -> list[Json]:
+    """The objects that may have the field at ``path``, which goes through lists by ``[*]`` and maps by ``{*}``."""
+    found: list[Any] = [spec]
+    for step in path.split(".")[:-1]:
+        key = step.removesuffix("[*]").removesuffix("{*}")
+        found = [each[key] for each in found if isinstance(each, dict) and each.get(key)]
+        if step.endswith("[*]"):
+            found = [item for each in found if isinstance(each, list) for item in each]
+        elif step.endswith("{*}"):
+            found = [item for each in found if isinstance(each, dict) for item in each.values()]
+    return [each for each in found if isinstance(each, dict)]
 
 
 def copy_field(new: Json, old: Json, name: str) -> None:
