@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.aggregation.test_remote import SERVICES, until
 
+from apimachinery.meta.errors import ApiError
 from kubewright.testing import ApiServer
 
 LABEL = "kube-aggregator.kubernetes.io/automanaged"
@@ -109,6 +110,18 @@ def test_a_local_one_is_always_available(server):
     until(
         lambda: AVAILABLE.items() <= named(server)["v1.mine.example.com"]["status"]["conditions"][0].items()
     )
+
+
+def test_a_local_one_needs_no_authority(server):
+    spec = {"group": "ca.example.com", "version": "v1", "groupPriorityMinimum": 5, "versionPriority": 5}
+    body = {
+        "kind": "APIService",
+        "metadata": {"name": "v1.ca.example.com"},
+        "spec": {**spec, "caBundle": "YWJj"},
+    }
+    said = 'spec.caBundle: Invalid value: "3 bytes": local APIServices may not have a caBundle'
+    with pytest.raises(ApiError, match=said):
+        server.request("POST", SERVICES, body)
 
 
 def test_a_second_start_puts_right_what_the_first_left(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -70,9 +71,8 @@ def api_service(value: Json, path: str) -> Errors:
     service = struct(spec, "service")
     if service is None:
         if spec.get("caBundle"):
-            yield invalid_value(
-                "spec.caBundle", f"{len(spec['caBundle'])} bytes", "local APIServices may not have a caBundle"
-            )
+            size = f"{len(b64decode(spec['caBundle']))} bytes"
+            yield invalid_value("spec.caBundle", size, "local APIServices may not have a caBundle")
         if spec.get("insecureSkipTLSVerify"):
             yield invalid_value(
                 "spec.insecureSkipTLSVerify", True, "local APIServices may not have insecureSkipTLSVerify"
