@@ -162,3 +162,20 @@ def test_every_fix_belongs_to_a_rule_and_explains_itself(code: str) -> None:
     said = FIXES[code].__doc__ or ""
     assert said and not said.endswith(".")
     assert "--fix " + said[:20] in " ".join(kubewright("lint", "--explain", code)[1].split())
+
+
+def test_a_comment_in_another_version_is_not_idle(tmp_path: Path) -> None:
+    """Versions that are alike are reported once; each may have its comment."""
+    text = FAULTY.replace("size:\n", "isX:  # kubewright: ignore[L112]\n")
+    text = text.replace("type: integer\n                maxLength: 10", "type: boolean")
+    start = text.index("  - name: v1\n")
+    older = text[start:].replace("name: v1\n", "name: v1beta1\n").replace("storage: true", "storage: false")
+    path = tmp_path / "crd.yaml"
+    path.write_text(text + older)
+    chosen = ("--select", "L112", "--select", "L001")
+    code, out, _ = kubewright("lint", path, *chosen)
+    idle = [line for line in out.splitlines() if "L001" in line]
+    assert code == 1 and len(idle) == 4, out  # the two idle comments of FAULTY, in either version
+    before = path.read_text()
+    kubewright("lint", path, "--fix", "--select", "L112")
+    assert path.read_text().count("isX:  # kubewright: ignore[L112]") == 2 == before.count("isX:  # ")

@@ -196,9 +196,10 @@ def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding
     if diagnostics.has_errors:
         return [], diagnostics
     # What is in many places, or in many versions, is reported once; what its author did not write, not at all.
-    api = fold(api, read_known(package, diagnostics))
-    files = {each.location.file for each in api.resources} | {d.value.location.file for d in api.definitions}
-    return suppress(lint(api, settings), sorted(files), {rule.code for rule in chosen(settings)}), diagnostics
+    folded = fold(api, read_known(package, diagnostics))
+    files = sorted({each.location.file for each in (*api.resources, *(d.value for d in api.definitions))})
+    codes = {rule.code for rule in chosen(settings)}
+    return suppress(lint(folded, settings), files, codes, lambda: lint(api, settings)), diagnostics
 
 
 def _fixed(

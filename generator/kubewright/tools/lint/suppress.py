@@ -10,7 +10,7 @@ nothing stands for any more is itself a finding (L001), so that what is fixed st
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -31,10 +31,20 @@ class _Comments:
     of_line: dict[int, dict[str, tuple[int, int]]] = field(default_factory=dict)
     used: set[tuple[str, tuple[int, int]]] = field(default_factory=set)
 
+    def idle(self) -> set[tuple[str, tuple[int, int]]]:
+        """The codes that passed over nothing so far, each with the place of its comment."""
+        return {each for there in self.of_line.values() for each in there.items()} - self.used
 
-def suppress(findings: Sequence[Finding], files: Sequence[str], codes: set[str]) -> list[Finding]:
+
+def suppress(
+    findings: Sequence[Finding],
+    files: Sequence[str],
+    codes: set[str],
+    alike: Callable[[], Sequence[Finding]] = tuple,
+) -> list[Finding]:
     """The findings that no comment passes over, and one for each comment of ``codes`` (what was asked for) that
-    passes over nothing. Files that cannot be read, and JSON, have no comments."""
+    passes over nothing. ``alike`` gives all findings, those of other places with the same shape too, of which
+    ``findings`` has one: a comment there is not idle. Files that cannot be read, and JSON, have no comments."""
     comments = {file: _read(Path(file)) for file in files}
     kept = []
     for finding in findings:
@@ -44,9 +54,14 @@ def suppress(findings: Sequence[Finding], files: Sequence[str], codes: set[str])
             comments[place.file].used.add((finding.rule.code, there[finding.rule.code]))
         else:
             kept.append(finding)
+    if any(found.idle() for found in comments.values()):
+        for finding in alike():
+            place = finding.diagnostic.location
+            there = comments[place.file].of_line.get(place.line, {}) if place.file in comments else {}
+            if finding.rule.code in there:
+                comments[place.file].used.add((finding.rule.code, there[finding.rule.code]))
     for file, found in comments.items():
-        marks = {(code, mark) for codes_there in found.of_line.values() for code, mark in codes_there.items()}
-        for code, (line, column) in sorted(marks - found.used, key=lambda each: each[1]):
+        for code, (line, column) in sorted(found.idle(), key=lambda each: each[1]):
             if code in codes:
                 said = f"nothing here for {code} to be passed over"
                 place = Location(file, "", line, column)
