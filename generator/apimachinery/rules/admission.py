@@ -10,7 +10,14 @@ from urllib.parse import urlsplit
 from apimachinery.cel.syntax.parser import RESERVED
 from apimachinery.cel.values.types import Type
 from apimachinery.meta import names
-from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import (
+    FieldError,
+    Reason,
+    duplicate,
+    forbidden,
+    invalid_value,
+    not_supported,
+)
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
 from apimachinery.rules.fields import Json, items, lookup, numbered, of_missing, struct
@@ -151,7 +158,7 @@ def _compiled(hook: Json, path: str, stored: AbstractSet[Any]) -> Errors:
         try:
             compiler.compile(source, BOOL)
         except ExpressionFault as fault:
-            yield invalid_value(f"{path}[{index}].expression", source, str(fault))
+            yield _unusable(f"{path}[{index}].expression", source, fault)
 
 
 def _is_understood(hook: Json) -> bool:
@@ -452,6 +459,12 @@ def mutations(value: Any, path: str) -> Errors:
 _PATCH_TYPES = {"applyConfiguration": CONFIGURATION, "jsonPatch": PATCHES}
 
 
+def _unusable(path: str, source: str, fault: ExpressionFault) -> FieldError:
+    if fault.internal:
+        return FieldError(Reason.INTERNAL, path, str(fault))
+    return invalid_value(path, source, str(fault))
+
+
 def policy_expressions(value: Json, path: str, old: Json | None = None) -> Errors:
     """Every expression of a policy compiles and gives what it is there for; those stored before did once."""
     del path
@@ -465,13 +478,15 @@ def policy_expressions(value: Json, path: str, old: Json | None = None) -> Error
             try:
                 compiler.declare(variable["name"], source)
             except ExpressionFault as fault:
-                yield invalid_value(f"spec.variables[{index}].expression", source, str(fault))
+                yield _unusable(f"spec.variables[{index}].expression", source, fault)
+    # Conditions are evaluated before the rest of the policy, so they know neither variables nor patches.
+    plain = Compiler(has_params=spec.get("paramKind") is not None)
     for place, source, wanted in _expressions(spec):
         if source.strip() and source not in stored:
             try:
-                compiler.compile(source, wanted)
+                (plain if place.startswith("spec.matchConditions") else compiler).compile(source, wanted)
             except ExpressionFault as fault:
-                yield invalid_value(place, source, str(fault))
+                yield _unusable(place, source, fault)
 
 
 def _expressions(spec: Json) -> Iterator[tuple[str, str, tuple[Type, ...]]]:

@@ -19,6 +19,7 @@ from typing import Any
 from apimachinery.cel.checking.checker import TypeProvider
 from apimachinery.cel.environment import Environment, Outcome, Program
 from apimachinery.cel.libraries.authorizer import Authorizer, ResourceCheck
+from apimachinery.cel.libraries.jsonpatch import jsonpatch
 from apimachinery.cel.values import types as t
 from apimachinery.cel.values.errors import CelError, CompileError, EvalError
 from apimachinery.cel.values.types import Type
@@ -154,7 +155,12 @@ def _environment(has_params: bool, version: str) -> Environment:
 
 
 class ExpressionFault(Exception):
-    """An expression that cannot be used; the text is what follows the value in a validation error."""
+    """An expression that cannot be used; the text is what follows the value in a validation error. ``internal``: it is
+    right but for what its constants come to, which counts as an internal error."""
+
+    def __init__(self, text: str, *, internal: bool = False) -> None:
+        super().__init__(text)
+        self.internal = internal
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +192,8 @@ class Compiler:
     ) -> None:
         """``typed`` are types of variables that else have any, and ``types`` knows the fields of these types."""
         self._base = _environment(has_params, version)
+        if mutates:
+            self._base = self._base.extend(functions=[jsonpatch()])
         if typed is not None:
             self._base = self._base.extend(variables=dict(typed))
         self._provider = types
@@ -233,7 +241,7 @@ class Compiler:
         except CompileError as error:
             raise ExpressionFault(f"compilation failed: {error}") from None
         except CelError as error:
-            raise ExpressionFault(f"program instantiation failed: {error}") from None
+            raise ExpressionFault(f"program instantiation failed: {error}", internal=True) from None
 
 
 class Variables:

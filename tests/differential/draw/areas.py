@@ -12,6 +12,7 @@ from tests.differential.draw import (
     control,
     custom,
     discovery,
+    expressions,
     policy,
     rest,
     state,
@@ -32,6 +33,7 @@ AREAS: dict[str, tuple[int, Draw]] = {
     "discovery": (3, discovery.draw),
     "control": (8, control.draw),
     "policy": (5, policy.draw),
+    "expressions": (4, expressions.draw),
 }
 
 

@@ -234,13 +234,13 @@ def record_field(run: Run, name: str, shown: str) -> Run:
     def read(frame: Frame) -> Any:
         try:
             held = run(frame)
-            value = held[name]
+            value = None if held is None else held[name]
         except KeyError:
             raise EvalError(f"no such key: {shown}") from None
         except EvalError:
             frame[0] -= 1  # what fails before is not selected from
             raise
-        if value is None and type(held) is dict:
+        if value is None and (held is None or type(held) is dict):
             raise EvalError(f"no such key: {shown}")
         return value
 
@@ -249,7 +249,7 @@ def record_field(run: Run, name: str, shown: str) -> Run:
 
 def holds(held: Any, name: str) -> bool:
     """Whether a record has a field, by the same rule."""
-    return held.get(name) is not None if type(held) is dict else name in held
+    return held.get(name) is not None if type(held) is dict else held is not None and name in held
 
 
 def refunding(run: Run) -> Run:
@@ -277,7 +277,7 @@ def select_dynamic(held: Any, field: str) -> Any:
     read = getattr(held, "cel_field", None)
     if read is not None:
         return read(field)
-    raise EvalError(f"{NO_OVERLOAD}: {type_name(held)}.{field}" if held is None else NO_OVERLOAD)
+    raise EvalError(f"no such key: {field}" if held is None else NO_OVERLOAD)
 
 
 def is_present(held: Any, field: str) -> bool:
@@ -289,6 +289,8 @@ def is_present(held: Any, field: str) -> bool:
     has = getattr(held, "cel_has", None)
     if has is not None:
         return bool(has(field))
+    if held is None:
+        return False
     raise EvalError(NO_OVERLOAD)
 
 
@@ -301,6 +303,8 @@ def optional_index(held: Any, key: Any) -> Optional:
         if type(key) in (int, Uint) or (type(key) is float and key.is_integer()):
             return Optional(held[int(key)]) if 0 <= key < len(held) else ABSENT
         raise EvalError(f"unsupported index type '{type_name(key)}' in list")
+    if held is None:
+        return ABSENT
     raise EvalError(NO_OVERLOAD)
 
 

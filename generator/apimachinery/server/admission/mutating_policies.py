@@ -74,7 +74,8 @@ class MutatingPolicies:
             if policy.ignores_failures:
                 return
             text = f"policy '{policy.name}' with binding '{binding.name}' denied request: {failure}"
-            raise denied(operation, text, 403, "Invalid", names_object=False) from None
+            reason = "Forbidden" if str(failure).startswith("failed to configure") else "Invalid"
+            raise denied(operation, text, 403, reason, names_object=False) from None
 
     def _apply(self, match: Match, operation: Operation) -> None:
         obj = operation.obj
@@ -88,7 +89,11 @@ class MutatingPolicies:
         changed: Json = decode(encode({"kind": own.kind, "apiVersion": own.api_version, **obj}))
         for mutation in match.policy.spec.get("mutations") or ():
             values["object"] = changed
-            changed = _mutated(match.policy, mutation, changed, evaluation_of(match, values), own)
+            try:
+                changed = _mutated(match.policy, mutation, changed, evaluation_of(match, values), own)
+            except PolicyFailure:
+                if not match.policy.ignores_failures:
+                    raise
         if changed == obj:
             return
         _keep_identity(changed, obj)

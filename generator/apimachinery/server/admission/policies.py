@@ -60,8 +60,9 @@ class Policy:
         try:
             for variable in spec.get("variables") or ():
                 self.compiler.declare(variable["name"], variable["expression"])
+            plain = Compiler(has_params=self.param_kind is not None)
             self.conditions = [
-                self.compiler.compile(condition["expression"], BOOL)
+                plain.compile(condition["expression"], BOOL)
                 for condition in spec.get("matchConditions") or ()
             ]
         except ExpressionFault as fault:
@@ -223,7 +224,9 @@ def conditions_hold(match: Match, values: Mapping[str, Any]) -> bool:
 
     Raises PolicyFailure.
     """
-    evaluation = Evaluation(match.policy.compiler.variables, values, CONDITIONS_BUDGET)
+    # Conditions are evaluated before anybody looks for the namespace.
+    values = {**values, "namespaceObject": None}
+    evaluation = Evaluation({}, values, CONDITIONS_BUDGET)
     failed = ""
     for condition in match.policy.conditions:
         try:

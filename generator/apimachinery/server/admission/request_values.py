@@ -28,6 +28,7 @@ def request_values(operation: Operation, served: Served, obj: Json | None, acces
         "request": request_of(operation, user, served),
         "authorizer": authorizer,
         "authorizer.requestResource": ResourceCheck(authorizer.ask, _question(operation)),
+        "namespaceObject": None,
     }
 
 
