@@ -287,7 +287,9 @@ class Handlers:
         if served.warnings:
             self._note_deprecated(request, route, served)
         check_path_name(route.name)
-        return await self._verb(verb, request, route, served)
+        if self._alone:
+            return await self._act(verb, request, route, served)
+        return await self._among_others(verb, request, route, served)
 
     def _routed_verb(self, request: Request, route: Route, served: Served | None) -> str:
         """The verb that a path and a method mean, empty for a path that nobody knows. Raises ApiError 400 to 415."""
@@ -325,9 +327,7 @@ class Handlers:
         if removed:
             request.annotations["k8s.io/removed-release"] = removed
 
-    async def _verb(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
-        if self._alone:
-            return await self._act(verb, request, route, served)
+    async def _among_others(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         if verb not in _READING and not self._cache.storage.writable and served.prefix:
             raise read_only()
         # Other servers write too: what is read must not be older than what they answered before this request came.
