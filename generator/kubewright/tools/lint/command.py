@@ -197,7 +197,8 @@ def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding
         return [], diagnostics
     # What is in many places, or in many versions, is reported once; what its author did not write, not at all.
     folded = fold(api, read_known(package, diagnostics))
-    files = sorted({each.location.file for each in (*api.resources, *(d.value for d in api.definitions))})
+    places = [*(each.location for each in api.resources), *(each.value.location for each in api.definitions)]
+    files = sorted({place.file for place in places})
     codes = {rule.code for rule in chosen(settings)}
     return suppress(lint(folded, settings), files, codes, lambda: lint(api, settings)), diagnostics
 
