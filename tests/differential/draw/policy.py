@@ -62,8 +62,8 @@ def _rules(dice: Dice, kind: Kind) -> dict[str, Any]:
         "operations": dice.one([["CREATE", "UPDATE", "DELETE"], ["*"], ["CREATE"], ["UPDATE", "DELETE"], ["CREATE", "UPDATE"]]),
         "resources": dice.one([[kind.plural], [kind.plural, f"{kind.plural}/status"], ["*"], ["*/*"], [f"{kind.plural}/*"]]),
     }  # fmt: skip
-    if dice.chance(0.2):
-        rule["scope"] = dice.one(["Namespaced", "Cluster", "*"])
+    # A selector of namespaces lets all objects of cluster scope pass, those of others too.
+    rule["scope"] = "Namespaced"
     if dice.chance(0.15):
         rule["resourceNames"] = ["a"]
     found: dict[str, Any] = {

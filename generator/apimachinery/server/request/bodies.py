@@ -7,6 +7,7 @@ dropped, and told as ``fieldValidation`` says: not at all, as warnings, or as a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -86,12 +87,20 @@ class Sent(list[str]):
             # A struct has no place for an unknown field, so it is not there twice.
             strangers = {*field_texts(dropped, [])}
             self[:] = [text for text in self if text not in strangers]
+        if self._codec is YAML and served.builtin:
+            dropped = sorted(dropped, key=_along)  # the keys of the JSON that YAML is made to are in order
         texts = [*self, *field_texts([], dropped)]
         return (
             in_order_of(self._data, texts)
             if self and dropped and served.builtin and self._codec is JSON
             else texts
         )
+
+
+def _along(path: str) -> list[tuple[int, str]]:
+    """What paths are sorted by in the order of a document whose keys are: indices as numbers."""
+    parts = re.findall(r"\[\d+\]|[^.\[]+", path)
+    return [(int(part[1:-1]), "") if part.startswith("[") else (0, part) for part in parts]
 
 
 def read_body(request: Request, codecs: Codecs, served: Served, is_kind: IsKind) -> tuple[Json, Sent]:

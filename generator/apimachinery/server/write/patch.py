@@ -104,7 +104,8 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
     if fault := schema.decode_fault(new):
         raise patch_fault(show(new), worded(fault))
     if unknown := unknown_faults(new, served, target.options.validation, target.duplicates, target.warnings):
-        raise patch_fault(show(new), strict_error(unknown))
+        # What is shown still has the fields that nobody knows.
+        raise patch_fault(show(change(old)[0]), strict_error(unknown))
     finish_form(new, served)
     match_name(new, target.name)
     match_namespace(metadata_of(new), target.namespace)
