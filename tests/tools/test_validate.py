@@ -161,7 +161,7 @@ FAULTS = [
     ),
     ("spec/template/spec/containers/1/image", 5, "spec.template.spec.containers[1].image"),
     ("spec/template/spec/containers/1/env/0/valu", "x", "spec.template.spec.containers[1].env[0].valu"),
-    ("spec/strategy", {"type": "Sometimes"}, "spec.strategy.type"),
+    ("spec/strategy", {"type": "Sometimes"}, "spec.strategy: Unsupported"),
     ("spec/minReadySeconds", -5, "spec.minReadySeconds"),
     ("spec/paused", "yes", "spec.paused"),
     ("spec/template/spec/dnsPolicy", "Guess", "spec.template.spec.dnsPolicy"),
