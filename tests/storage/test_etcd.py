@@ -13,8 +13,8 @@ import pytest
 
 from apimachinery.server.http.tls import ensure_certificate
 from apimachinery.storage.etcd import connection, messages
-from apimachinery.storage.etcd.driver import EtcdStorage, reports_progress_in_order
-from apimachinery.storage.etcd.follow import Follower
+from apimachinery.storage.etcd.driver import EtcdStorage
+from apimachinery.storage.etcd.health import reports_progress_in_order
 from apimachinery.storage.etcd.options import parse_etcd_url, parse_snapshot_url
 from apimachinery.storage.interface import (
     REVISION_MARK,
@@ -113,9 +113,7 @@ def test_a_server_that_missed_compacted_events_says_so_and_shows_what_differs(et
         for _ in range(3):
             record = await one.update(B, record.revision, value("2"))
         await one.compact(one.revision)
-        two._follower = Follower(
-            two._connection, two._keys, lambda: two._revision, two._take, two._advance, two._begin_again
-        )
+        two._follow()
         await two.catch_up()
         assert resets == [two.revision]
         assert heard == [(C, False), (B, False), (A, True)]
