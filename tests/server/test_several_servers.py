@@ -16,8 +16,12 @@ from apimachinery.server.access.control import OPEN_TO_LOOPBACK
 from apimachinery.server.api import build_api
 from apimachinery.server.catalog.options import ApiOptions, parse_controllers
 from apimachinery.server.controllers import leadership
+from apimachinery.server.controllers.expiry import EventExpiry
 from apimachinery.server.process import Server, ServerOptions
-from apimachinery.storage.url import StorageOptions
+from apimachinery.storage.etcd import messages
+from apimachinery.storage.etcd.driver import EtcdStorage
+from apimachinery.storage.etcd.leases import Leases
+from apimachinery.storage.url import StorageOptions, open_storage
 
 CRD: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -147,6 +151,48 @@ def test_a_definition_that_one_was_given_is_served_by_the_other(tell):
         code, made = await two.ask("POST", "/apis/example.com/v1/gears", gear)
         assert (code, made["teeth"]) == (201, 3)
         assert (await one.ask("GET", "/apis/example.com/v1/gears/g")) == (200, made)
+
+    tell(story)
+
+
+def test_events_are_ended_by_etcd_and_by_no_server(tell, etcd_url, monkeypatch):
+    running: list[EventExpiry] = []
+    lasting: list[int] = []
+    lease = Leases.lease
+
+    async def granted(leases: Leases, ttl: int) -> int:
+        lasting.append(ttl)
+        return await lease(leases, ttl)
+
+    monkeypatch.setattr(EventExpiry, "start", running.append)
+    monkeypatch.setattr(Leases, "lease", granted)
+    core, newer = (f"/{api}/namespaces/default/events" for api in ("api/v1", "apis/events.k8s.io/v1"))
+
+    async def story(one: Reached, two: Reached) -> None:
+        old = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}, "reason": "R"}
+        assert (await one.ask("POST", core, {**old, "lastTimestamp": "2020-01-01T00:00:00Z"}))[0] == 201
+        code, read = await two.ask("GET", f"{core}/e")
+        assert code == 200
+        assert (await two.ask("PUT", f"{core}/e", {**read, "count": 2}))[0] == 200
+        note = {
+            "metadata": {"name": "n"},
+            "eventTime": "2026-01-01T00:00:00.000000Z",
+            "reportingController": "example.com/c",
+            "reportingInstance": "c-1",
+            "action": "A",
+            "reason": "R",
+            "type": "Normal",
+            "regarding": {"namespace": "default"},
+        }
+        assert (await two.ask("POST", newer, note))[0] == 201
+        assert (await one.ask("POST", MAPS, config_map("m")))[0] == 201
+        storage = await open_storage(etcd_url)
+        assert isinstance(storage, EtcdStorage)
+        place = storage._keys.to_etcd("/core/events/default/e")
+        answer = await storage._connection.read(messages.RANGE, messages.RangeRequest(key=place))
+        await storage.close()
+        assert answer.kvs[0].lease and answer.kvs[0].version == 2
+        assert lasting == [3600] * 3 and not running
 
     tell(story)
 
