@@ -25,6 +25,7 @@ from apimachinery.storage.interface import (
     StorageUnreachable,
     Value,
 )
+from apimachinery.storage.moving import copy_objects, rewrite_objects
 from apimachinery.storage.objects import (
     NotAnObject,
     at_other_revision,
@@ -174,6 +175,33 @@ def test_a_key_with_a_time_to_live_ends_unless_it_is_written_again(etcd_url, run
         assert seen[0].record == Record(A, seen[0].revision, made.created, value("a").at(seen[0].revision))
         assert await storage.get(B) == kept
         await storage.close()
+
+    run(story())
+
+
+def test_events_still_end_when_they_were_copied_or_written_again(etcd_url, run):
+    event = "/core/events/ns/e"
+
+    async def leases(storage: EtcdStorage) -> list[bool]:
+        answers = [
+            await storage._connection.read(
+                messages.RANGE, messages.RangeRequest(key=storage._keys.to_etcd(key))
+            )
+            for key in (event, A)
+        ]
+        return [bool(answer.kvs[0].lease) for answer in answers]
+
+    async def story() -> None:
+        source, target = await open_storage("memory://"), await open_storage(etcd_url)
+        assert isinstance(target, EtcdStorage)
+        for key in (event, A):
+            await source.create(key, value())
+        await copy_objects(source, target, lambda number, of: None, target.make_event)
+        assert await leases(target) == [True, False]
+        assert await rewrite_objects(target, lambda key: True, lambda number, of: None) == 2
+        assert await leases(target) == [True, False]
+        await source.close()
+        await target.close()
 
     run(story())
 

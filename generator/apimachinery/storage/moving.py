@@ -4,6 +4,8 @@
   copy that was cut short is simply run again; anything else there is refused. Revisions are the target's own, and they
   must not mean anything to those who know the source's: the target's are brought past them and compacted, so whoever
   goes on from one of before is answered 410 and lists again.
+- Events get a time to live again, as whoever writes them gives them one: what is stored says nothing of it, and in etcd
+  an event without it would stay for ever.
 - A check reads every object, and looks whether it is the one that its key names.
 """
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -23,6 +25,7 @@ from apimachinery.storage.interface import (
     RevisionConflict,
     Storage,
     StorageError,
+    Value,
 )
 from apimachinery.storage.objects import NotAnObject, at_other_revision, value_of
 
@@ -30,6 +33,9 @@ AT_ONCE = 64
 PAGE = 500
 SKIPPED_ONE_BY_ONE = 200_000
 """How many revisions a copy goes past by writing; etcd has no other way while it runs."""
+EVENTS = "/core/events/"
+EVENT_SECONDS = 3600
+"""How long an event lasts that was copied or written again: kube-apiserver's default."""
 Progress = Callable[[int, int], None]
 """Is told how many are done, of how many."""
 
@@ -114,9 +120,14 @@ async def _at_once(items: Iterable[Any], act: Callable[[Any], Any]) -> AsyncIter
 
 async def _create(target: Storage, record: Record) -> None:
     try:
-        await target.create(record.key, value_of(record.value))
+        await target.create(record.key, _value(record))
     except KeyExists:
         raise CopyRefused(f"somebody else writes to the target: {record.key} was not there before") from None
+
+
+def _value(record: Record) -> Value:
+    value = value_of(record.value)
+    return replace(value, ttl=EVENT_SECONDS) if record.key.startswith(EVENTS) else value
 
 
 def _same(one: Record, other: Record | None) -> bool:
@@ -137,7 +148,7 @@ async def rewrite_objects(storage: Storage, wanted: Callable[[str], bool], tell:
 async def _rewrite(storage: Storage, record: Record | None) -> None:
     while record is not None:
         try:
-            await storage.update(record.key, record.revision, value_of(record.value))
+            await storage.update(record.key, record.revision, _value(record))
         except RevisionConflict as conflict:
             record = conflict.current
         else:
