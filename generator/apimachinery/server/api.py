@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from apimachinery.server import loops
 from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.access.rbac import GROUP
 from apimachinery.server.admission.interface import Admission
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
@@ -34,21 +34,11 @@ from apimachinery.server.controllers.first_objects import (
     make_service_range,
     publish,
 )
-from apimachinery.server.controllers.flow_control import FlowSchemaConditions, make_flow_control
-from apimachinery.server.controllers.garbage import GarbageCollector
-from apimachinery.server.controllers.leadership import Alone, Elected, Loop, Maker
-from apimachinery.server.controllers.namespace_objects import (
-    NamespaceObjects,
-    default_account,
-    root_authority,
-)
-from apimachinery.server.controllers.namespaces import NamespaceController
-from apimachinery.server.controllers.quotas import Quotas
-from apimachinery.server.controllers.roles import ClusterRoleAggregation, make_roles
+from apimachinery.server.controllers.flow_control import make_flow_control
+from apimachinery.server.controllers.roles import make_roles
 from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.describe.others import Others
-from apimachinery.server.fairness.facts import GROUP as FLOW_CONTROL
 from apimachinery.server.handlers import Descriptions, Handlers, Reads, Writes
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.network.networks import AllowedNetworks, parse_network
@@ -64,6 +54,7 @@ from apimachinery.server.write.writes import Writer
 from apimachinery.wire.json import DecodeFault
 
 if TYPE_CHECKING:
+    from apimachinery.server.node.behaviour import NodeBehaviour
     from apimachinery.server.subresources.tokens import TokenRequests
 
 
@@ -137,7 +128,6 @@ class Api:
         self._bootstraps = access.rbac is not None
         self.handle = self.handlers.handle
         self.definitions: Definitions | None = None
-        self._makers: list[Maker] = []
         self.aggregator: Aggregator | None = None
         self._writable = backend.storage.writable
         served = self.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
@@ -147,53 +137,17 @@ class Api:
             )
         self._aggregate(backend, others)
         self._fairness = backend.fairness
-        if backend.fairness is not None and (schemas := self.catalog.find(FLOW_CONTROL, "v1", "flowschemas")):
+        if backend.fairness is not None:
             backend.fairness.estimate = self._objects
-            self._makers.append(
-                lambda: FlowSchemaConditions(self.catalog, schemas, backend.cache, self.writer)
-            )
-        contents = None if self.aggregator is None else self.aggregator.contents
-        if "namespace" in options.controllers and self.catalog.find("", "v1", "namespaces"):
-            self._makers.append(
-                lambda: NamespaceController(self.catalog, backend.cache, self.writer, self.deleter, contents)
-            )
-        if "gc" in options.controllers:
-            self._makers.append(
-                lambda: GarbageCollector(self.catalog, backend.cache, self.writer, self.deleter)
-            )
-        roles = self.catalog.find(GROUP, "v1", "clusterroles")
-        if "clusterrole-aggregation" in options.controllers and roles is not None:
-            self._makers.append(lambda: ClusterRoleAggregation(roles, backend.cache, self.writer))
-        requests = self.catalog.find("certificates.k8s.io", "v1", "certificatesigningrequests")
-        if "csrsigning" in options.controllers and requests is not None and (signing := access.signing):
-            from apimachinery.server.controllers.signing import CertificateSigner
-
-            self._makers.append(lambda: CertificateSigner(requests, backend.cache, self.writer, signing))
-
-        checked = self.catalog.find("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies")
-        if "validatingadmissionpolicy-status" in options.controllers and checked is not None:
-            from apimachinery.server.controllers.policy_status import PolicyStatus
-
-            self._makers.append(
-                lambda: PolicyStatus(
-                    self.catalog, checked, backend.cache, self.writer, [each.definitions for each in packages]
-                )
-            )
-        if "resourcequota" in options.controllers and self.catalog.find("", "v1", "resourcequotas"):
-            self._makers.append(lambda: Quotas(self.catalog, backend.cache, self.writer, charges))
-        self._keep_in_namespaces(backend, options)
-        if "node" in options.controllers and self.catalog.find("", "v1", "pods"):
-            self._run_node(options, backend)
+        node = self._node(options)
         if backend.cache.shared and self.definitions is not None:
             self.handlers.catch_up_definitions = self.definitions.catch_up
-        self._controllers = self._who_runs(backend)
-
-    def _who_runs(self, backend: Backend) -> Loop:
-        """The controllers, run here, or on one server of those that share the storage."""
-        leases = self.catalog.find("coordination.k8s.io", "v1", "leases")
-        if not backend.cache.shared or leases is None:
-            return Alone(self._makers)
-        return Elected(self._makers, leases, backend.cache, self.writer)
+        self._controllers = loops.controllers(
+            loops.Around(
+                self.catalog, backend, self.writer, self.deleter, packages, self.aggregator, charges, node
+            ),
+            options,
+        )
 
     def _aggregate(self, backend: Backend, others: Others) -> None:
         services = self.catalog.find(aggregator.GROUP, aggregator.VERSION, aggregator.PLURAL)
@@ -216,36 +170,16 @@ class Api:
         """Whether a request may change its connection's protocol to another than websockets."""
         return self.handlers.takes_upgrade(request)
 
-    def _keep_in_namespaces(self, backend: Backend, options: ApiOptions) -> None:
-        """The objects that every namespace has, by the controllers that make them."""
-        secrets = self.catalog.find("", "v1", "secrets")
-        tokens = backend.access.service_accounts
-        if "serviceaccount-token" in options.controllers and secrets is not None and tokens is not None:
-            from apimachinery.server.controllers.account_secrets import AccountSecrets
-
-            keys, authority = tokens.keys, options.root_authority
-            self._makers.append(
-                lambda: AccountSecrets(secrets, backend.cache, self.writer, self.deleter, keys, authority)
-            )
-        wanted = {
-            "serviceaccount": ("serviceaccounts", default_account()),
-            "root-ca-cert-publisher": ("configmaps", root_authority(options.root_authority)),
-        }
-        for controller, (plural, obj) in wanted.items():
-            served = self.catalog.find("", "v1", plural)
-            if controller in options.controllers and served is not None:
-                self._makers.append(partial(NamespaceObjects, served, backend.cache, self.writer, obj))
-
-    def _run_node(self, options: ApiOptions, backend: Backend) -> None:
+    def _node(self, options: ApiOptions) -> NodeBehaviour | None:
+        """How the simulated node behaves, which then answers for its pods; None where there is none."""
+        if "node" not in options.controllers or self.catalog.find("", "v1", "pods") is None:
+            return None
         from apimachinery.server.node.behaviour import NodeBehaviour
-        from apimachinery.server.node.kubelet import SimulatedNode
         from apimachinery.server.node.streams import NodeStreams
 
         behaviour = options.node if isinstance(options.node, NodeBehaviour) else NodeBehaviour()
-        self._makers.append(
-            lambda: SimulatedNode(self.catalog, backend.cache, self.writer, self.deleter, behaviour)
-        )
         self.handlers.virtual.node = NodeStreams(behaviour)
+        return behaviour
 
     def _is_kind(self, api_version: str, kind: str) -> bool:
         if kind in OF_EVERY_VERSION and api_version in self._api_versions:
