@@ -13,7 +13,7 @@ from typing import Any
 from apimachinery.merge import json_patch, merge_patch, strategic
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.value import go_text
-from apimachinery.meta.errors import bad_request
+from apimachinery.meta.errors import ApiError, bad_request, not_found
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
@@ -54,7 +54,12 @@ async def patch(
     try:
         if applies:
             return await apply(request, target, writer, binary=media_type == APPLY_CBOR_PATCH)
-        change = await apart_if(target.large, read_change, media_type, request.body, target)
+        try:
+            change = await apart_if(target.large, read_change, media_type, request.body, target)
+        except ApiError:
+            if writer.current(target) is None:  # which is noticed first
+                raise not_found(served.plural, served.group, target.name) from None
+            raise
         return await writer.update(target, lambda old: patched(target, old, change, served.warnings))
     except MergeError as error:
         raise translated(error) from None
