@@ -11,7 +11,7 @@ from apimachinery.rules.fields import Json, lookup
 
 def check_priority_class(priority_class: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a PriorityClass."""
-    yield from scheduling.priority_class(priority_class, prefix.removesuffix("."))
+    yield from ()
 
 
 def validate_priority_class(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -26,6 +26,7 @@ def validate_priority_class(new: Json, old: Json | None = None) -> list[FieldErr
 
 def check_priority_class_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new PriorityClass and may be so in one that is stored."""
+    yield from scheduling.priority_class(new, prefix.removesuffix("."))
     if new.get("preemptionPolicy") is not None:
         yield from scheduling.preemption(
             new["preemptionPolicy"], f"{prefix}preemptionPolicy", values=("PreemptLowerPriority", "Never")

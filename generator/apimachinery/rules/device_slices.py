@@ -66,7 +66,8 @@ def device_slice(value: Json, path: str, old: Json | None = None) -> Errors:
     yield from _pool(struct(spec, "pool") or {}, "spec.pool")
     if before is not None:
         for keys in (("pool", "name"), ("driver",), ("nodeName",)):
-            yield from checks.immutable(lookup(spec, *keys), ".".join(("spec", *keys)), lookup(before, *keys))
+            now, was, place = lookup(spec, *keys), lookup(before, *keys), ".".join(("spec", *keys))
+            yield from checks.immutable(now, place, was, pointer=keys == ("nodeName",))
     own_places = spec.get("perDeviceNodeSelection")
     found = yield from _nodes(
         spec, "spec", "must be either unset or set to a non-empty string", one_term=True

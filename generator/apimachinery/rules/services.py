@@ -63,7 +63,7 @@ def _of_type(spec: Json) -> Errors:
     if kind != "ExternalName":
         return
     for key in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-        if spec.get(key):
+        if spec.get(key) or spec.get(key) == "":
             yield forbidden(f"spec.{key}", "may not be set for ExternalName services")
     name = (spec.get("externalName") or "").removesuffix(".")
     if name:

@@ -220,6 +220,13 @@ def _add_ephemeral(new: Json, old: Json, now: str) -> None:
     _keep_spec_of_pod(new, old, spec)
 
 
+def _keep_qos_class(new: Json, old: Json) -> None:
+    """A pod's class of service stays where a status does not say one."""
+    status, known = new.get("status"), (old.get("status") or {}).get("qosClass")
+    if known and (status is None or (isinstance(status, dict) and not status.get("qosClass"))):
+        new["status"] = {**(status or {}), "qosClass": known}
+
+
 def _resize(new: Json, old: Json, now: str) -> None:
     """Resources of containers and of the pod as a whole; containers are known by name."""
     spec, asked = _keep_of_pod(new, old), new.get("spec") or {}
@@ -266,6 +273,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         warnings=warn.pod,
         answers_deleted=True,
         prepare_subresource={"ephemeralcontainers": _add_ephemeral, "resize": _resize},
+        prepare_status=_keep_qos_class,
         selectable={
             **_field("spec", "nodeName", "restartPolicy", "schedulerName", "serviceAccountName"),
             **_field("status", "phase", "podIP", "nominatedNodeName"),
