@@ -39,7 +39,7 @@ from apimachinery.server.controllers.roles import make_roles
 from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.describe.others import Others
-from apimachinery.server.handlers import Descriptions, Handlers, Reads, Writes
+from apimachinery.server.handlers import Descriptions, Handlers
 from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.network.networks import AllowedNetworks, parse_network
 from apimachinery.server.network.webhook_calls import WebhookCalls, WebhookFailed
@@ -49,6 +49,7 @@ from apimachinery.server.process import Backend
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.subresources.pods import PodCalls
 from apimachinery.server.subresources.proxy import AddressProxy
+from apimachinery.server.verbs import Reads, Writes
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire.json import DecodeFault

@@ -1,0 +1,273 @@
+"""What each verb does with a resource that was found: options and body are read, then something is read or written, and
+what came of it is put into the form that was asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apimachinery.meta.errors import ApiError, method_not_allowed, not_found
+from apimachinery.server.answer.view import View
+from apimachinery.server.answer.views import asked_view, view_of
+from apimachinery.server.catalog.family import IsKind
+from apimachinery.server.catalog.hooks import Json
+from apimachinery.server.catalog.served import Served, name_of
+from apimachinery.server.http.messages import (
+    LARGE_BYTES,
+    Request,
+    Response,
+    StreamResponse,
+    UpgradeResponse,
+)
+from apimachinery.server.http.workers import ASKING, apart, apart_if
+from apimachinery.server.operate.api_metrics import ApiMetrics
+from apimachinery.server.read.listing import (
+    JoinedBodies,
+    list_page,
+    list_records,
+    read_record,
+    show_page,
+)
+from apimachinery.server.read.selection import read_selectors, selection_of
+from apimachinery.server.read.watch import Watches
+from apimachinery.server.request.bodies import bring_into_form, note_object, note_patch, read_body
+from apimachinery.server.request.codecs import JSON, Codecs, whole
+from apimachinery.server.request.delete_bodies import read_delete_body
+from apimachinery.server.request.list_options import check_list_options, read_list_options
+from apimachinery.server.request.negotiation import (
+    PLAIN,
+    check_streamed,
+    negotiate,
+)
+from apimachinery.server.request.options import WriteOptions, read_delete_options, read_write_options
+from apimachinery.server.request.routes import Route
+from apimachinery.server.request.target import (
+    WriteTarget,
+    Written,
+    match_name,
+    match_namespace,
+    metadata_of,
+)
+from apimachinery.server.subresources.calls import FORWARDED, VirtualResources
+from apimachinery.server.subresources.scale import Scales
+from apimachinery.server.write.deletion import Deleter
+from apimachinery.server.write.patch import patch
+from apimachinery.server.write.writes import Writer
+from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.wire.json import decode, encode
+
+Answer = Response | StreamResponse | UpgradeResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What gets, lists and watches are made of."""
+
+    cache: WatchCache
+    watches: Watches
+    bodies: JoinedBodies
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """What changes objects."""
+
+    writer: Writer
+    deleter: Deleter
+
+
+class Verbs:
+    """The verbs, over one storage."""
+
+    def __init__(
+        self,
+        reads: Reads,
+        writes: Writes,
+        codecs: Codecs,
+        is_kind: IsKind,
+        virtual: VirtualResources,
+        figures: ApiMetrics,
+    ) -> None:
+        self._cache, self._watches, self._bodies = reads.cache, reads.watches, reads.bodies
+        self._writer, self._deleter = writes.writer, writes.deleter
+        self._codecs = codecs
+        self._is_kind = is_kind
+        self._virtual = virtual
+        self._scales = Scales(writes.writer, codecs, is_kind)
+        self._figures = figures
+
+    async def act(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
+        """Answers a verb that the resource serves. Raises ApiError."""
+        if route.subresource == "scale":
+            return await self._scale(verb, request, route, served)
+        if served.builtin and not served.group and route.subresource in FORWARDED:
+            return await self._virtual.forward(request, route, served)
+        match verb:
+            case "get":
+                return await self._get(request, route, served)
+            case "list" | "watch":
+                return await self._list(request, route, served, watch=verb == "watch")
+            case "create":
+                return await self._create(request, route, served)
+            case "update":
+                return await self._update(request, route, served)
+            case "patch":
+                return await self._patch(request, route, served)
+            case "delete":
+                return await self._delete(request, route, served)
+            case "deletecollection":
+                return await self._delete_collection(request, route, served)
+        raise method_not_allowed()
+
+    async def _get(self, request: Request, route: Route, served: Served) -> Answer:
+        view = asked_view(request, served, self._codecs, of_list=False)
+        key = served.key(route.namespace, route.name)
+        resource_version = request.first("resourceVersion") if request.query_string else ""
+        record = read_record(self._cache.resource(served.prefix), key, resource_version)
+        if record is None:
+            raise not_found(served.plural, served.group, route.name)
+        body = await apart_if(ASKING, view.object, record) if served.asks else view.object(record)
+        return Response(200, body, view.content_type)
+
+    async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
+        large = request.large
+        if large:
+            await apart(lambda: request.query)
+        form = PLAIN
+        if (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
+            # Refused before options are.
+            form = await apart_if(large, negotiate, accept, self._codecs, typed=served.builtin)
+        options = read_list_options(request.query, watch=watch)
+        selectors = await apart_if(large, read_selectors, request)
+        check_list_options(options)
+        selection, scope = await apart_if(large, selection_of, selectors, route, served)
+        view = await apart_if(large, asked_view, request, served, self._codecs, of_list=not options.watch)
+        cache = self._cache.resource(served.prefix)
+        if options.watch:
+            check_streamed(form)
+            answer: Answer = self._watches.start(
+                cache, scope, options, view, selection, self._figures.watched(served.named), served.asks
+            )
+        else:
+            prepare = served.prepare if served.asks else None
+            answer = await list_records(cache, scope, options, view, selection, self._bodies, prepare)
+        return answer
+
+    async def _create(self, request: Request, route: Route, served: Served) -> Answer:
+        if route.subresource or not served.prefix:
+            return await self._virtual.answer(request, route, served)
+        view = asked_view(request, served, self._codecs, of_list=False)
+        options = read_write_options(request, "CreateOptions")
+        target = WriteTarget.asked(request, served, route.namespace, "", options)
+        obj = await apart_if(target.large, self._read, request, target)
+        match_namespace(metadata_of(obj), route.namespace)
+        return await self._written(view, served, await self._writer.create(target, obj))
+
+    def _read(self, request: Request, target: WriteTarget) -> Json:
+        """The object of a body, in form."""
+        obj, duplicates = read_body(request, self._codecs, target.served, self._is_kind)
+        bring_into_form(obj, target.served, target.options.validation, duplicates, target.warnings)
+        note_object(request.trail, obj)
+        return obj
+
+    async def _update(self, request: Request, route: Route, served: Served) -> Answer:
+        if route.subresource == "finalize":
+            return await self._virtual.answer(request, route, served)
+        view = asked_view(request, served, self._codecs, of_list=False)
+        options = read_write_options(request, "UpdateOptions")
+        target = WriteTarget.asked(request, served, route.namespace, route.name, options, route.subresource)
+        obj = await apart_if(target.large, self._read, request, target)
+        metadata = metadata_of(obj)
+        match_namespace(metadata, route.namespace)
+        match_name(obj, route.name)
+        data = encode(obj)
+        uid = metadata.get("uid") or ""
+        creates = None
+        if served.strategy.create_on_update and not route.subresource:
+            creates = lambda: _again(data)  # noqa: E731
+        written = await self._writer.update(target, lambda old: _again(data), uid=uid, creates=creates)
+        return await self._written(view, served, written)
+
+    async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
+        view = asked_view(request, served, self._codecs, of_list=False)
+        note_patch(request)
+        written = await patch(request, served, route.namespace, route.name, route.subresource, self._writer)
+        return await self._written(view, served, written)
+
+    async def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
+        form = negotiate(request.headers.get("accept", ""), self._codecs, typed=served.builtin)
+        if verb == "patch":
+            note_patch(request)
+        if verb == "get":
+            scale = await self._scales.read(served, route.namespace, route.name)
+        elif verb in ("update", "patch"):
+            scale = await self._scales.write(verb, request, served, route)
+        else:
+            raise method_not_allowed()
+        if form.shown_as:
+            scale = self._scales.shown(served, scale, form)
+        return Response(200, whole(form.codec, scale), form.codec.media_type)
+
+    async def _written(self, view: View, served: Served, written: Written) -> Response:
+        code, record = 201 if written.created else 200, written.record
+        where = ASKING if served.asks else len(record.value) > LARGE_BYTES
+        body = await apart_if(where, view.object, record)
+        return Response(code, body, view.content_type)
+
+    async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
+        form = negotiate(request.headers.get("accept", ""), self._codecs, typed=served.builtin)
+        body = read_delete_body(request, self._codecs)
+        if body:
+            note_object(request.trail, body)
+        options = read_delete_options(request, body)
+        write_options = WriteOptions(dry_run=options.dry_run)
+        target = WriteTarget.asked(request, served, route.namespace, route.name, write_options)
+        deleted = await self._deleter.delete(target, options)
+        if deleted.stays or served.hooks.answers_deleted:
+            view = view_of(served, form, request.first("includeObject"), of_list=False)
+            # Accepted, not done: said only to clients that asked for dependents to go as they did before policies.
+            code = 202 if deleted.stays and options.orphan is False else 200
+            shown = await apart_if(target.asking, view.object, deleted.record)
+            return Response(code, shown, view.content_type)
+        details = {"name": route.name, "group": served.group, "kind": served.plural, "uid": deleted.uid}
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": {key: value for key, value in details.items() if value},
+        }
+        return Response(200, whole(form.codec, status), form.codec.media_type)
+
+    async def _delete_collection(self, request: Request, route: Route, served: Served) -> Answer:
+        view = asked_view(request, served, self._codecs, of_list=True)
+        list_options = read_list_options(request.query)
+        selectors = read_selectors(request)
+        check_list_options(list_options)
+        selection, scope = selection_of(selectors, route, served)
+        body = read_delete_body(request, self._codecs)
+        if body and request.trail is not None:
+            note_object(request.trail, body)
+        options = read_delete_options(request, body)
+        if served.hooks.orphan_warning and options.policy is None:
+            request.warnings.append(served.hooks.orphan_warning)  # even where nothing is deleted
+        cache = self._cache.resource(served.prefix)
+        # One list decides what is deleted and what is shown: a page, a selection and a continue token hold for both.
+        prepare = served.prepare if served.asks else None
+        page = await list_page(cache, scope, list_options, selection, prepare)
+        for record in page.records:
+            namespace, name = name_of(record.key, served)
+            target = WriteTarget.asked(
+                request, served, namespace, name, WriteOptions(dry_run=options.dry_run)
+            )
+            try:
+                await self._deleter.delete(target, options, of_collection=True)
+            except ApiError as error:
+                if error.reason != "NotFound":
+                    raise
+        return show_page(page, view)
+
+
+def _again(data: bytes) -> Json:
+    obj: Json = decode(data)
+    return obj
