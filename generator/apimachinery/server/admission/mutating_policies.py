@@ -12,6 +12,7 @@ from typing import Any
 from apimachinery.merge import json_patch
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.json_patch import JsonPatchFailed
+from apimachinery.meta.errors import internal
 from apimachinery.rules.policy_expressions import (
     CONFIGURATION,
     PATCHES,
@@ -54,22 +55,24 @@ class MutatingPolicies:
             return
         memory = Reinvocation.of(operation, _PLUGIN)
         for policy, binding, served in self._policies.about(operation):
-            key = (policy.name, binding.name)
-            if not memory.may_call(key):
-                continue
-            before = encode(operation.obj)
-            self._mutate(policy, binding, served, operation)
-            willing = policy.spec.get("reinvocationPolicy") == "IfNeeded"
-            memory.called(key, changed=encode(operation.obj) != before, willing=willing)
+            if memory.may_call((policy.name, binding.name)):
+                self._mutate(policy, binding, served, operation, memory)
         memory.leave()
 
     def validate(self, operation: Operation) -> None:
         """See Admission: nothing is refused."""
 
-    def _mutate(self, policy: Policy, binding: Binding, served: Served, operation: Operation) -> None:
+    def _mutate(
+        self,
+        policy: Policy,
+        binding: Binding,
+        served: Served,
+        operation: Operation,
+        memory: Reinvocation,
+    ) -> None:
         try:
             for params in self._policies.params(policy, binding, operation):
-                self._apply(Match(policy, binding, served, params), operation)
+                self._apply(Match(policy, binding, served, params), operation, memory)
         except PolicyFailure as failure:
             if policy.ignores_failures:
                 return
@@ -77,25 +80,33 @@ class MutatingPolicies:
             reason = "Forbidden" if str(failure).startswith("failed to configure") else "Invalid"
             raise denied(operation, text, 403, reason, names_object=False) from None
 
-    def _apply(self, match: Match, operation: Operation) -> None:
-        obj = operation.obj
+    def _apply(self, match: Match, operation: Operation, memory: Reinvocation) -> None:
+        obj, policy = operation.obj, match.policy
         assert obj is not None
-        if match.policy.fault:
-            raise PolicyFailure(match.policy.fault)
+        if policy.fault:
+            raise PolicyFailure(policy.fault)
         values = self._policies.values(match, operation, obj)
         if not conditions_hold(match, values):
             return
         own = operation.target.served
         changed: Json = decode(encode({"kind": own.kind, "apiVersion": own.api_version, **obj}))
-        for mutation in match.policy.spec.get("mutations") or ():
+        willing = policy.spec.get("reinvocationPolicy") == "IfNeeded"
+        for mutation in policy.spec.get("mutations") or ():
             values["object"] = changed
+            before, failed = changed, False
             try:
-                changed = _mutated(match.policy, mutation, changed, evaluation_of(match, values), own)
+                changed = _mutated(policy, mutation, changed, evaluation_of(match, values), own)
             except PolicyFailure:
-                if not match.policy.ignores_failures:
+                if not policy.ignores_failures:
                     raise
+                failed = True
+            # Each mutation counts as one that is called: a later one of the policy itself makes it due again.
+            if not failed:
+                memory.called((policy.name, match.binding.name), changed=changed != before, willing=willing)
         if changed == obj:
             return
+        if fault := own.compiled.schema.decode_fault(changed):
+            raise internal(fault)
         _keep_identity(changed, obj)
         take(operation, changed)
 
@@ -146,9 +157,18 @@ def _patched(obj: Json, operations: Any) -> Json:
     return patched
 
 
+def _without_nulls(value: Any) -> Any:
+    """A value of CEL as the merge sees it there: null is the number of its enumeration's one value."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return 0 if value is None else value
+
+
 def _merged(obj: Json, configuration: Any, served: Served) -> Json:
     """``obj`` with the fields of an apply configuration, lists merged by their keys, nobody's ownership asked."""
-    applied = {**configuration, "apiVersion": served.api_version, "kind": served.kind}
+    applied = {**_without_nulls(configuration), "apiVersion": served.api_version, "kind": served.kind}
     if "metadata" not in applied:
         applied["metadata"] = {}
     ownership = served.ownership("")
@@ -157,6 +177,10 @@ def _merged(obj: Json, configuration: Any, served: Served) -> Json:
     try:
         merged: Json = ownership.apply(live, applied, "admission", force=True, now="")
     except MergeError as error:
-        raise PolicyFailure(f"invalid ApplyConfiguration: {error}") from None
+        _, found, why = str(error).partition("failed to create typed patch object ")
+        why = why.partition("): ")[2] if found else str(error)
+        raise PolicyFailure(
+            f"error applying patch: failed to convert patch object to typed object: {why}"
+        ) from None
     merged.get("metadata", {}).pop("managedFields", None)
     return merged

@@ -227,18 +227,18 @@ def conditions_hold(match: Match, values: Mapping[str, Any]) -> bool:
     # Conditions are evaluated before anybody looks for the namespace.
     values = {**values, "namespaceObject": None}
     evaluation = Evaluation({}, values, CONDITIONS_BUDGET)
-    failed = ""
+    failed = []
     for condition in match.policy.conditions:
         try:
             outcome = evaluation.run(condition)
         except BudgetSpent:
             raise PolicyFailure("match conditions exceeded the cost budget") from None
         if outcome.error is not None:
-            failed = failed or f"expression '{condition.source}' resulted in error: {outcome.error}"
+            failed.append(f"expression '{condition.source}' resulted in error: {outcome.error}")
         elif outcome.value is not True:
             return False
     if failed:
-        raise PolicyFailure(failed)
+        raise PolicyFailure(failed[0] if len(failed) == 1 else f"[{', '.join(failed)}]")
     return True
 
 
