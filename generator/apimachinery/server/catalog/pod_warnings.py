@@ -57,17 +57,25 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 def of_pod(spec: Json, metadata: Json, spec_path: str, metadata_path: str) -> list[str]:
     """The warnings of one pod, or of what pods are made from, in kube-apiserver's order."""
-    return [
-        *_node_labels(spec, spec_path),
-        *_spread(spec, spec_path),
-        *_volumes(spec, spec_path),
-        *_names(spec, spec_path),
-        *_annotations(metadata.get("annotations"), metadata_path),
-        *_containers(spec, spec_path),
-        *fractions(spec.get("overhead"), f"{spec_path}.overhead"),
-        *_ports(spec, spec_path),
-        *_selectors(spec, spec_path),
-    ]
+    found: list[str] = []
+    # Most pods have none of these, and every write of one comes by here.
+    if spec.get("nodeSelector") or spec.get("affinity"):
+        found.extend(_node_labels(spec, spec_path))
+    if spec.get("topologySpreadConstraints"):
+        found.extend(_spread(spec, spec_path))
+    if spec.get("volumes"):
+        found.extend(_volumes(spec, spec_path))
+    if spec.get("hostAliases") or spec.get("imagePullSecrets"):
+        found.extend(_names(spec, spec_path))
+    if metadata.get("annotations"):
+        found.extend(_annotations(metadata["annotations"], metadata_path))
+    found.extend(_containers(spec, spec_path))
+    if spec.get("overhead"):
+        found.extend(fractions(spec["overhead"], f"{spec_path}.overhead"))
+    found.extend(_ports(spec, spec_path))
+    if spec.get("affinity"):
+        found.extend(_selectors(spec, spec_path))
+    return found
 
 
 def fractions(amounts: Any, path: str, names: Sequence[str] = ("memory", "ephemeral-storage")) -> Texts:
@@ -148,9 +156,9 @@ def _annotations(annotations: Any, path: str) -> Texts:
 
 def _volumes(spec: Json, path: str) -> Texts:
     for index, volume in _items(spec, "volumes"):
-        for kind, said in _POD_VOLUMES.items():
-            if volume.get(kind) is not None:
-                yield f"{path}.volumes[{index}].{SHOWN.get(kind, kind)}: {said}"
+        for kind in volume:
+            if kind in _POD_VOLUMES and volume[kind] is not None:
+                yield f"{path}.volumes[{index}].{SHOWN.get(kind, kind)}: {_POD_VOLUMES[kind]}"
         claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
         if isinstance(claim, dict):
             place = f"{path}.volumes[{index}].ephemeral.volumeClaimTemplate.spec.resources"
@@ -180,11 +188,14 @@ def _containers(spec: Json, path: str) -> Texts:
         for index, container in _items(spec, kind):
             place = f"{path}.{kind}[{index}]"
             resources = container.get("resources") or {}
-            for name in ("memory", "ephemeral-storage"):
+            for name in ("memory", "ephemeral-storage") if resources else ():
                 for key in ("limits", "requests"):
-                    amounts = resources.get(key) or {}
-                    if name in amounts:
-                        yield from fractions({name: amounts[name]}, f"{place}.resources.{key}")
+                    text = str((resources.get(key) or {}).get(name, ""))
+                    # Only milli and below, and what has a point or an exponent, can be a fraction.
+                    if text and not text[-1].isdigit() and text[-1] not in "mun" and "." not in text:
+                        continue
+                    if text:
+                        yield from fractions({name: text}, f"{place}.resources.{key}")
             seen: set[Any] = set()
             for number, variable in _items(container, "env"):
                 variable_name = variable.get("name")
@@ -196,6 +207,13 @@ def _containers(spec: Json, path: str) -> Texts:
 
 def _ports(spec: Json, path: str) -> Texts:
     """Ports that are said twice, of containers that run at the same time."""
+    given = sum(
+        len(each.get("ports") or ())
+        for kind in ("initContainers", "containers")
+        for _, each in _items(spec, kind)
+    )
+    if given < 2:
+        return
     numbers: dict[tuple[Any, ...], str] = {}
     names: dict[str, str] = {}
     for kind in ("initContainers", "containers"):
