@@ -24,6 +24,9 @@ def clear(side: Side, older_than: float = 0) -> int:
             continue
         count += 1
         name = obj["metadata"]["name"]
+        if path == CRDS:
+            side.remove_definition(name)
+            continue
         side.remove(f"{path}/{name}")
         if path == _NAMESPACES:
             body = {

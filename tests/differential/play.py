@@ -59,7 +59,25 @@ class Side:
     def clear(self) -> None:
         """Takes away what was installed."""
         for name in sorted(self._ready):
-            self.server.ask({"method": "DELETE", "path": f"{CRDS}/{name}"})
+            self.remove_definition(name)
+
+    def remove_definition(self, name: str) -> None:
+        """Deletes a CRD; it would stay for as long as an object of it has finalizers."""
+        found = self.server.ask({"method": "GET", "path": f"{CRDS}/{name}"})["body"]
+        spec = found.get("spec") if isinstance(found, dict) else None
+        if spec:
+            version = next(v["name"] for v in spec["versions"] if v["storage"])
+            root = f"/apis/{spec['group']}/{version}"
+            listed = self.server.ask({"method": "GET", "path": f"{root}/{spec['names']['plural']}"})["body"]
+            for obj in (listed.get("items") if isinstance(listed, dict) else None) or ():
+                if obj["metadata"].get("finalizers"):
+                    within = (
+                        f"/namespaces/{obj['metadata']['namespace']}"
+                        if "namespace" in obj["metadata"]
+                        else ""
+                    )
+                    self.remove(f"{root}{within}/{spec['names']['plural']}/{obj['metadata']['name']}")
+        self.server.ask({"method": "DELETE", "path": f"{CRDS}/{name}"})
 
     def remove(self, path: str) -> None:
         """Deletes an object for good, whatever its finalizers."""
