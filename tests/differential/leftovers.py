@@ -26,16 +26,10 @@ def clear(side: Side, older_than: float = 0) -> int:
         name = obj["metadata"]["name"]
         if path == CRDS:
             side.remove_definition(name)
-            continue
-        side.remove(f"{path}/{name}")
-        if path == _NAMESPACES:
-            body = {
-                "apiVersion": "v1",
-                "kind": "Namespace",
-                "metadata": {"name": name},
-                "spec": {"finalizers": []},
-            }
-            side.server.ask({"method": "PUT", "path": f"{path}/{name}/finalize", "body": body})
+        elif path == _NAMESPACES:
+            side.end_namespace(name)
+        else:
+            side.remove(f"{path}/{name}")
     return count
 
 

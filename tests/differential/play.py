@@ -71,13 +71,35 @@ class Side:
             listed = self.server.ask({"method": "GET", "path": f"{root}/{spec['names']['plural']}"})["body"]
             for obj in (listed.get("items") if isinstance(listed, dict) else None) or ():
                 if obj["metadata"].get("finalizers"):
-                    within = (
-                        f"/namespaces/{obj['metadata']['namespace']}"
-                        if "namespace" in obj["metadata"]
-                        else ""
-                    )
-                    self.remove(f"{root}{within}/{spec['names']['plural']}/{obj['metadata']['name']}")
+                    self._release(root, spec["names"]["plural"], obj["metadata"])
         self.server.ask({"method": "DELETE", "path": f"{CRDS}/{name}"})
+
+    def _release(self, root: str, plural: str, metadata: dict[str, Any]) -> None:
+        """Deletes an object that has finalizers, also where its namespace is gone already: no update is let in then,
+        so the namespace is made again for it."""
+        namespace = metadata.get("namespace")
+        if not namespace:
+            self.remove(f"{root}/{plural}/{metadata['name']}")
+            return
+        body = {"metadata": {"name": namespace}}
+        made = (
+            self.server.ask({"method": "POST", "path": "/api/v1/namespaces", "body": body})["status"] == 201
+        )
+        self.remove(f"{root}/namespaces/{namespace}/{plural}/{metadata['name']}")
+        if made:
+            self.end_namespace(namespace)
+
+    def end_namespace(self, name: str) -> None:
+        """Deletes a namespace, whether or not a controller runs that ends namespaces."""
+        path = f"/api/v1/namespaces/{name}"
+        if self.server.ask({"method": "DELETE", "path": path})["status"] in (200, 202):
+            body = {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": name},
+                "spec": {"finalizers": []},
+            }
+            self.server.ask({"method": "PUT", "path": f"{path}/finalize", "body": body})
 
     def remove(self, path: str) -> None:
         """Deletes an object for good, whatever its finalizers."""
@@ -94,22 +116,11 @@ class Side:
             self.server.ask({"method": "POST", "path": "/api/v1/namespaces", "body": body})
 
     def close(self, conversation: Conversation, namespace: str, made: set[str]) -> None:
-        """Ends a conversation: its objects of cluster scope go, and its namespace, whether or not a controller runs
-        that ends namespaces."""
+        """Ends a conversation: its objects of cluster scope go, and its namespace."""
         for path in made:
             self.remove(path)
-        if not conversation.namespace:
-            return
-        path = f"/api/v1/namespaces/{namespace}"
-        answer = self.server.ask({"method": "DELETE", "path": path})
-        if answer["status"] in (200, 202):
-            body = {
-                "apiVersion": "v1",
-                "kind": "Namespace",
-                "metadata": {"name": namespace},
-                "spec": {"finalizers": []},
-            }
-            self.server.ask({"method": "PUT", "path": f"{path}/finalize", "body": body})
+        if conversation.namespace:
+            self.end_namespace(namespace)
 
     def play(self, conversation: Conversation, suffix: str = "") -> Iterator[tuple[int, dict[str, Any]]]:
         """(position of the step, its answer in placeholders) for every step that is compared."""
