@@ -30,7 +30,7 @@ class BackupSchedule(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "BackupSchedule")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: BackupScheduleSpec
     status: BackupScheduleStatus | None = None
 
@@ -297,7 +297,7 @@ class BackupStore(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "BackupStore")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: BackupStoreSpec
     status: BackupStoreStatus | None = None
 
@@ -364,7 +364,7 @@ class Restore(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Restore")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: RestoreSpec
     status: RestoreStatus | None = None
 

@@ -31,7 +31,7 @@ class BackupSchedule(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1alpha1")
     kind: str = field(default_factory=lambda: "BackupSchedule")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: BackupScheduleSpec
     status: BackupScheduleStatus | None = None
 
@@ -102,7 +102,7 @@ class BackupStore(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1alpha1")
     kind: str = field(default_factory=lambda: "BackupStore")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: backup_v1.BackupStoreSpec
     status: backup_v1.BackupStoreStatus | None = None
 

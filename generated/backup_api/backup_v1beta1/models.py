@@ -29,7 +29,7 @@ class BackupSchedule(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "backup.kubewright.dev/v1beta1")
     kind: str = field(default_factory=lambda: "BackupSchedule")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: BackupScheduleSpec
     status: backup_v1.BackupScheduleStatus | None = None
 

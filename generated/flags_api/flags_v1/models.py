@@ -29,7 +29,7 @@ class FeatureFlag(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "flags.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "FeatureFlag")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: FeatureFlagSpec
     status: FeatureFlagStatus | None = None
 
@@ -193,7 +193,7 @@ class Segment(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "flags.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Segment")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: SegmentSpec
 
 

@@ -18,7 +18,7 @@ class MutatingAdmissionPolicy(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
     kind: str = field(default_factory=lambda: "MutatingAdmissionPolicy")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: MutatingAdmissionPolicySpec | None = None
 
 
@@ -104,7 +104,7 @@ class MutatingAdmissionPolicyBinding(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
     kind: str = field(default_factory=lambda: "MutatingAdmissionPolicyBinding")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: MutatingAdmissionPolicyBindingSpec | None = None
 
 
@@ -133,7 +133,7 @@ class MutatingWebhookConfiguration(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
     kind: str = field(default_factory=lambda: "MutatingWebhookConfiguration")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     webhooks: list[MutatingWebhook] | None = None
 
 
@@ -189,7 +189,7 @@ class ValidatingAdmissionPolicy(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ValidatingAdmissionPolicy")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ValidatingAdmissionPolicySpec | None = None
     status: ValidatingAdmissionPolicyStatus | None = None
 
@@ -251,7 +251,7 @@ class ValidatingAdmissionPolicyBinding(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ValidatingAdmissionPolicyBinding")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ValidatingAdmissionPolicyBindingSpec
 
 
@@ -272,7 +272,7 @@ class ValidatingWebhookConfiguration(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ValidatingWebhookConfiguration")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     webhooks: list[ValidatingWebhook] | None = None
 
 

@@ -18,7 +18,7 @@ class MutatingAdmissionPolicy(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1beta1")
     kind: str = field(default_factory=lambda: "MutatingAdmissionPolicy")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: MutatingAdmissionPolicySpec | None = None
 
 
@@ -104,7 +104,7 @@ class MutatingAdmissionPolicyBinding(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "admissionregistration.k8s.io/v1beta1")
     kind: str = field(default_factory=lambda: "MutatingAdmissionPolicyBinding")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: MutatingAdmissionPolicyBindingSpec | None = None
 
 

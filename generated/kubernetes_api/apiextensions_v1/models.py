@@ -20,7 +20,7 @@ class CustomResourceDefinition(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "apiextensions.k8s.io/v1")
     kind: str = field(default_factory=lambda: "CustomResourceDefinition")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: CustomResourceDefinitionSpec
     status: CustomResourceDefinitionStatus | None = None
 

@@ -18,7 +18,7 @@ class APIService(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "apiregistration.k8s.io/v1")
     kind: str = field(default_factory=lambda: "APIService")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: APIServiceSpec | None = None
     status: APIServiceStatus | None = None
 

@@ -21,7 +21,7 @@ class ControllerRevision(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "apps/v1")
     kind: str = field(default_factory=lambda: "ControllerRevision")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     data: dict[str, Any]
     revision: int | None = None
 
@@ -34,7 +34,7 @@ class DaemonSet(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "apps/v1")
     kind: str = field(default_factory=lambda: "DaemonSet")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: DaemonSetSpec
     status: DaemonSetStatus | None = None
 
@@ -96,7 +96,7 @@ class Deployment(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "apps/v1")
     kind: str = field(default_factory=lambda: "Deployment")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: DeploymentSpec
     status: DeploymentStatus | None = None
 
@@ -161,7 +161,7 @@ class ReplicaSet(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "apps/v1")
     kind: str = field(default_factory=lambda: "ReplicaSet")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ReplicaSetSpec
     status: ReplicaSetStatus | None = None
 
@@ -205,7 +205,7 @@ class StatefulSet(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "apps/v1")
     kind: str = field(default_factory=lambda: "StatefulSet")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: StatefulSetSpec
     status: StatefulSetStatus | None = None
 

@@ -18,7 +18,7 @@ class SelfSubjectReview(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "authentication.k8s.io/v1")
     kind: str = field(default_factory=lambda: "SelfSubjectReview")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     status: SelfSubjectReviewStatus | None = None
 
 
@@ -45,7 +45,7 @@ class TokenRequest(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "authentication.k8s.io/v1")
     kind: str = field(default_factory=lambda: "TokenRequest")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: TokenRequestSpec | None = None
     status: TokenRequestStatus | None = None
 
@@ -83,7 +83,7 @@ class TokenReview(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "authentication.k8s.io/v1")
     kind: str = field(default_factory=lambda: "TokenReview")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: TokenReviewSpec
     status: TokenReviewStatus | None = None
 

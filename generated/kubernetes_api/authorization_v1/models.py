@@ -18,7 +18,7 @@ class LocalSubjectAccessReview(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "authorization.k8s.io/v1")
     kind: str = field(default_factory=lambda: "LocalSubjectAccessReview")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: SubjectAccessReviewSpec
     status: SubjectAccessReviewStatus | None = None
 
@@ -86,7 +86,7 @@ class SelfSubjectAccessReview(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "authorization.k8s.io/v1")
     kind: str = field(default_factory=lambda: "SelfSubjectAccessReview")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: SelfSubjectAccessReviewSpec
     status: SubjectAccessReviewStatus | None = None
 
@@ -106,7 +106,7 @@ class SelfSubjectRulesReview(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "authorization.k8s.io/v1")
     kind: str = field(default_factory=lambda: "SelfSubjectRulesReview")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: SelfSubjectRulesReviewSpec
     status: SubjectRulesReviewStatus | None = None
 
@@ -150,6 +150,6 @@ class SubjectAccessReview(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "authorization.k8s.io/v1")
     kind: str = field(default_factory=lambda: "SubjectAccessReview")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: SubjectAccessReviewSpec
     status: SubjectAccessReviewStatus | None = None

@@ -18,7 +18,7 @@ class HorizontalPodAutoscaler(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "autoscaling/v2")
     kind: str = field(default_factory=lambda: "HorizontalPodAutoscaler")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: HorizontalPodAutoscalerSpec
     status: HorizontalPodAutoscalerStatus | None = None
 

@@ -20,7 +20,7 @@ class CronJob(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "batch/v1")
     kind: str = field(default_factory=lambda: "CronJob")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: CronJobSpec
     status: CronJobStatus | None = None
 
@@ -134,7 +134,7 @@ class Job(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "batch/v1")
     kind: str = field(default_factory=lambda: "Job")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: JobSpec | None = None
     status: JobStatus | None = None
 

@@ -18,7 +18,7 @@ class CertificateSigningRequest(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "certificates.k8s.io/v1")
     kind: str = field(default_factory=lambda: "CertificateSigningRequest")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: CertificateSigningRequestSpec
     status: CertificateSigningRequestStatus | None = None
 
@@ -62,7 +62,7 @@ class ClusterTrustBundle(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "certificates.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ClusterTrustBundle")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ClusterTrustBundleSpec
 
 
@@ -81,7 +81,7 @@ class PodCertificateRequest(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "certificates.k8s.io/v1")
     kind: str = field(default_factory=lambda: "PodCertificateRequest")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: PodCertificateRequestSpec
     status: PodCertificateRequestStatus | None = None
 

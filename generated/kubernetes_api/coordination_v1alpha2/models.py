@@ -18,7 +18,7 @@ class LeaseCandidate(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "coordination.k8s.io/v1alpha2")
     kind: str = field(default_factory=lambda: "LeaseCandidate")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: LeaseCandidateSpec
 
 

@@ -18,7 +18,7 @@ class Binding(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "Binding")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     target: ObjectReference
 
 
@@ -42,7 +42,7 @@ class ComponentStatus(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "ComponentStatus")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     conditions: list[ComponentCondition] | None = None
 
 
@@ -63,7 +63,7 @@ class ConfigMap(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "ConfigMap")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     binary_data: dict[str, str] | None = None
     data: dict[str, str] | None = None
     immutable: bool | None = None
@@ -77,7 +77,7 @@ class Endpoints(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "Endpoints")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     subsets: list[EndpointSubset] | None = None
 
 
@@ -115,7 +115,7 @@ class Event(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "Event")
-    metadata: meta_v1.ObjectMeta
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     action: str | None = None
     count: int | None = None
     event_time: meta_v1.MicroTime | None = None
@@ -154,7 +154,7 @@ class LimitRange(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "LimitRange")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: LimitRangeSpec | None = None
 
 
@@ -183,7 +183,7 @@ class Namespace(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "Namespace")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: NamespaceSpec | None = None
     status: NamespaceStatus | None = None
 
@@ -219,7 +219,7 @@ class Node(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "Node")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: NodeSpec | None = None
     status: NodeStatus | None = None
 
@@ -391,7 +391,7 @@ class PersistentVolume(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "PersistentVolume")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: PersistentVolumeSpec | None = None
     status: PersistentVolumeStatus | None = None
 
@@ -703,7 +703,7 @@ class PersistentVolumeClaim(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "PersistentVolumeClaim")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: PersistentVolumeClaimSpec | None = None
     status: PersistentVolumeClaimStatus | None = None
 
@@ -801,7 +801,7 @@ class Pod(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "Pod")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: PodSpec | None = None
     status: PodStatus | None = None
 
@@ -1890,7 +1890,7 @@ class PodTemplate(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "PodTemplate")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     template: PodTemplateSpec | None = None
 
 
@@ -1909,7 +1909,7 @@ class ReplicationController(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "ReplicationController")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ReplicationControllerSpec | None = None
     status: ReplicationControllerStatus | None = None
 
@@ -1952,7 +1952,7 @@ class ResourceQuota(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "ResourceQuota")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ResourceQuotaSpec | None = None
     status: ResourceQuotaStatus | None = None
 
@@ -1994,7 +1994,7 @@ class Secret(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "Secret")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     data: dict[str, str] | None = None
     immutable: bool | None = None
     string_data: dict[str, str] | None = None
@@ -2009,7 +2009,7 @@ class Service(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "Service")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ServiceSpec | None = None
     status: ServiceStatus | None = None
 
@@ -2100,7 +2100,7 @@ class ServiceAccount(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "v1")
     kind: str = field(default_factory=lambda: "ServiceAccount")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     automount_service_account_token: bool | None = None
     image_pull_secrets: list[LocalObjectReference] | None = None
     secrets: list[ObjectReference] | None = None

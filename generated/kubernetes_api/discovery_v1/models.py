@@ -19,7 +19,7 @@ class EndpointSlice(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "discovery.k8s.io/v1")
     kind: str = field(default_factory=lambda: "EndpointSlice")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     address_type: str
     endpoints: list[Endpoint] | None = None
     ports: list[EndpointPort] | None = None

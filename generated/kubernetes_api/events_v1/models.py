@@ -19,7 +19,7 @@ class Event(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "events.k8s.io/v1")
     kind: str = field(default_factory=lambda: "Event")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     action: str | None = None
     deprecated_count: int | None = None
     deprecated_first_timestamp: meta_v1.Time | None = None

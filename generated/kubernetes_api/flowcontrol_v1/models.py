@@ -18,7 +18,7 @@ class FlowSchema(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "flowcontrol.apiserver.k8s.io/v1")
     kind: str = field(default_factory=lambda: "FlowSchema")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: FlowSchemaSpec
     status: FlowSchemaStatus | None = None
 
@@ -121,7 +121,7 @@ class PriorityLevelConfiguration(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "flowcontrol.apiserver.k8s.io/v1")
     kind: str = field(default_factory=lambda: "PriorityLevelConfiguration")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: PriorityLevelConfigurationSpec
     status: PriorityLevelConfigurationStatus | None = None
 

@@ -20,7 +20,7 @@ class StorageVersion(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "internal.apiserver.k8s.io/v1alpha1")
     kind: str = field(default_factory=lambda: "StorageVersion")
-    metadata: meta_v1.ObjectMeta
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: dict[str, Any] | None = None
     status: StorageVersionStatus | None = None
 

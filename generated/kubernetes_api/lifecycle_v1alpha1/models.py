@@ -18,7 +18,7 @@ class Eviction(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "lifecycle.k8s.io/v1alpha1")
     kind: str = field(default_factory=lambda: "Eviction")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: EvictionSpec
     status: EvictionStatus | None = None
 
@@ -86,7 +86,7 @@ class EvictionRequest(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "lifecycle.k8s.io/v1alpha1")
     kind: str = field(default_factory=lambda: "EvictionRequest")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: EvictionRequestSpec
     status: EvictionRequestStatus | None = None
 

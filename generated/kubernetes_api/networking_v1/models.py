@@ -19,7 +19,7 @@ class IPAddress(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "networking.k8s.io/v1")
     kind: str = field(default_factory=lambda: "IPAddress")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: IPAddressSpec
 
 
@@ -46,7 +46,7 @@ class Ingress(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "networking.k8s.io/v1")
     kind: str = field(default_factory=lambda: "Ingress")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: IngressSpec | None = None
     status: IngressStatus | None = None
 
@@ -145,7 +145,7 @@ class IngressClass(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "networking.k8s.io/v1")
     kind: str = field(default_factory=lambda: "IngressClass")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: IngressClassSpec | None = None
 
 
@@ -174,7 +174,7 @@ class NetworkPolicy(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "networking.k8s.io/v1")
     kind: str = field(default_factory=lambda: "NetworkPolicy")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: NetworkPolicySpec | None = None
 
 
@@ -232,7 +232,7 @@ class ServiceCIDR(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "networking.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ServiceCIDR")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ServiceCIDRSpec | None = None
     status: ServiceCIDRStatus | None = None
 

@@ -19,7 +19,7 @@ class RuntimeClass(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "node.k8s.io/v1")
     kind: str = field(default_factory=lambda: "RuntimeClass")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     handler: str
     overhead: Overhead | None = None
     scheduling: Scheduling | None = None

@@ -18,7 +18,7 @@ class Eviction(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "policy/v1")
     kind: str = field(default_factory=lambda: "Eviction")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     delete_options: meta_v1.DeleteOptions | None = None
 
 
@@ -30,7 +30,7 @@ class PodDisruptionBudget(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "policy/v1")
     kind: str = field(default_factory=lambda: "PodDisruptionBudget")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: PodDisruptionBudgetSpec | None = None
     status: PodDisruptionBudgetStatus | None = None
 

@@ -18,7 +18,7 @@ class ClusterRole(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "rbac.authorization.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ClusterRole")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     aggregation_rule: AggregationRule | None = None
     rules: list[PolicyRule] | None = None
 
@@ -47,7 +47,7 @@ class ClusterRoleBinding(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "rbac.authorization.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ClusterRoleBinding")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     role_ref: RoleRef
     subjects: list[Subject] | None = None
 
@@ -77,7 +77,7 @@ class Role(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "rbac.authorization.k8s.io/v1")
     kind: str = field(default_factory=lambda: "Role")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     rules: list[PolicyRule] | None = None
 
 
@@ -89,7 +89,7 @@ class RoleBinding(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "rbac.authorization.k8s.io/v1")
     kind: str = field(default_factory=lambda: "RoleBinding")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     role_ref: RoleRef
     subjects: list[Subject] | None = None
 

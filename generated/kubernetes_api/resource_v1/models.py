@@ -21,7 +21,7 @@ class DeviceClass(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1")
     kind: str = field(default_factory=lambda: "DeviceClass")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: DeviceClassSpec | None = None
 
 
@@ -66,7 +66,7 @@ class DeviceTaintRule(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1")
     kind: str = field(default_factory=lambda: "DeviceTaintRule")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: DeviceTaintRuleSpec
     status: DeviceTaintRuleStatus | None = None
 
@@ -109,7 +109,7 @@ class ResourceClaim(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ResourceClaim")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ResourceClaimSpec | None = None
     status: ResourceClaimStatus | None = None
 
@@ -284,7 +284,7 @@ class ResourceClaimTemplate(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ResourceClaimTemplate")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ResourceClaimTemplateSpec | None = None
 
 
@@ -303,7 +303,7 @@ class ResourceSlice(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1")
     kind: str = field(default_factory=lambda: "ResourceSlice")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ResourceSliceSpec
 
 

@@ -18,7 +18,7 @@ class DeviceTaintRule(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1alpha3")
     kind: str = field(default_factory=lambda: "DeviceTaintRule")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: DeviceTaintRuleSpec
     status: DeviceTaintRuleStatus | None = None
 
@@ -61,7 +61,7 @@ class ResourcePoolStatusRequest(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "resource.k8s.io/v1alpha3")
     kind: str = field(default_factory=lambda: "ResourcePoolStatusRequest")
-    metadata: meta_v1.ObjectMeta
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ResourcePoolStatusRequestSpec
     status: ResourcePoolStatusRequestStatus | None = None
 

@@ -18,7 +18,7 @@ class PriorityClass(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1")
     kind: str = field(default_factory=lambda: "PriorityClass")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     description: str | None = None
     global_default: bool | None = None
     preemption_policy: str | None = None

@@ -20,7 +20,7 @@ class CompositePodGroup(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1alpha3")
     kind: str = field(default_factory=lambda: "CompositePodGroup")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: CompositePodGroupSpec
     status: CompositePodGroupStatus | None = None
 
@@ -91,7 +91,7 @@ class PodGroup(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1alpha3")
     kind: str = field(default_factory=lambda: "PodGroup")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: PodGroupSpec
     status: PodGroupStatus | None = None
 
@@ -166,7 +166,7 @@ class Workload(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1alpha3")
     kind: str = field(default_factory=lambda: "Workload")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: WorkloadSpec
 
 

@@ -20,7 +20,7 @@ class PodGroup(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1beta1")
     kind: str = field(default_factory=lambda: "PodGroup")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: PodGroupSpec
     status: PodGroupStatus | None = None
 
@@ -108,7 +108,7 @@ class Workload(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "scheduling.k8s.io/v1beta1")
     kind: str = field(default_factory=lambda: "Workload")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: WorkloadSpec
 
 

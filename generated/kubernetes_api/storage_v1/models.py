@@ -19,7 +19,7 @@ class CSIDriver(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
     kind: str = field(default_factory=lambda: "CSIDriver")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: CSIDriverSpec
 
 
@@ -54,7 +54,7 @@ class CSINode(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
     kind: str = field(default_factory=lambda: "CSINode")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: CSINodeSpec
     status: CSINodeStatus | None = None
 
@@ -112,7 +112,7 @@ class CSIStorageCapacity(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
     kind: str = field(default_factory=lambda: "CSIStorageCapacity")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     capacity: meta_v1.Quantity | None = None
     maximum_volume_size: meta_v1.Quantity | None = None
     node_topology: meta_v1.LabelSelector | None = None
@@ -127,7 +127,7 @@ class StorageClass(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
     kind: str = field(default_factory=lambda: "StorageClass")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     allow_volume_expansion: bool | None = None
     allowed_topologies: list[core_v1.TopologySelectorTerm] | None = None
     mount_options: list[str] | None = None
@@ -145,7 +145,7 @@ class VolumeAttachment(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
     kind: str = field(default_factory=lambda: "VolumeAttachment")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: VolumeAttachmentSpec
     status: VolumeAttachmentStatus | None = None
 
@@ -190,7 +190,7 @@ class VolumeAttributesClass(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "storage.k8s.io/v1")
     kind: str = field(default_factory=lambda: "VolumeAttributesClass")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     driver_name: str
     parameters: dict[str, str] | None = None
 

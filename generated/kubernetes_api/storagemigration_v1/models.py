@@ -18,7 +18,7 @@ class StorageVersionMigration(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "storagemigration.k8s.io/v1")
     kind: str = field(default_factory=lambda: "StorageVersionMigration")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: StorageVersionMigrationSpec | None = None
     status: StorageVersionMigrationStatus | None = None
 

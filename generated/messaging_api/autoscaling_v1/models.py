@@ -26,7 +26,7 @@ class Scale(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "autoscaling/v1")
     kind: str = field(default_factory=lambda: "Scale")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: ScaleSpec | None = None
     status: ScaleStatus | None = None
 

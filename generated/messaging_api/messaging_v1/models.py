@@ -27,7 +27,7 @@ class Broker(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "messaging.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Broker")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: BrokerSpec
 
 
@@ -78,7 +78,7 @@ class Queue(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "messaging.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Queue")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: QueueSpec
     status: QueueStatus | None = None
 
@@ -276,7 +276,7 @@ class Subscription(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "messaging.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Subscription")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: SubscriptionSpec
     status: SubscriptionStatus | None = None
 

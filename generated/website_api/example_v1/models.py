@@ -26,7 +26,7 @@ class Website(Object, kw_only=True):
 
     api_version: str = field(default_factory=lambda: "example.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Website")
-    metadata: meta_v1.ObjectMeta | None = None
+    metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     spec: WebsiteSpec
     status: WebsiteStatus | None = None
 

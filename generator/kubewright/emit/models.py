@@ -5,18 +5,18 @@ users write ``if pod.spec.node_name is None``. Only a field that the spec calls 
 has three states; it is ``T | UnsetType | None = UNSET``. API defaults are never model defaults: they belong to
 ``defaults.py``. Times of meta/v1 and ``date-time`` strings are ``datetime``; an object that was read keeps the text
 of those that nobody changes, so digits past microseconds are not lost. ``apiVersion`` and ``kind`` of a Kind are
-always written.
+always written, and so is the ``metadata`` of one that was made without.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import cast
 
 from kubewright.emit.code import names
-from kubewright.emit.code.layout import ModulePlan, lay_out
+from kubewright.emit.code.layout import ClassPlan, ModulePlan, lay_out
 from kubewright.emit.code.render import docstring, header, render
 from kubewright.emit.code.struct_classes import StructClasses
 from kubewright.emit.registry import Options
@@ -53,7 +53,7 @@ class MsgspecModels:
             yield File(f"{plan.name}/__init__.py", self._table_of_contents(plan, first_line))
             yield File(
                 f"{plan.name}/models.py",
-                classes.module_text(plan, first_line, "models", f"Models of {plan.title}."),
+                classes.module_text(_with_metadata(plan), first_line, "models", f"Models of {plan.title}."),
             )
         yield from self._borrowed(api, first_line)
 
@@ -94,3 +94,20 @@ class MsgspecModels:
 
 def _shown(package: str) -> str:
     return "".join(character for character in package if character.isalnum() or character in "._")
+
+
+def _with_metadata(plan: ModulePlan) -> ModulePlan:
+    """Kinds whose metadata is always there: every stored object has some, so readers need not ask."""
+    return replace(plan, classes=[_with_its_metadata(c) if c.kind else c for c in plan.classes])
+
+
+def _with_its_metadata(plan: ClassPlan) -> ClassPlan:
+    return replace(
+        plan,
+        fields=tuple(
+            replace(f, factory=f.annotation)
+            if f.wire_name == "metadata" and f.annotation.rpartition(".")[2] == "ObjectMeta"
+            else f
+            for f in plan.fields
+        ),
+    )
