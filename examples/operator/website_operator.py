@@ -41,7 +41,7 @@ def reconcile(context: Context[Website], site: Website) -> None:
     if site.status is None or site.status.ready != ready:
         context.event("Normal", "Scaled", f"{ready} of {site.spec.replicas} copies are ready")
     address = f"{name}.{context.request.namespace}.svc"
-    generation = site.metadata.generation if site.metadata else None
+    generation = site.metadata.generation
     site.status = WebsiteStatus(ready=ready, address=address, observed_generation=generation)
     context.write_status(site)
 
