@@ -15,7 +15,7 @@ import msgspec
 
 
 class Part(msgspec.Struct, kw_only=True, omit_defaults=True, repr_omit_defaults=True, rename="camel"):
-    """A part of an object. Fields are snake case, their JSON keys camel case; what is unset is neither written nor shown."""
+    """A part of an object. Fields are snake case, JSON keys camel case; what is unset is neither written nor shown."""
 
 
 class Object(Part, kw_only=True, weakref=True):
