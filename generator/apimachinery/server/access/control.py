@@ -146,23 +146,47 @@ class Access:
         """Sets ``request.user``. Raises ApiError 401, 403 for a page of another site."""
         request.user = await self._user(request)
 
-    async def act_as(self, request: Request) -> None:
-        """Sets ``request.user`` to whom he wants to be, where he does. Raises ApiError 403, 400 for headers that
-        contradict each other."""
-        for header in request.headers:
+    def identify_at_once(self, request: Request) -> bool:
+        """Sets ``request.user`` where nobody has to be asked for that; what most requests need of ``identify``, without
+        a coroutine. False where ``identify`` has to find out. Raises ApiError as it does."""
+        try:
+            identity = self._identified(request)
+        except MustAsk:
+            return False
+        if identity is None:
+            return False
+        request.user = identity.user
+        return True
+
+    def wants_to_act(self, request: Request) -> bool:
+        """Whether the user wants to be another: then ``act_as`` is to be called."""
+        for header in request.headers:  # noqa: SIM110  (a generator costs more than the loop)
             if header.startswith(PREFIX):
-                await self._impersonate(request)
-                break
+                return True
+        return False
+
+    async def act_as(self, request: Request) -> None:
+        """Sets ``request.user`` to whom he wants to be. Raises ApiError 403, 400 for headers that contradict each
+        other."""
+        await self._impersonate(request)
+
+    def authorize_at_once(self, request: Request) -> bool:
+        """Lets those in who may do everything; False where ``authorize`` has to find out."""
+        user = request.user
+        assert user is not None
+        if MASTERS not in user.groups or self.record is not None:
+            return False
+        if request.trail is not None:
+            _note(request, "allow", "")
+        return True
 
     async def authorize(self, request: Request, attributes: Attributes | None = None) -> None:
         """Whether ``request.user`` may; ``attributes`` are what he asks for, where somebody has read that already.
         Raises ApiError 403. What was decided, and why, is noted for the audit."""
+        if self.authorize_at_once(request):
+            return
         user = request.user
         assert user is not None
-        if MASTERS in user.groups and self.record is None:
-            if request.trail is not None:
-                _note(request, "allow", "")
-            return
         if attributes is None:
             attributes = attributes_of(request, user)
         verdict = self.authorizer.decide(attributes) or await self.authorizer.ask(attributes)

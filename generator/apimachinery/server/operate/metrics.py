@@ -132,6 +132,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self._families: dict[str, Family[Count] | Family[Distribution] | _Asked] = {}
+        self.before: list[Callable[[], None]] = []
+        """Called before the numbers are told: by whom they are kept back for a while."""
 
     def counter(self, name: str, text: str, *labels: str) -> Family[Count]:
         """A number that only grows."""
@@ -168,6 +170,8 @@ class Metrics:
 
     def _now(self) -> list[Family[Count] | Family[Distribution] | _Answered]:
         """The families by name; those that are asked have been."""
+        for settle in self.before:
+            settle()
         families = [family for _, family in sorted(self._families.items())]
         return [family.asked() if isinstance(family, _Asked) else family for family in families]
 
