@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import Callable
 
 import msgspec
 
@@ -29,13 +27,14 @@ from apimachinery.server.aggregation.registry import Json, Registry
 from apimachinery.server.catalog.api_services import LOCALLY_AVAILABLE, locally_available
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.following import Keyed
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, Record, StorageError
+from apimachinery.storage.interface import Event, Record
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
@@ -43,7 +42,6 @@ DEFINITIONS = "/apiextensions.k8s.io/customresourcedefinitions/"
 LABEL = "kube-aggregator.kubernetes.io/automanaged"
 ON_START, ALWAYS = "onstart", "true"
 MANAGER = "kube-apiserver"
-log = logging.getLogger("kubewright.server.aggregation")
 
 
 class _Version(msgspec.Struct):
@@ -65,7 +63,7 @@ class _Definition(msgspec.Struct):
 _definition = msgspec.json.Decoder(_Definition).decode
 
 
-class LocalApiServices:
+class LocalApiServices(Keyed):
     """The APIServices of built-in group-versions and of CustomResourceDefinitions."""
 
     def __init__(
@@ -77,6 +75,7 @@ class LocalApiServices:
         writer: Writer,
         deleter: Deleter,
     ) -> None:
+        super().__init__("an APIService could not be kept")
         self._catalog = catalog
         self._definitions = cache.resource(DEFINITIONS)
         self._registry = registry
@@ -85,14 +84,10 @@ class LocalApiServices:
         self._deleter = deleter
         self._versions: dict[str, frozenset[tuple[str, str]]] = {}
         self._owners: dict[tuple[str, str], set[str]] = {}
-        self._due: dict[str, None] = {}
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._unlisten: Callable[[], None] = lambda: None
 
     async def prepare(self) -> None:
         """Writes what is missing or wrong at the start."""
-        self._unlisten = self._definitions.listen(DEFINITIONS, self._heard)
+        self.hear(self._definitions, DEFINITIONS, self._heard)
         for record in self._definitions.snapshot(DEFINITIONS).records:
             self._note(record)
         builtin = self._builtin()
@@ -101,18 +96,7 @@ class LocalApiServices:
             if name not in builtin:
                 await self._reconcile(name, started=False)
         self._due.clear()
-        self._registry.listen(self._touch)
-
-    def start(self) -> None:
-        """Follows from here on."""
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Ends it."""
-        self._unlisten()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        self._registry.listen(self.look_at)
 
     def _builtin(self) -> dict[str, Json]:
         return {
@@ -143,35 +127,20 @@ class LocalApiServices:
             self._owners[place].discard(key)
             if not self._owners[place]:
                 del self._owners[place]
-                self._touch(f"{place[1]}.{place[0]}")
+                self.look_at(f"{place[1]}.{place[0]}")
         for place in versions - old:
             owners = self._owners.setdefault(place, set())
             if not owners:
-                self._touch(f"{place[1]}.{place[0]}")
+                self.look_at(f"{place[1]}.{place[0]}")
             owners.add(key)
         if versions:
             self._versions[key] = versions
         else:
             self._versions.pop(key, None)
 
-    def _touch(self, name: str) -> None:
-        self._due[name] = None
-        self._changed.set()
-
-    async def _run(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            while self._due:
-                name = next(iter(self._due))
-                del self._due[name]
-                try:
-                    await self._reconcile(name)
-                except (ApiError, StorageError):
-                    self._due[name] = None
-                    await asyncio.sleep(0.25)
-                except Exception:
-                    log.exception("an APIService could not be kept", extra={"apiservice": name})
+    async def reconcile(self, key: str) -> None:
+        """Makes, mends or takes away an APIService; ``key`` is its name. Raises ApiError, StorageError."""
+        await self._reconcile(key)
 
     async def _reconcile(self, name: str, *, started: bool = True) -> None:
         version, _, group = name.partition(".")

@@ -3,10 +3,8 @@ deletes those whose account is gone, as kube-controller-manager's serviceaccount
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import contextlib
-import logging
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.access.secret_tokens import (
@@ -18,11 +16,12 @@ from apimachinery.server.access.secret_tokens import (
 from apimachinery.server.access.service_accounts import ServiceAccountKeys
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.following import Keyed
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, StorageError
+from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
@@ -30,10 +29,9 @@ ACCOUNTS, SECRETS = "/core/serviceaccounts/", "/core/secrets/"
 MANAGER = "kube-controller-manager"
 RETRY_SECONDS = 0.5
 _TYPE = ACCOUNT_TYPE.encode()
-log = logging.getLogger("kubewright.server.account_secrets")
 
 
-class AccountSecrets:
+class AccountSecrets(Keyed):
     """Follows Secrets and ServiceAccounts. ``authority`` is what a client should trust (PEM), if it is known."""
 
     def __init__(
@@ -45,6 +43,7 @@ class AccountSecrets:
         keys: ServiceAccountKeys,
         authority: str = "",
     ) -> None:
+        super().__init__("the token of a Secret could not be made", RETRY_SECONDS)
         self._served = served
         self._writer = writer
         self._deleter = deleter
@@ -52,58 +51,25 @@ class AccountSecrets:
         self._authority = authority
         self._accounts = cache.resource(ACCOUNTS)
         self._secrets = cache.resource(SECRETS)
-        self._due: dict[str, None] = {}
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._unlisten = [
-            self._secrets.listen(SECRETS, self._heard_secret),
-            self._accounts.listen(ACCOUNTS, self._heard_account),
-        ]
+        self.hear(self._secrets, SECRETS, self._heard_secret)
+        self.hear(self._accounts, ACCOUNTS, self._heard_account)
+        self._look_at_all(SECRETS)
 
-    def start(self) -> None:
-        """Looks at all, and follows."""
-        for record in self._secrets.snapshot(SECRETS).records:
+    def _look_at_all(self, scope: str) -> None:
+        for record in self._secrets.snapshot(scope).records:
             if _TYPE in record.value:
-                self._due[record.key] = None
-        self._changed.set()
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Ends it."""
-        for unlisten in self._unlisten:
-            unlisten()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+                self.look_at(record.key)
 
     def _heard_secret(self, event: Event) -> None:
-        if not event.deleted and _TYPE in event.record.value:
-            self._due[event.record.key] = None
-            self._changed.set()
+        if _TYPE in event.record.value:
+            self.heard(event)
 
     def _heard_account(self, event: Event) -> None:
         namespace = event.record.key.removeprefix(ACCOUNTS).partition("/")[0]
-        for record in self._secrets.snapshot(f"{SECRETS}{namespace}/").records:
-            if _TYPE in record.value:
-                self._due[record.key] = None
-        self._changed.set()
+        self._look_at_all(f"{SECRETS}{namespace}/")
 
-    async def _run(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            while self._due:
-                key = next(iter(self._due))
-                del self._due[key]
-                try:
-                    await self._reconcile(key)
-                except (ApiError, StorageError):
-                    self._due[key] = None
-                    await asyncio.sleep(RETRY_SECONDS)
-                except Exception:
-                    log.exception("the token of a Secret could not be made", extra={"key": key})
-
-    async def _reconcile(self, key: str) -> None:
+    async def reconcile(self, key: str) -> None:
+        """Fills a Secret, or deletes it. Raises ApiError, StorageError."""
         record = self._secrets.get(key)
         secret: Json | None = None if record is None else decode(record.value)
         if secret is None or secret.get("type") != ACCOUNT_TYPE or "deletionTimestamp" in secret["metadata"]:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.following import Running
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.writes import Writer
@@ -25,18 +26,18 @@ AT_ONCE = 500
 log = logging.getLogger("kubewright.server.expiry")
 
 
-class EventExpiry:
+class EventExpiry(Running):
     """Deletes events whose time has come."""
 
     def __init__(self, served: Served, cache: WatchCache, writer: Writer, seconds: float) -> None:
+        super().__init__()
         self._served = served
         self._writer = writer
         self._seconds = seconds
         self._events = cache.resource(EVENTS)
         # In the order of their last writes, so the first to end is first.
         self._until: OrderedDict[str, float] = OrderedDict()
-        self._task: asyncio.Task[None] | None = None
-        self._unlisten = self._events.listen(EVENTS, self._heard)
+        self.hear(self._events, EVENTS, self._heard)
 
     def start(self) -> None:
         """Follows what is stored, and what comes."""
@@ -46,14 +47,7 @@ class EventExpiry:
             for record in self._events.snapshot(EVENTS).records
         ]
         self._until = OrderedDict((key, until) for until, key in sorted(stored))
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Ends it."""
-        self._unlisten()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        super().start()
 
     def _heard(self, event: Event) -> None:
         key = event.record.key

@@ -3,13 +3,13 @@ is there (condition ``Dangling``). Fairness itself only reads them."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.following import Rounds
 from apimachinery.server.fairness.facts import AUTO_UPDATE, GROUP, LEVELS, MANDATORY, SCHEMAS, VERSION
 from apimachinery.server.http.messages import Request
 from apimachinery.server.request.bodies import finish_form
@@ -18,7 +18,6 @@ from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.apply import apply
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, StorageError
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode, encode
 
@@ -59,54 +58,22 @@ async def _make(served: Served, writer: Writer, name: str, spec: Json) -> None:
         await writer.update(target, lambda old: {**old, "spec": wanted["spec"]})
 
 
-class FlowSchemaConditions:
+class FlowSchemaConditions(Rounds):
     """Writes the condition ``Dangling`` of FlowSchemas, and makes mandatory objects again that were deleted."""
 
     def __init__(self, catalog: Catalog, served: Served, cache: WatchCache, writer: Writer) -> None:
+        super().__init__("conditions of flow schemas could not be written")
         self._catalog = catalog
         self._served = served
         self._writer = writer
         self._levels = cache.resource(f"/{GROUP}/prioritylevelconfigurations/")
         self._schemas = cache.resource(served.prefix)
-        self._changed = asyncio.Event()
-        self._changed.set()
-        self._task: asyncio.Task[None] | None = None
-        self._unlisten = [
-            self._levels.listen(f"/{GROUP}/prioritylevelconfigurations/", self._heard),
-            self._schemas.listen(served.prefix, self._heard),
-        ]
-
-    def start(self) -> None:
-        """Starts following."""
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Ends it."""
-        for unlisten in self._unlisten:
-            unlisten()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def _heard(self, event: Event) -> None:
-        del event
-        self._changed.set()
-
-    async def _run(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            try:
-                await make_flow_control(self._catalog, self._writer)
-                await self.round()
-            except (ApiError, StorageError):
-                await asyncio.sleep(0.25)
-                self._changed.set()
-            except Exception:
-                log.exception("conditions of flow schemas could not be written")
+        self.hear(self._levels, f"/{GROUP}/prioritylevelconfigurations/", self.heard)
+        self.hear(self._schemas, served.prefix, self.heard)
 
     async def round(self) -> None:
-        """Writes the conditions that are not what they should be."""
+        """Makes what is missing, then writes the conditions that are not what they should be."""
+        await make_flow_control(self._catalog, self._writer)
         prefix = f"/{GROUP}/prioritylevelconfigurations/"
         levels = {record.key[len(prefix) :] for record in self._levels.snapshot(prefix).records}
         for record in self._schemas.snapshot(self._served.prefix).records:

@@ -26,6 +26,7 @@ from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
+from apimachinery.server.controllers.following import Running
 from apimachinery.server.controllers.namespaces import stored_resources
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -87,10 +88,11 @@ class Node:
         self.metadata = metadata
 
 
-class GarbageCollector:
+class GarbageCollector(Running):
     """Deletes what nobody owns any more, and sees to the two propagation finalizers."""
 
     def __init__(self, catalog: Catalog, cache: WatchCache, writer: Writer, deleter: Deleter) -> None:
+        super().__init__()
         self._catalog = catalog
         self._cache = cache
         self._writer = writer
@@ -102,21 +104,18 @@ class GarbageCollector:
         self._deaths = asyncio.Event()
         """Set when something is deleted, or begins to be: its owners and dependents are due."""
         self._revision = 0
-        self._task: asyncio.Task[None] | None = None
         self._watch: Any = None
 
     def start(self) -> None:
         """Reads the present state and follows it."""
         self._watch = None
-        self._task = asyncio.create_task(self._run())
+        super().start()
 
     async def stop(self) -> None:
         """Ends."""
         if self._watch is not None:
             self._watch.close()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await super().stop()
 
     async def _run(self) -> None:
         page = await self._cache.storage.list("")

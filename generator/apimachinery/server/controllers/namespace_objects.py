@@ -3,24 +3,20 @@ authorities by which pods know the server. Whoever deletes one gets it back."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-
-from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.namespaces import NAMESPACES, phase_of
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.following import Keyed
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, StorageError
+from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
 MANAGER = "kube-controller-manager"
 RETRY_SECONDS = 0.5
-log = logging.getLogger("kubewright.server.namespace_objects")
 DESCRIPTION = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
     "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
@@ -44,68 +40,34 @@ def root_authority(pem: str) -> Json:
     }
 
 
-class NamespaceObjects:
+class NamespaceObjects(Keyed):
     """Keeps one object in every namespace that is not going."""
 
     def __init__(self, served: Served, cache: WatchCache, writer: Writer, wanted: Json) -> None:
         """``wanted`` is the object without a namespace."""
+        super().__init__("an object of a namespace could not be made", RETRY_SECONDS)
         self._served = served
         self._writer = writer
         self._wanted = wanted
         self._name = wanted["metadata"]["name"]
         self._namespaces = cache.resource(NAMESPACES)
-        objects = cache.resource(served.prefix)
-        self._due: set[str] = set()
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._unlisten = [
-            self._namespaces.listen(NAMESPACES, self._heard_namespace),
-            objects.listen(served.prefix, self._heard_object),
-        ]
-
-    def start(self) -> None:
-        """Makes what is missing, and follows."""
+        self.hear(self._namespaces, NAMESPACES, self._heard_namespace)
+        self.hear(cache.resource(served.prefix), served.prefix, self._heard_object)
         for record in self._namespaces.snapshot(NAMESPACES).records:
-            self._due.add(record.key.removeprefix(NAMESPACES))
-        self._changed.set()
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Ends it."""
-        for unlisten in self._unlisten:
-            unlisten()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            self.look_at(record.key.removeprefix(NAMESPACES))
 
     def _heard_namespace(self, event: Event) -> None:
         if not event.deleted and event.previous is None:
-            self._wake(event.record.key.removeprefix(NAMESPACES))
+            self.look_at(event.record.key.removeprefix(NAMESPACES))
 
     def _heard_object(self, event: Event) -> None:
         namespace, _, name = event.record.key.removeprefix(self._served.prefix).partition("/")
         if name == self._name and event.previous is not None:
-            self._wake(namespace)
+            self.look_at(namespace)
 
-    def _wake(self, namespace: str) -> None:
-        self._due.add(namespace)
-        self._changed.set()
-
-    async def _run(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            while self._due:
-                namespace = self._due.pop()
-                try:
-                    await self._keep(namespace)
-                except (ApiError, StorageError):
-                    await asyncio.sleep(RETRY_SECONDS)
-                    self._wake(namespace)
-                except Exception:
-                    log.exception("an object could not be made", extra={"namespace": namespace})
-
-    async def _keep(self, namespace: str) -> None:
+    async def reconcile(self, key: str) -> None:
+        """Makes or mends the object of a namespace. Raises ApiError, StorageError."""
+        namespace = key
         record = self._namespaces.get(NAMESPACES + namespace)
         if record is None or phase_of(record) == "Terminating":
             return

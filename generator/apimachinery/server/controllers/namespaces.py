@@ -18,6 +18,7 @@ from apimachinery.server.admission.namespaces import NAMESPACES, phase_of
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
+from apimachinery.server.controllers.following import Running
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
@@ -41,7 +42,7 @@ class Elsewhere(Protocol):
         is not known."""
 
 
-class NamespaceController:
+class NamespaceController(Running):
     """Empties namespaces that are being deleted, and lets them go."""
 
     def __init__(
@@ -52,23 +53,13 @@ class NamespaceController:
         deleter: Deleter,
         elsewhere: Elsewhere | None = None,
     ) -> None:
+        super().__init__()
         self._elsewhere = elsewhere
         self._catalog = catalog
         self._cache = cache
         self._writer = writer
         self._deleter = deleter
         self._objects = cache.resource(NAMESPACES)
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Starts the rounds."""
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Ends them."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
         seen = -1

@@ -6,75 +6,46 @@ generation, and a policy that warns is in force all the same.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apimachinery.meta.errors import ApiError
 from apimachinery.rules.policy_types import Gvk, kinds_of, resolved, warnings_of
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.following import Keyed
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, StorageError
 from apimachinery.storage.watch_cache import WatchCache
-
-log = logging.getLogger("kubewright.server")
 
 MANAGER = "validatingadmissionpolicy-status-controller"
 Definitions = Sequence[Mapping[str, Any]]
 """The definitions of the packages."""
 
 
-class PolicyStatus:
+class PolicyStatus(Keyed):
     """Checks policies as they come."""
 
     def __init__(
         self, catalog: Catalog, served: Served, cache: WatchCache, writer: Writer, definitions: Definitions
     ) -> None:
+        super().__init__("a policy could not be checked")
         self._catalog = catalog
         self._served = served
         self._writer = writer
         self._definitions = definitions
         self._policies = cache.resource(served.prefix)
-        self._changed = asyncio.Event()
-        self._changed.set()
-        self._task: asyncio.Task[None] | None = None
-        self._unlisten = self._policies.listen(served.prefix, self._heard)
+        self.hear(self._policies, served.prefix, self.heard)
+        for record in self._policies.snapshot(served.prefix).records:
+            self.look_at(record.key)
 
-    def start(self) -> None:
-        """Starts following."""
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Ends it."""
-        self._unlisten()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def _heard(self, event: Event) -> None:
-        del event
-        self._changed.set()
-
-    async def _run(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            for record in list(self._policies.snapshot(self._served.prefix).records):
-                policy = self._served.read(record)
-                if not _is_due(policy):
-                    continue
-                try:
-                    await self._check(policy)
-                except (ApiError, StorageError):
-                    await asyncio.sleep(0.25)
-                    self._changed.set()
-                except Exception:
-                    log.exception("a policy could not be checked", extra={"key": record.key})
+    async def reconcile(self, key: str) -> None:
+        """Checks a policy that is due. Raises ApiError, StorageError."""
+        record = self._policies.get(key)
+        policy = None if record is None else self._served.read(record)
+        if policy is not None and _is_due(policy):
+            await self._check(policy)
 
     async def _check(self, policy: Json) -> None:
         spec = policy.get("spec") or {}

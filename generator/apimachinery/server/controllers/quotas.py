@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
 from fractions import Fraction
 
 from apimachinery.meta.errors import ApiError
@@ -29,6 +28,7 @@ from apimachinery.server.admission.resource_quota import PREFIX, Charges
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.following import Following
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.writes import Writer
@@ -43,44 +43,30 @@ log = logging.getLogger("kubewright.server.quotas")
 Place = tuple[str, str]
 
 
-class Quotas:
+class Quotas(Following):
     """Counts."""
 
     def __init__(self, catalog: Catalog, cache: WatchCache, writer: Writer, charges: Charges | None) -> None:
+        super().__init__()
         self._catalog = catalog
         self._cache = cache
         self._writer = writer
         self._charges = charges or Charges()
         self._quotas = cache.resource(PREFIX)
-        self._counted: dict[str, Callable[[], None]] = {}
+        self._counted: set[str] = set()
         self._due: set[Place] = set()
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._unlisten = self._quotas.listen(PREFIX, self._heard_quota)
-
-    def start(self) -> None:
-        """Counts every quota, and follows."""
+        self.hear(self._quotas, PREFIX, self._heard_quota)
         for record in self._quotas.snapshot(PREFIX).records:
-            self._wake(record.key)
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Ends it."""
-        self._unlisten()
-        for unlisten in self._counted.values():
-            unlisten()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            self._look_at(record.key)
 
     def _heard_quota(self, event: Event) -> None:
         if not event.deleted:
-            self._wake(event.record.key)
+            self._look_at(event.record.key)
 
-    def _wake(self, key: str) -> None:
+    def _look_at(self, key: str) -> None:
         namespace, _, name = key.removeprefix(PREFIX).partition("/")
         self._due.add((namespace, name))
-        self._changed.set()
+        self.wake()
 
     def _follow(self, served: Served) -> None:
         """Hears of a resource that quotas count. What is new was counted when it was let in."""
@@ -96,26 +82,24 @@ class Quotas:
             for record in self._quotas.snapshot(f"{PREFIX}{namespace}/").records:
                 self._charges.end((namespace, record.key.rpartition("/")[2]), event.record.key)
                 if not is_new:
-                    self._wake(record.key)
+                    self._look_at(record.key)
 
-        self._counted[prefix] = self._cache.resource(prefix).listen(prefix, heard)
+        self._counted.add(prefix)
+        self.hear(self._cache.resource(prefix), prefix, heard)
 
-    async def _run(self) -> None:
-        while True:
-            await self._changed.wait()
-            await asyncio.sleep(GATHER_SECONDS)
-            self._changed.clear()
-            due, self._due = self._due, set()
-            for namespace, name in due:
-                try:
-                    await self._count(namespace, name)
-                except (ApiError, StorageError):
-                    self._later(RETRY_SECONDS, namespace, name)
-                except Exception:
-                    log.exception("a quota could not be counted", extra={"quota": f"{namespace}/{name}"})
+    async def _turn(self) -> None:
+        await asyncio.sleep(GATHER_SECONDS)
+        due, self._due = self._due, set()
+        for namespace, name in due:
+            try:
+                await self._count(namespace, name)
+            except (ApiError, StorageError):
+                self._later(RETRY_SECONDS, namespace, name)
+            except Exception:
+                log.exception("a quota could not be counted", extra={"quota": f"{namespace}/{name}"})
 
     def _later(self, seconds: float, namespace: str, name: str) -> None:
-        asyncio.get_running_loop().call_later(seconds, self._wake, f"{PREFIX}{namespace}/{name}")
+        asyncio.get_running_loop().call_later(seconds, self._look_at, f"{PREFIX}{namespace}/{name}")
 
     async def _count(self, namespace: str, name: str) -> None:
         served = self._catalog.find("", "v1", "resourcequotas")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 
@@ -13,12 +12,12 @@ from apimachinery.server.access.rbac import GROUP, KINDS
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.following import Rounds
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, StorageError
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
@@ -60,45 +59,16 @@ async def _make(
     await writer.create(target, wanted.obj)
 
 
-class ClusterRoleAggregation:
+class ClusterRoleAggregation(Rounds):
     """Keeps the rules of ClusterRoles with an ``aggregationRule``: those of all roles that its selectors choose, by
     name, each rule once."""
 
     def __init__(self, served: Served, cache: WatchCache, writer: Writer) -> None:
+        super().__init__("cluster roles could not be aggregated")
         self._served = served
         self._roles = cache.resource(ROLES)
         self._writer = writer
-        self._changed = asyncio.Event()
-        self._changed.set()
-        self._task: asyncio.Task[None] | None = None
-        self._unlisten = self._roles.listen(ROLES, self._heard)
-
-    def start(self) -> None:
-        """Starts following."""
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Ends it."""
-        self._unlisten()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def _heard(self, event: Event) -> None:
-        del event
-        self._changed.set()
-
-    async def _run(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            try:
-                await self.round()
-            except (ApiError, StorageError):
-                await asyncio.sleep(0.25)
-                self._changed.set()
-            except Exception:
-                log.exception("cluster roles could not be aggregated")
+        self.hear(self._roles, ROLES, self.heard)
 
     async def round(self) -> None:
         """Writes all that differs. A role that gathers may itself be gathered: its own write wakes the next round."""

@@ -2,72 +2,45 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import logging
 
-from apimachinery.meta.errors import ApiError
 from apimachinery.server.access.certificates import BadRequestForCertificate, SigningAuthority
 from apimachinery.server.admission.certificates import CLIENT_SIGNER
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.following import Keyed
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, StorageError
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
 REQUESTS = "/certificates.k8s.io/certificatesigningrequests/"
 MANAGER = "kube-controller-manager"
-log = logging.getLogger("kubewright.server.signing")
 
 
-class CertificateSigner:
+class CertificateSigner(Keyed):
     """Writes ``status.certificate`` of requests that are approved, or the condition ``Failed``."""
 
     def __init__(
         self, served: Served, cache: WatchCache, writer: Writer, authority: SigningAuthority
     ) -> None:
+        super().__init__("a certificate could not be signed")
         self._served = served
         self._requests = cache.resource(REQUESTS)
         self._writer = writer
         self._authority = authority
-        self._changed = asyncio.Event()
-        self._changed.set()
-        self._task: asyncio.Task[None] | None = None
-        self._unlisten = self._requests.listen(REQUESTS, self._heard)
+        self.hear(self._requests, REQUESTS, self.heard)
+        for record in self._requests.snapshot(REQUESTS).records:
+            self.look_at(record.key)
 
-    def start(self) -> None:
-        """Starts following."""
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Ends it."""
-        self._unlisten()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def _heard(self, event: Event) -> None:
-        del event
-        self._changed.set()
-
-    async def _run(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            for record in list(self._requests.snapshot(REQUESTS).records):
-                request: Json = decode(record.value)
-                if due(request):
-                    try:
-                        await self._sign(request)
-                    except (ApiError, StorageError):
-                        await asyncio.sleep(0.25)
-                        self._changed.set()
-                    except Exception:
-                        log.exception("a certificate could not be signed", extra={"key": record.key})
+    async def reconcile(self, key: str) -> None:
+        """Signs a request that is due. Raises ApiError, StorageError."""
+        record = self._requests.get(key)
+        request: Json | None = None if record is None else decode(record.value)
+        if request is not None and due(request):
+            await self._sign(request)
 
     async def _sign(self, request: Json) -> None:
         spec = request["spec"]
