@@ -200,3 +200,31 @@ def verified_claims(token: str, keys: Iterable[VerifyingKey]) -> dict[str, Any]:
             # Whatever a damaged token makes of the library, it is not valid.
             raise BadToken(str(failure) or type(failure).__name__) from None
     raise BadToken(str(unverified))
+
+
+REMEMBERED = 4096
+
+
+class VerifiedTokens:
+    """The claims of signed tokens of some issuers. Verified signatures are remembered, since a client sends the same
+    token with every request; whether the claims still hold is for the caller to ask each time."""
+
+    def __init__(self, issuers: Iterable[str], keys: Iterable[VerifyingKey]) -> None:
+        self._issuers = frozenset(issuers)
+        self._keys = tuple(keys)
+        self._remembered: dict[str, dict[str, Any]] = {}
+
+    def claims(self, token: str) -> dict[str, Any] | None:
+        """What a token says, None for one of another issuer. Raises BadToken where no key has signed it."""
+        known = self._remembered.get(token)
+        if known is not None:
+            return known
+        claimed = unverified_claims(token)
+        issuer = None if claimed is None else claimed.get("iss")
+        if not isinstance(issuer, str) or issuer not in self._issuers:
+            return None
+        claims = verified_claims(token, self._keys)
+        if len(self._remembered) >= REMEMBERED:
+            self._remembered.clear()
+        self._remembered[token] = claims
+        return claims

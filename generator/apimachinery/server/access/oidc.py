@@ -204,12 +204,7 @@ class IssuerTokens:
     def _check_user(self, user: User) -> None:
         if not self._user_rules:
             return
-        shown = {
-            "username": user.name,
-            "uid": user.uid,
-            "groups": list(user.groups),
-            "extra": {key: list(values) for key, values in user.extra},
-        }
+        shown = {"uid": "", "groups": [], "extra": {}, **user.info()}
         for rule, program in self._user_rules:
             if program is None or _value(program, {"user": shown}) is not True:
                 raise TokenRefused(f"oidc: {rule.message or f'user rule {rule.expression!r} is not true'}")

@@ -117,18 +117,6 @@ def _without_empty(**parts: tuple[str, ...]) -> Json:
     return {name: list(values) for name, values in parts.items() if values}
 
 
-def user_info(user: User) -> Json:
-    """A user as reviews show him."""
-    info: Json = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in sorted(user.extra)}
-    return info
-
-
 async def token_review(access: Access, spec: Mapping[str, Any]) -> Json:
     """The status of a TokenReview. Raises ApiError 400 without a token."""
     token = spec.get("token") or ""
@@ -144,4 +132,4 @@ async def token_review(access: Access, spec: Mapping[str, Any]) -> Json:
             identity = answer
     except TokenRefused as fault:
         return {"user": {}, "error": str(fault)}
-    return {"authenticated": True, "user": user_info(identity.user), "audiences": list(identity.audiences)}
+    return {"authenticated": True, "user": identity.user.info(), "audiences": list(identity.audiences)}

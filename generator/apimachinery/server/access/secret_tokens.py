@@ -25,7 +25,7 @@ from apimachinery.server.access.authorization import (
     service_account_groups,
     service_account_name,
 )
-from apimachinery.server.access.keys import BadToken, unverified_claims, verified_claims
+from apimachinery.server.access.keys import BadToken, VerifiedTokens
 from apimachinery.server.access.service_accounts import Lookup, ServiceAccountKeys
 from apimachinery.server.http.messages import User
 
@@ -35,7 +35,6 @@ ACCOUNT_NAME = "kubernetes.io/service-account.name"
 ACCOUNT_UID = "kubernetes.io/service-account.uid"
 BOOTSTRAP_TYPE = "bootstrap.kubernetes.io/token"
 BOOTSTRAP_GROUP = "system:bootstrappers"
-REMEMBERED = 4096
 _CLAIM = "kubernetes.io/serviceaccount/"
 _TOKEN = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})")
 _GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]")
@@ -82,25 +81,18 @@ class AccountSecretTokens:
     """Knows tokens of service accounts that Secrets hold."""
 
     def __init__(self, keys: ServiceAccountKeys, lookup: Lookup) -> None:
-        self._verifying = keys.verifying
+        self._tokens = VerifiedTokens((ISSUER,), keys.verifying)
         self._lookup = lookup
-        self._remembered: dict[str, dict[str, Any]] = {}
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
         """See TokenKind. Such a token says nothing of audiences: it is for this server's."""
         del audiences
-        claims = self._remembered.get(token)
+        try:
+            claims = self._tokens.claims(token)
+        except BadToken as fault:
+            raise TokenRefused(str(fault)) from None
         if claims is None:
-            claimed = unverified_claims(token)
-            if claimed is None or claimed.get("iss") != ISSUER:
-                return None
-            try:
-                claims = verified_claims(token, self._verifying)
-            except BadToken as fault:
-                raise TokenRefused(str(fault)) from None
-            if len(self._remembered) >= REMEMBERED:
-                self._remembered.clear()
-            self._remembered[token] = claims
+            return None
         return Identity(self._user(token, claims))
 
     def _user(self, token: str, claims: dict[str, Any]) -> User:

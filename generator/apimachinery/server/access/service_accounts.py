@@ -27,15 +27,13 @@ from apimachinery.server.access.authorization import (
 from apimachinery.server.access.keys import (
     BadToken,
     SigningKey,
+    VerifiedTokens,
     VerifyingKey,
-    unverified_claims,
-    verified_claims,
     verifying,
 )
 from apimachinery.server.http.messages import User
 from apimachinery.storage.interface import Record
 
-REMEMBERED = 4096
 DELETED_GRACE_SECONDS = 60
 EXTENDED_SECONDS = 365 * 24 * 3600
 WARNED_SECONDS = 3607
@@ -100,9 +98,8 @@ class ServiceAccountTokens:
 
     def __init__(self, keys: ServiceAccountKeys, lookup: Lookup) -> None:
         self.keys = keys
-        self._verifying = keys.verifying
+        self._tokens = VerifiedTokens(keys.issuers, keys.verifying)
         self._lookup = lookup
-        self._remembered: dict[str, dict[str, Any]] = {}
 
     def sign(
         self,
@@ -139,18 +136,12 @@ class ServiceAccountTokens:
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
         """See TokenKind."""
-        claims = self._remembered.get(token)
+        try:
+            claims = self._tokens.claims(token)
+        except BadToken as fault:
+            raise TokenRefused(str(fault)) from None
         if claims is None:
-            claimed = unverified_claims(token)
-            if claimed is None or claimed.get("iss") not in self.keys.issuers:
-                return None
-            try:
-                claims = verified_claims(token, self._verifying)
-            except BadToken as fault:
-                raise TokenRefused(str(fault)) from None
-            if len(self._remembered) >= REMEMBERED:
-                self._remembered.clear()
-            self._remembered[token] = claims
+            return None
         try:
             return self._identity(claims, audiences)
         except (KeyError, TypeError, AttributeError, ValueError):

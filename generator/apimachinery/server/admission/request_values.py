@@ -62,20 +62,13 @@ def request_of(operation: Operation, user: User, served: Served) -> Json:
     """The attributes of an AdmissionRequest; what is empty is left out where its Go type leaves it out."""
     target = operation.target
     own = target.served
-    info: Json = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra}
     shown: Json = {
         "kind": _kind(served, target.subresource),
         "resource": {"group": served.group, "version": served.version, "resource": served.plural},
         "requestKind": _kind(own, target.subresource),
         "requestResource": {"group": own.group, "version": own.version, "resource": own.plural},
         "operation": operation.verb,
-        "userInfo": info,
+        "userInfo": user.info(),
         "dryRun": target.options.dry_run,
     }
     if target.subresource:

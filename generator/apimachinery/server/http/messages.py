@@ -27,6 +27,17 @@ class User:
     groups: tuple[str, ...] = ()
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
+    def info(self) -> dict[str, Any]:
+        """The user as a ``UserInfo`` of authentication.k8s.io/v1: what is empty is left out, ``extra`` is sorted."""
+        info: dict[str, Any] = {"username": self.name} if self.name else {}
+        if self.uid:
+            info["uid"] = self.uid
+        if self.groups:
+            info["groups"] = list(self.groups)
+        if self.extra:
+            info["extra"] = {key: list(values) for key, values in sorted(self.extra)}
+        return info
+
 
 class Counts(Protocol):
     """What requests of one sort are counted under."""

@@ -13,7 +13,6 @@ from apimachinery.server.access.reviews import (
     rules_review,
     subject_of,
     token_review,
-    user_info,
 )
 from apimachinery.server.admission.interface import Operation
 from apimachinery.server.answer.views import asked_view
@@ -188,7 +187,7 @@ class VirtualResources:
                 return status
             case "SelfSubjectReview":
                 metadata_of(obj)["creationTimestamp"] = now()
-                return {"userInfo": user_info(user)}
+                return {"userInfo": user.info()}
             case "TokenReview":
                 return await token_review(self._access, spec)
         raise method_not_allowed()

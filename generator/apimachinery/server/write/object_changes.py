@@ -19,13 +19,7 @@ def name_requester(obj: Json, user: User) -> None:
     spec = obj.setdefault("spec", {})
     for key in ("username", "uid", "groups", "extra"):
         spec.pop(key, None)
-    spec["username"] = user.name
-    if user.uid:
-        spec["uid"] = user.uid
-    if user.groups:
-        spec["groups"] = list(user.groups)
-    if user.extra:
-        spec["extra"] = {key: list(values) for key, values in user.extra}
+    spec.update(user.info())
 
 
 def drop_gated(served: Served, new: Json, old: Json | None) -> None:

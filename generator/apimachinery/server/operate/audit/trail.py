@@ -93,7 +93,7 @@ class AuditedRequest:
         head, middle, tail = self._pieces
         parts = [head, stage.encode(), middle]
         if request.impersonator is not None and request.user is not None:
-            parts += (b',"impersonatedUser":', encode(_user(request.user)))
+            parts += (b',"impersonatedUser":', encode(request.user.info()))
             if self.constraint:
                 parts += (
                     b',"authenticationMetadata":',
@@ -126,7 +126,7 @@ class AuditedRequest:
         middle = b'","requestURI":%b,"verb":%b,"user":%b' % (
             encode(request.uri.decode("latin-1") if request.uri else _uri(request)),
             encode(self._attributes.verb),
-            encode(_user(self._user)),
+            encode(self._user.info()),
         )
         tail = b""
         if addresses := _addresses(request):
@@ -197,19 +197,6 @@ class AuditedRequest:
 
 def _uri(request: Request) -> str:
     return f"{request.path}?{request.query_string}" if request.query_string else request.path
-
-
-def _user(user: User) -> dict[str, Any]:
-    shown: dict[str, Any] = {}
-    if user.name:
-        shown["username"] = user.name
-    if user.uid:
-        shown["uid"] = user.uid
-    if user.groups:
-        shown["groups"] = user.groups
-    if user.extra:
-        shown["extra"] = {key: list(values) for key, values in sorted(user.extra)}
-    return shown
 
 
 def _addresses(request: Request) -> list[str]:
