@@ -124,6 +124,8 @@ class Served:
         self.list_kind = resource.list_kind or f"{resource.kind}List"
         self.namespaced = resource.namespaced
         self.verbs = frozenset(resource.verbs)
+        self.only_created = self.verbs <= {"create"}
+        self.listed = "list" in self.verbs
         self.subresources: dict[str, Subresource] = {sub.name: sub for sub in resource.subresources}
         self.has_status = "status" in self.subresources
         self.family, self.strategy, self.hooks = behaviour.family, behaviour.strategy, behaviour.hooks

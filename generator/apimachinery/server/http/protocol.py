@@ -119,9 +119,9 @@ class State(Enum):
     LINGERING = "lingering"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Pending:
-    """A request that waits for its turn; ``chunks`` says that the client reads chunked answers."""
+    """A request that waits for its turn; ``chunks`` says that the client reads chunked answers. Nobody changes one."""
 
     request: Request
     oversized: bool

@@ -39,7 +39,7 @@ def builtin_verb(request: Request, route: Route, served: Served) -> str:
     """The verb of a path of a built-in resource. Raises ApiError 404, 405."""
     if route.hollow or misplaced(route, served):
         raise no_such_resource()
-    if served.namespaced and not route.namespace and not served.verbs - {"create"}:
+    if served.only_created and served.namespaced and not route.namespace:
         raise no_such_resource()
     if route.subresource:
         sub = served.subresources.get(route.subresource)
@@ -51,13 +51,13 @@ def builtin_verb(request: Request, route: Route, served: Served) -> str:
     method = request.method
     if route.subresource == "proxy" and method in ("HEAD", "OPTIONS"):
         return "get"
-    if route.name and not route.subresource and not served.verbs - {"create"}:
+    if served.only_created and route.name and not route.subresource:
         raise no_such_resource()
     if route.watch:
         if method != "GET" or "watch" not in served.verbs:
             raise method_not_allowed()
         return "watch"
-    if route.name or not served.verbs & {"list"}:
+    if route.name or not served.listed:
         verb = _VERBS.get(method, "")
         if verb == "create" and route.name and not route.subresource:
             raise method_not_allowed()
