@@ -275,6 +275,146 @@ def test_mutations(name: str) -> None:
     run(story)
 
 
+AGAIN = "Object{data: {'n': object.data.?n.orValue('') + '%s'}}"
+LOST = "JSON Patch: error in remove for path: '/data/none': Unable to remove nonexistent key: none: missing value"
+
+
+def rounds(reinvocation: str, *expressions: str) -> Made:
+    mutations = [configuration(AGAIN % each) for each in expressions]
+    return [mutating("m", *mutations, reinvocationPolicy=reinvocation), applies("m")]
+
+
+def renames(expression: str) -> Made:
+    return [mutating("m", patch(f"[JSONPatch{{{expression}}}]")), applies("m")]
+
+
+# what is made first; method and body of the write; its code, and the message or what the answer has
+WRITES: dict[str, tuple[Made, str, int, Any]] = {
+    "if needed is once more": (rounds("IfNeeded", "a", "b"), "POST", 201, {"data": {"x": "1", "n": "abab"}}),
+    "never is once": (rounds("Never", "a"), "POST", 201, {"data": {"x": "1", "n": "a"}}),
+    "a new object is renamed": (
+        renames("op: 'replace', path: '/metadata/name', value: 'z'"),
+        "POST",
+        201,
+        {"metadata": {"name": "z"}},
+    ),
+    "another namespace": (
+        renames("op: 'replace', path: '/metadata/namespace', value: 'z'"),
+        "POST",
+        400,
+        "the namespace of the provided object does not match the namespace sent on the request",
+    ),
+    "no name": (
+        renames("op: 'remove', path: '/metadata/name'"),
+        "POST",
+        422,
+        'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required',
+    ),
+    "a stored object is not renamed": (
+        renames("op: 'replace', path: '/metadata/name', value: 'z'"),
+        "PUT",
+        422,
+        'ConfigMap "z" is invalid: metadata.name: Invalid value: "z": field is immutable',
+    ),
+    "nor is its uid": (
+        renames("op: 'add', path: '/metadata/uid', value: 'u'"),
+        "PUT",
+        422,
+        'ConfigMap "a" is invalid: metadata.uid: Invalid value: "u": field is immutable',
+    ),
+    "another kind": (
+        renames("op: 'replace', path: '/apiVersion', value: 'v2'"),
+        "POST",
+        500,
+        'Internal error occurred: no kind "ConfigMap" is registered for version "v2" in scheme '
+        '"pkg/api/legacyscheme/scheme.go:30"',
+    ),
+    "request.options": (
+        [
+            validating(
+                "p",
+                {
+                    "expression": "request.options.kind == 'x'",
+                    "messageExpression": "string(request.options.kind) + string(request.options.fieldManager)",
+                },
+            ),
+            denies("p"),
+        ],
+        "POST",
+        422,
+        f'configmaps "a" is forbidden: {SAID}CreateOptionsme',
+    ),
+}
+
+
+@pytest.mark.parametrize("about", WRITES)
+def test_writes(about: str) -> None:
+    made, method, code, wanted = WRITES[about]
+
+    async def story(api: Api) -> None:
+        if method == "PUT":
+            assert (await request(api, "POST", CM, CONFIG))[0] == 201
+        for path, obj in made:
+            status, shown, _ = await request(api, "POST", path, obj)
+            assert status == 201, shown
+        path = f"{CM}/a" if method == "PUT" else CM
+        status, shown, _ = await request(
+            api, method, f"{path}?fieldManager=me", {**CONFIG, "data": {"x": "1"}}
+        )
+        if code == 201:
+            assert (status, holds(shown, wanted)) == (code, True)
+        else:
+            assert (status, shown["message"]) == (code, wanted)
+
+    run(story)
+
+
+def holds(shown: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return all(holds(shown.get(key), value) for key, value in wanted.items())
+    return bool(shown == wanted)
+
+
+def test_all_mutations_that_fail_are_causes() -> None:
+    async def story(api: Api) -> None:
+        none = configuration("Object{data: {'y': object.data.none}}")
+        removal = patch("[JSONPatch{op: 'remove', path: '/data/none'}]")
+        for name, mutations in (
+            ("m", [removal, none]),
+            ("n", [none]),
+            ("o", [configuration("Object{data: {'y': '1'}}")]),
+        ):
+            for path, obj in (mutating(name, *mutations), applies(name)):
+                await request(api, "POST", path, obj)
+        status, shown, _ = await request(api, "POST", CM, CONFIG)
+        missing = (
+            f"expression '{none['applyConfiguration']['expression']}' resulted in error: no such key: none"
+        )
+        causes = [
+            f"policy '{name}' with binding '{name}' denied request: {why}"
+            for name, why in (("m", LOST), ("m", missing), ("n", missing))
+        ]
+        assert (status, shown["reason"], shown["message"]) == (403, "Invalid", causes[0])
+        assert [cause["message"] for cause in shown["details"]["causes"]] == causes
+
+    run(story)
+
+
+def test_messages_may_not_ask_the_authorizer() -> None:
+    async def story(api: Api) -> None:
+        asks = "authorizer.group('').resource('pods').check('get').reason()"
+        for stated, code in (({"messageExpression": asks}, 422), ({"messageExpression": "variables.v"}, 201)):
+            made = validating(
+                "p", {"expression": "false", **stated}, variables=[{"name": "v", "expression": asks}]
+            )
+            status, shown, _ = await request(api, "POST", *made)
+            assert status == code
+            if code == 422:
+                assert "undeclared reference to 'authorizer'" in shown["message"]
+
+    run(story)
+
+
 def test_a_deletion_meets_policies_and_a_collection_names_nobody() -> None:
     async def story(api: Api) -> None:
         await request(api, "POST", CM, CONFIG)

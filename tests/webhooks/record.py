@@ -49,8 +49,8 @@ class Cluster:
             return fault.code, json.loads(fault.read()), fault.headers.get_all("Warning") or []
 
 
-def configuration(kind: str, name: str, hook: Json) -> Json:
-    """A configuration of one webhook for ConfigMaps of the namespace."""
+def configuration(kind: str, name: str, hook: Json, space: str = SPACE) -> Json:
+    """A configuration of one webhook for ConfigMaps of a namespace."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -63,7 +63,7 @@ def configuration(kind: str, name: str, hook: Json) -> Json:
                 "admissionReviewVersions": ["v1"],
                 "sideEffects": "None",
                 "timeoutSeconds": 2,
-                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": SPACE}},
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": space}},
                 **hook,
             }
         ],
@@ -71,25 +71,27 @@ def configuration(kind: str, name: str, hook: Json) -> Json:
 
 
 class Player:
-    """Plays cases; ``wait`` is how long a server takes until a configuration is in force."""
+    """Plays cases in a namespace; ``wait`` is how long a server takes until a configuration is in force. Players of
+    different namespaces do not see each other's webhooks."""
 
-    def __init__(self, cluster: Cluster, wait: float) -> None:
+    def __init__(self, cluster: Cluster, wait: float, space: str = SPACE) -> None:
         self._cluster = cluster
         self._wait = wait
+        self._space = space
         self._hooks, self._other = Hooks(ANSWERS), Hooks(ANSWERS)
-        cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": SPACE}})
+        cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": space}})
         service = {"metadata": {"name": "there"}, "spec": {"ports": [{"port": 443}]}}
-        cluster.ask("POST", f"/api/v1/namespaces/{SPACE}/services", service)
+        cluster.ask("POST", f"/api/v1/namespaces/{space}/services", service)
 
     def close(self) -> None:
         self._hooks.close()
         self._other.close()
-        self._cluster.ask("DELETE", f"/api/v1/namespaces/{SPACE}/services/there")
-        self._cluster.ask("DELETE", f"/api/v1/namespaces/{SPACE}")
+        self._cluster.ask("DELETE", f"/api/v1/namespaces/{self._space}/services/there")
+        self._cluster.ask("DELETE", f"/api/v1/namespaces/{self._space}")
 
     def _words(self) -> list[tuple[str, str]]:
         hooks, other = self._hooks, self._other
-        return [("OTHERCA", other.ca), ("CA", hooks.ca), ("PORT", str(hooks.port)), ("SPACE", SPACE)]
+        return [("OTHERCA", other.ca), ("CA", hooks.ca), ("PORT", str(hooks.port)), ("SPACE", self._space)]
 
     def play(self, case: Json) -> Json:
         """What a create answers while the case's webhook is in force."""
@@ -98,12 +100,15 @@ class Player:
             text = re.sub(rf"\b{word}\b", value, text)
         cluster, kind = self._cluster, case.get("kind", "validating")
         plural, name = f"{A}/{kind}webhookconfigurations", f"webhooks-{kind}"
-        code, said, _ = cluster.ask("POST", plural, configuration(kind, name, json.loads(text)))
+        if self._space != SPACE:
+            name = f"{self._space}-{kind}"
+        stated = configuration(kind, name, json.loads(text), self._space)
+        code, said, _ = cluster.ask("POST", plural, stated)
         if code != 201:
             return {"code": code, "config": said.get("message")}
         try:
             time.sleep(self._wait)
-            maps = f"/api/v1/namespaces/{SPACE}/configmaps"
+            maps = f"/api/v1/namespaces/{self._space}/configmaps"
             code, shown, warnings = cluster.ask("POST", maps, case.get("body", BODY))
             if code < 300:
                 cluster.ask("DELETE", f"{maps}/{shown['metadata']['name']}")

@@ -484,7 +484,8 @@ def policy_expressions(value: Json, path: str, old: Json | None = None) -> Error
     for place, source, wanted in _expressions(spec):
         if source.strip() and source not in stored:
             try:
-                (plain if place.startswith("spec.matchConditions") else compiler).compile(source, wanted)
+                chosen = plain if place.startswith("spec.matchConditions") else compiler
+                chosen.compile(source, wanted, asks=not place.endswith(".messageExpression"))
             except ExpressionFault as fault:
                 yield _unusable(place, source, fault)
 

@@ -140,15 +140,16 @@ def _is_object(type_name: str) -> bool:
 
 
 @cache
-def _environment(has_params: bool, version: str) -> Environment:
+def _environment(has_params: bool, version: str, asks: bool) -> Environment:
     variables = {
         "object": t.DYN,
         "oldObject": t.DYN,
         "request": REQUEST,
         "namespaceObject": NAMESPACE,
-        "authorizer": t.object_type(Authorizer.type_name),
-        "authorizer.requestResource": t.object_type(ResourceCheck.type_name),
     }
+    if asks:
+        variables["authorizer"] = t.object_type(Authorizer.type_name)
+        variables["authorizer.requestResource"] = t.object_type(ResourceCheck.type_name)
     if has_params:
         variables["params"] = t.DYN
     return Environment.kubernetes(version).extend(variables=variables)
@@ -191,16 +192,17 @@ class Compiler:
         types: Callable[[PolicyTypes], TypeProvider] | None = None,
     ) -> None:
         """``typed`` are types of variables that else have any, and ``types`` knows the fields of these types."""
-        self._base = _environment(has_params, version)
-        if mutates:
-            self._base = self._base.extend(functions=[jsonpatch()])
-        if typed is not None:
-            self._base = self._base.extend(variables=dict(typed))
+        self._environments = {
+            asks: _environment(has_params, version, asks).extend(
+                functions=[jsonpatch()] if mutates else [], variables=dict(typed or {})
+            )
+            for asks in (True, False)
+        }
         self._provider = types
         self._mutates = mutates
         self._types: dict[str, Type] = {}
         self.variables: dict[str, Expression] = {}
-        self._compiled: dict[tuple[str, tuple[Type, ...] | None], Expression] = {}
+        self._compiled: dict[tuple[str, tuple[Type, ...] | None, bool], Expression] = {}
 
     def declare(self, name: str, source: str) -> None:
         """Adds a variable, which sees those before it. Raises ExpressionFault; to those after it, it may then be
@@ -212,21 +214,27 @@ class Compiler:
         self.variables[name] = expression
         self._types[name] = expression.program.result_type
 
-    def compile(self, source: str, wanted: tuple[Type, ...] | None) -> Expression:
-        """An expression of one of the types ``wanted`` (any where None), compiled once. Raises ExpressionFault.
+    def compile(self, source: str, wanted: tuple[Type, ...] | None, *, asks: bool = True) -> Expression:
+        """An expression of one of the types ``wanted`` (any where None), compiled once; ``asks`` where it may ask the
+        authorizer, which expressions of messages may not. Raises ExpressionFault.
 
         All variables must be declared by now.
         """
-        expression = self._compiled.get((source, wanted))
+        expression = self._compiled.get((source, wanted, asks))
         if expression is None:
-            expression = self._compiled[source, wanted] = self._compile(source, wanted)
+            expression = self._compiled[source, wanted, asks] = self._compile(source, wanted, asks=asks)
         return expression
 
     def _compile(
-        self, source: str, wanted: tuple[Type, ...] | None, *, known: Mapping[str, Type] | None = None
+        self,
+        source: str,
+        wanted: tuple[Type, ...] | None,
+        *,
+        known: Mapping[str, Type] | None = None,
+        asks: bool = True,
     ) -> Expression:
         own = PolicyTypes(dict(self._types) if known is None else known, mutates=self._mutates)
-        env = self._base.extend(provider=own if self._provider is None else self._provider(own))
+        env = self._environments[asks].extend(provider=own if self._provider is None else self._provider(own))
         if self._types:
             env = env.extend(variables={"variables": t.object_type(VARIABLES)})
         try:

@@ -67,7 +67,7 @@ def warnings_of(spec: Json, kinds: Iterable[Gvk], schema_of: SchemaOf) -> list[J
         said = []
         for (group, version, kind), compiler in checkers:
             try:
-                compiler.compile(source, wanted)
+                compiler.compile(source, wanted, asks=not place.endswith(".messageExpression"))
             except ExpressionFault as fault:
                 said.append(f"{group}/{version}, Kind={kind}: {str(fault).removeprefix(_PREFIX)}\n")
         if said:

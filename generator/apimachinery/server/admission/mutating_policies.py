@@ -1,18 +1,20 @@
 """MutatingAdmissionPolicy (KEP-3962): CEL expressions that change an object before it is validated.
 
 A mutation is an apply configuration (an ``Object`` that is merged as server-side apply merges, without owners) or a
-JSON patch. Mutations see what those before them made. A policy that says ``IfNeeded`` is evaluated once more if another
-one changed the object after it. The result is read as the kind again: unknown fields go, defaults are filled in.
+JSON patch. Mutations see what those before them made. A policy that says ``IfNeeded`` is evaluated once more if it or
+another one changed the object after that. The result is read as the kind again: unknown fields go, defaults are filled
+in.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.merge import json_patch
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.json_patch import JsonPatchFailed
-from apimachinery.meta.errors import internal
+from apimachinery.meta.errors import ApiError
 from apimachinery.rules.policy_expressions import (
     CONFIGURATION,
     PATCHES,
@@ -22,7 +24,7 @@ from apimachinery.rules.policy_expressions import (
     ExpressionFault,
 )
 from apimachinery.server.admission.interface import Operation
-from apimachinery.server.admission.patching import patch_fault, take
+from apimachinery.server.admission.patching import check_form, keep_owners, patch_fault, take
 from apimachinery.server.admission.policies import (
     Binding,
     Match,
@@ -54,33 +56,38 @@ class MutatingPolicies:
         if not self._policies.in_force():
             return
         memory = Reinvocation.of(operation, _PLUGIN)
+        denials: list[ApiError] = []
         for policy, binding, served in self._policies.about(operation):
             if memory.may_call((policy.name, binding.name)):
-                self._mutate(policy, binding, served, operation, memory)
+                failures = [*self._failures(policy, binding, served, operation, memory)]
+                if not policy.ignores_failures:
+                    denials += [_denial(policy, binding, failure, operation) for failure in failures]
         memory.leave()
+        if denials:
+            # What failed first is the answer, its causes are all that failed.
+            denials[0].causes = tuple(cause for denial in denials for cause in denial.causes)
+            raise denials[0]
 
     def validate(self, operation: Operation) -> None:
         """See Admission: nothing is refused."""
 
-    def _mutate(
+    def _failures(
         self,
         policy: Policy,
         binding: Binding,
         served: Served,
         operation: Operation,
         memory: Reinvocation,
-    ) -> None:
+    ) -> Iterator[PolicyFailure]:
+        """Changes the object; what could not be done."""
         try:
             for params in self._policies.params(policy, binding, operation):
-                self._apply(Match(policy, binding, served, params), operation, memory)
+                yield from self._apply(Match(policy, binding, served, params), operation, memory)
         except PolicyFailure as failure:
-            if policy.ignores_failures:
-                return
-            text = f"policy '{policy.name}' with binding '{binding.name}' denied request: {failure}"
-            reason = "Forbidden" if str(failure).startswith("failed to configure") else "Invalid"
-            raise denied(operation, text, 403, reason, names_object=False) from None
+            yield failure
 
-    def _apply(self, match: Match, operation: Operation, memory: Reinvocation) -> None:
+    def _apply(self, match: Match, operation: Operation, memory: Reinvocation) -> Iterator[PolicyFailure]:
+        """One mutation after another; one that fails leaves the object to the next as it is."""
         obj, policy = operation.obj, match.policy
         assert obj is not None
         if policy.fault:
@@ -89,36 +96,34 @@ class MutatingPolicies:
         if not conditions_hold(match, values):
             return
         own = operation.target.served
-        changed: Json = decode(encode({"kind": own.kind, "apiVersion": own.api_version, **obj}))
+        start: Json = decode(encode({"kind": own.kind, "apiVersion": own.api_version, **obj}))
+        changed = start
         willing = policy.spec.get("reinvocationPolicy") == "IfNeeded"
         for mutation in policy.spec.get("mutations") or ():
-            values["object"] = changed
-            before, failed = changed, False
+            values["object"] = before = changed
             try:
                 changed = _mutated(policy, mutation, changed, evaluation_of(match, values), own)
-            except PolicyFailure:
-                if not policy.ignores_failures:
-                    raise
-                failed = True
-            # Each mutation counts as one that is called: a later one of the policy itself makes it due again.
-            if not failed:
-                memory.called((policy.name, match.binding.name), changed=changed != before, willing=willing)
-        if changed == obj:
+            except PolicyFailure as failure:
+                yield failure
+                continue
+            memory.called(
+                (policy.name, match.binding.name),
+                changed=changed != before,
+                willing=willing,
+                for_itself=True,
+            )
+        if changed == start:
             return
-        if fault := own.compiled.schema.decode_fault(changed):
-            raise internal(fault)
-        _keep_identity(changed, obj)
+        check_form(changed, own)
+        owners = obj["metadata"].get("managedFields")
         take(operation, changed)
+        keep_owners(operation, owners)
 
 
-def _keep_identity(changed: Json, obj: Json) -> None:
-    """A mutation may not rename an object, nor say who owns its fields."""
-    metadata = changed.setdefault("metadata", {})
-    for key in ("name", "generateName", "namespace", "uid", "managedFields"):
-        if key in obj.get("metadata", {}):
-            metadata[key] = obj["metadata"][key]
-        else:
-            metadata.pop(key, None)
+def _denial(policy: Policy, binding: Binding, failure: PolicyFailure, operation: Operation) -> ApiError:
+    text = f"policy '{policy.name}' with binding '{binding.name}' denied request: {failure}"
+    reason = "Forbidden" if str(failure).startswith("failed to configure") else "Invalid"
+    return denied(operation, text, 403, reason, names_object=False)
 
 
 def _mutated(policy: Policy, mutation: Json, obj: Json, evaluation: Evaluation, served: Served) -> Json:
@@ -173,7 +178,7 @@ def _merged(obj: Json, configuration: Any, served: Served) -> Json:
         applied["metadata"] = {}
     ownership = served.ownership("")
     live: Json = decode(encode(obj))
-    live.get("metadata", {}).pop("managedFields", None)
+    owners = live.get("metadata", {}).pop("managedFields", None)
     try:
         merged: Json = ownership.apply(live, applied, "admission", force=True, now="")
     except MergeError as error:
@@ -182,5 +187,8 @@ def _merged(obj: Json, configuration: Any, served: Served) -> Json:
         raise PolicyFailure(
             f"error applying patch: failed to convert patch object to typed object: {why}"
         ) from None
-    merged.get("metadata", {}).pop("managedFields", None)
+    metadata = merged.setdefault("metadata", {})
+    metadata.pop("managedFields", None)
+    if owners is not None:
+        metadata["managedFields"] = owners
     return merged

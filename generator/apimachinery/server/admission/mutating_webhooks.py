@@ -14,7 +14,7 @@ from apimachinery.merge.errors import MergeError
 from apimachinery.merge.json_patch import JsonPatchFailed
 from apimachinery.meta.errors import internal
 from apimachinery.server.admission.interface import Operation, Waiting
-from apimachinery.server.admission.patching import patch_fault, take
+from apimachinery.server.admission.patching import check_form, keep_owners, patch_fault, take
 from apimachinery.server.admission.reinvocation import Reinvocation
 from apimachinery.server.admission.request_values import at_version, from_version
 from apimachinery.server.admission.reviews import Verdict
@@ -89,41 +89,14 @@ def _changed(call: Call, verdict: Verdict, operation: Operation) -> bool:
         raise internal(str(fault)) from None
     if after == before:
         return False
-    _check_form(after, call, operation)
+    check_form(after, call.served, typed=operation.target.shown_as is None)
     if operation.target.takes is not None:
         operation.target.takes(operation.obj, after)
         return True
     owners = operation.obj["metadata"].get("managedFields")
     take(operation, from_version(operation, call.served, after))
-    _keep_owners(operation, owners)
+    keep_owners(operation, owners)
     return True
-
-
-def _keep_owners(operation: Operation, before: Any) -> None:
-    """Nobody's field is lost to a webhook that spoils managedFields: it is told so, and they stay as they were."""
-    obj = operation.obj
-    assert obj is not None
-    after = obj.setdefault("metadata", {}).get("managedFields")
-    fault = "" if after == before else _owners_fault(after or ())
-    if not fault:
-        return
-    obj["metadata"]["managedFields"] = before
-    operation.warn(
-        ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
-        f"mutating admission controller; please fix your requests: {fault}"
-    )
-
-
-def _owners_fault(entries: Any) -> str:
-    for number, entry in enumerate(entries):
-        if entry.get("operation") not in ("Apply", "Update"):
-            return "operation must be `Apply` or `Update`"
-        if not entry.get("apiVersion"):
-            return "apiVersion must not be empty"
-        if (fields_type := entry.get("fieldsType") or "") != "FieldsV1":
-            word = f'invalid fieldsType "{fields_type}"' if fields_type else "missing fieldsType"
-            return f"{word} in managed fields entry {number}"
-    return ""
 
 
 def _operations(verdict: Verdict) -> Any:
@@ -138,25 +111,3 @@ def _operations(verdict: Verdict) -> Any:
         why = f"json: cannot unmarshal {type_name(operations)} into Go value of type jsonpatch.Patch"
         raise WebhookFailed(f"received undecodable patch in webhook response: {why}")
     return operations
-
-
-def _check_form(after: Any, call: Call, operation: Operation) -> None:
-    """Sees to it that a patched object is still one of its kind. Raises ApiError 500."""
-    served = call.served
-    if not isinstance(after, dict):
-        raise internal(
-            f"json: cannot unmarshal {type_name(after)} into Go value of type map[string]interface {{}}"
-        )
-    if operation.target.shown_as is not None:
-        return
-    api_version, kind = after.get("apiVersion"), after.get("kind")
-    # What a patch of the whole leaves out is filled in, as everywhere that a kind is known.
-    after["apiVersion"] = api_version or served.api_version
-    after["kind"] = kind or served.kind
-    if (after["apiVersion"], after["kind"]) != (served.api_version, served.kind):
-        raise internal(
-            f'no kind "{kind}" is registered for version "{api_version}" in scheme '
-            '"pkg/api/legacyscheme/scheme.go:30"'
-        )
-    if fault := served.compiled.schema.decode_fault(after):
-        raise internal(fault)

@@ -2,7 +2,8 @@
 
 All of admission that may change an object goes at most two rounds. In the second only those are called again that said
 so, were called in the first, and after whom somebody changed the object: a later one of their own kind, or, between the
-rounds, anybody. One object of this class remembers that for one plugin and one operation.
+rounds, anybody. A policy, unlike a webhook, is also called again for its own change. One object of this class remembers
+that for one plugin and one operation.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ class Reinvocation:
         """Whether it is somebody's turn."""
         return not self._operation.second_round or key in self._due
 
-    def called(self, key: Hashable, *, changed: bool, willing: bool) -> None:
-        """One was called; ``willing`` where it may be called again."""
+    def called(self, key: Hashable, *, changed: bool, willing: bool, for_itself: bool = False) -> None:
+        """One was called; ``willing`` where it may be called again, ``for_itself`` where its own change counts too."""
+        if willing and for_itself:
+            self._willing.add(key)
         if changed:
             self._require()
             self._operation.wants_second_round = True

@@ -15,6 +15,8 @@ from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import User
 from apimachinery.wire.json import decode, encode
 
+_OPTIONS = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions"}
+
 
 def request_values(operation: Operation, served: Served, obj: Json | None, access: Access) -> dict[str, Any]:
     """The variables that all expressions have, of an operation whose object is now ``obj``."""
@@ -79,7 +81,20 @@ def request_of(operation: Operation, user: User, served: Served) -> Json:
     is_namespace = own.plural == "namespaces" and not own.group
     if namespace := target.namespace or (operation.name if is_namespace else ""):
         shown["namespace"] = namespace
+    if (options := _options(operation)) is not None:
+        shown["options"] = options
     return shown
+
+
+def _options(operation: Operation) -> Json | None:
+    if operation.deletion is not None:
+        shown = operation.deletion.shown()
+        if operation.target.served.hooks.terminate is not None and "preconditions" not in shown:
+            # Such an object is ended by a later request, which must not end another one of the name.
+            shown["preconditions"] = {"uid": ((operation.old or {}).get("metadata") or {}).get("uid")}
+        return shown
+    kind = _OPTIONS.get(operation.verb)
+    return None if kind is None else operation.target.options.shown(kind)
 
 
 def _kind(served: Served, subresource: str) -> Json:

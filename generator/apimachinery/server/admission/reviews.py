@@ -20,7 +20,6 @@ from apimachinery.wire.json import type_name
 
 GROUP = "admission.k8s.io"
 VERSIONS = ("v1", "v1beta1")
-_OPTIONS = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +49,8 @@ def review_of(operation: Operation, served: Served, version: str) -> Json:
     request["object"] = at_version(operation, served, operation.obj)
     request["oldObject"] = at_version(operation, served, operation.old)
     request["dryRun"] = known["dryRun"]
-    request["options"] = _options(operation)
+    request["options"] = known.get("options")
     return {"kind": "AdmissionReview", "apiVersion": f"{GROUP}/{version}", "request": request}
-
-
-def _options(operation: Operation) -> Json | None:
-    if operation.deletion is not None:
-        shown = operation.deletion.shown()
-        if operation.target.served.hooks.terminate is not None and "preconditions" not in shown:
-            # Such an object is ended by a later request, which must not end another one of the name.
-            shown["preconditions"] = {"uid": ((operation.old or {}).get("metadata") or {}).get("uid")}
-        return shown
-    kind = _OPTIONS.get(operation.verb)
-    return None if kind is None else operation.target.options.shown(kind)
 
 
 def verdict_of(review: Json, answer: Json, *, mutating: bool) -> Verdict:

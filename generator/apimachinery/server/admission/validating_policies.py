@@ -203,7 +203,7 @@ def _compile(policy: Policy) -> _Compiled:
                 _Validation(
                     policy.compiler.compile(stated["expression"], BOOL),
                     (stated.get("message") or "").strip(),
-                    policy.compiler.compile(message, STRING) if message else None,
+                    policy.compiler.compile(message, STRING, asks=False) if message else None,
                     stated.get("reason") or "Invalid",
                 )
             )

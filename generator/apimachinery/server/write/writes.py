@@ -311,14 +311,15 @@ class Writer:
     async def _create_absent(
         self, target: WriteTarget, creates: Callable[[], Json], owned: bool
     ) -> Written | None:
-        obj = await apart_if(target.where, creates)
+        obj, asked = await apart_if(target.where, creates), target.name
         version = metadata_of(obj).pop("resourceVersion", None)
         if version and not (version.isascii() and version.isdigit()):
             raise plain_failure(f"strconv.ParseUint: parsing {go_quote(version)}: invalid syntax")
         try:
             return await self.create(target, obj, owned=owned)
         except ApiError as error:
-            if error.reason == "AlreadyExists" and self.current(target) is not None:
+            renamed = target.name != asked
+            if error.reason == "AlreadyExists" and not renamed and self.current(target) is not None:
                 return None
             raise
 
@@ -396,7 +397,8 @@ class Writer:
             faults += [*created, *created]
         if served.compiled.to_form is not None:
             served.compiled.to_form(new)
-        self._check(target, new, old, faults, target.name)
+        # Where a plugin renamed the object, the fault is that of the new name.
+        self._check(target, new, old, faults, metadata.get("name") or "")
 
     def _prepare(self, target: WriteTarget, old: Json, new: Json) -> Json:
         served, strategy = target.served, target.served.strategy
