@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 SETUP ?= $(VENV)/.ready
-RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= $(BIN)/python
+# Bytecode is kept, whatever the caller's environment says: the tests start hundreds of programs.
+RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= PYTHONDONTWRITEBYTECODE= $(BIN)/python
 JOBS ?= 2
 
 .DEFAULT_GOAL := help

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from kubewright import output
@@ -94,10 +95,15 @@ def read_known(package: Package, diagnostics: Diagnostics) -> KnownTypes | None:
     """The types of the installed built-in groups, for a package whose models are to use them."""
     if package.is_alone or package.name == BUILT_IN:
         return None
-    return _known_types(diagnostics)
+    known, found = _known_types()
+    for item in found:
+        diagnostics.add(item)
+    return known
 
 
-def _known_types(diagnostics: Diagnostics) -> KnownTypes | None:
+@cache
+def _known_types() -> tuple[KnownTypes | None, Diagnostics]:
+    """Read once by a process: they take longer than most packages that are held against them."""
     from kubewright.emit.code.layout import definition_class_names
     from kubewright.emit.code.names import module_names
     from kubewright.ir.known_types import KnownTypes
@@ -105,16 +111,17 @@ def _known_types(diagnostics: Diagnostics) -> KnownTypes | None:
     from kubewright.source import reading
     from kubewright.source.kubernetes_validate import NEWEST
 
+    diagnostics = Diagnostics()
     document = reading.load_kubernetes(NEWEST, diagnostics)
     if document is None:
-        return None
+        return None, diagnostics
     fix(document, document.value["$defs"], NEWEST, diagnostics)
     fragment = reading.read_kubernetes(document, specs_folder() / "kubernetes", NEWEST, diagnostics)
     api = link(BUILT_IN, [fragment], diagnostics)
     pairs = {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
     modules, classes = module_names(pairs), definition_class_names(api)
     places = {d.name: (modules[d.group, d.version], classes[d.name]) for d in api.definitions}
-    return KnownTypes(api, BUILT_IN, places)
+    return KnownTypes(api, BUILT_IN, places), diagnostics
 
 
 def build(package: Package, folder: Path, progress: Progress = lambda text: None, jobs: int = 1) -> Built:

@@ -70,7 +70,7 @@ def samples() -> dict[str, tuple[str, dict[str, Any]]]:
     }
     for group in ("backup", "flags", "messaging"):
         for file in sorted((SPECS / group / "samples").glob("*.yaml")):
-            for document in yaml.safe_load_all(file.read_text()):
+            for document in yaml.load_all(file.read_text(), yaml.CSafeLoader):
                 version = document["apiVersion"].rpartition("/")[2]
                 resources = importlib.import_module(f"{group}_api.{group}_{version}.resources").RESOURCES
                 plural = next(r.plural for r in resources if r.kind == document["kind"])

@@ -39,7 +39,7 @@ class Server:
     @classmethod
     def of_kubeconfig(cls, path: Path) -> Server:
         """The server and user of a kubeconfig's current context. Certificates of users are not read."""
-        config = yaml.safe_load(path.read_text())
+        config = yaml.load(path.read_text(), yaml.CSafeLoader)
         context = next(c["context"] for c in config["contexts"] if c["name"] == config["current-context"])
         cluster = next(c["cluster"] for c in config["clusters"] if c["name"] == context["cluster"])
         user = next(u["user"] for u in config["users"] if u["name"] == context["user"])

@@ -12,7 +12,7 @@ import yaml
 from apimachinery.merge import json_patch, merge_patch
 from apimachinery.merge.errors import MergeError
 
-CASES = yaml.safe_load((Path(__file__).parent / "stories/json_patch.yaml").read_text())
+CASES = yaml.load((Path(__file__).parent / "stories/json_patch.yaml").read_text(), yaml.CSafeLoader)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])

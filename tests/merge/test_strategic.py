@@ -20,7 +20,7 @@ from apimachinery.merge.strategic_diff import (
     create_two_way,
 )
 
-STORIES = yaml.safe_load((Path(__file__).parent / "stories/strategic.yaml").read_text())
+STORIES = yaml.load((Path(__file__).parent / "stories/strategic.yaml").read_text(), yaml.CSafeLoader)
 TYPE = MergeTypes(builtin_table({"Thing": STORIES["schema"]})).patch_type("Thing")
 
 

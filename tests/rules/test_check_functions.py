@@ -20,7 +20,7 @@ def lines() -> Iterator[tuple[str, dict[str, Any]]]:
     """Every check of a field in this repository, by name and arguments, once."""
     seen = set()
     for file in sorted(SPECS.glob("*/validation/*.yaml")):
-        for entry in yaml.safe_load(file.read_text())["types"].values():
+        for entry in yaml.load(file.read_text(), yaml.CSafeLoader)["types"].values():
             fields = entry if isinstance(entry, dict) else {"checks": entry}
             below = (fields.get("on_subresource") or {}).values()
             for part in (*(fields.get(key) or () for key in ("checks", "on_create", "on_update")), *below):

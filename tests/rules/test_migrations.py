@@ -15,7 +15,7 @@ from tests.rules.built_in import ROOT
 from tests.rules.test_conversion import CONVERTER
 
 Json = dict[str, Any]
-CASES = yaml.safe_load((Path(__file__).parent / "cases/migrations.yaml").read_text())
+CASES = yaml.load((Path(__file__).parent / "cases/migrations.yaml").read_text(), yaml.CSafeLoader)
 KUBERNETES = ROOT / "specs/kubernetes"
 NO_OBJECTS = {
     "Scale",

@@ -18,7 +18,7 @@ from apimachinery.server.catalog.options import ApiOptions
 ODD: list[Any] = [None, None, None, [], {}, "", 0, -1, True, [None], {"a": None}, "x", 1.5]
 OBJECTS: list[tuple[str, dict[str, Any]]] = [
     (case["path"], case["object"])
-    for case in yaml.safe_load((Path(__file__).parent / "hostile_objects.yaml").read_text())
+    for case in yaml.load((Path(__file__).parent / "hostile_objects.yaml").read_text(), yaml.CSafeLoader)
 ]
 
 

@@ -30,7 +30,7 @@ STORES = "/apis/backup.kubewright.dev/v1/backupstores"
 
 
 def sample(file: str, name: str) -> dict[str, Any]:
-    documents = yaml.safe_load_all((SPECS / file).read_text())
+    documents = yaml.load_all((SPECS / file).read_text(), yaml.CSafeLoader)
     found: dict[str, Any] = next(each for each in documents if each["metadata"]["name"] == name)
     found["metadata"].pop("namespace", None)
     return found
@@ -38,7 +38,7 @@ def sample(file: str, name: str) -> dict[str, Any]:
 
 def samples() -> Iterator[dict[str, Any]]:
     for path in sorted(SPECS.glob("*/samples/*.yaml")):
-        yield from yaml.safe_load_all(path.read_text())
+        yield from yaml.load_all(path.read_text(), yaml.CSafeLoader)
 
 
 async def place_of(api: Api, obj: dict[str, Any]) -> str:
@@ -169,7 +169,7 @@ def test_a_kind_means_the_same_as_the_definition_that_crd_makes_of_it(package: s
     definitions = definitions.get("definitions", definitions)
     modules = importlib.import_module(f"{package}.registry").GROUP_VERSIONS
     compared = 0
-    for crd in yaml.safe_load_all(made):
+    for crd in yaml.load_all(made, yaml.CSafeLoader):
         spec = crd["spec"]
         for version in spec["versions"]:
             module = modules[spec["group"] + "/" + version["name"]]

@@ -82,7 +82,7 @@ def prepare(lines: list[Line]) -> None:
     for line in lines:
         if line["op"] == "schema":
             try:
-                types = (yaml.safe_load(line["yaml"]) or {}).get("types") or ()
+                types = (yaml.load(line["yaml"], yaml.CSafeLoader) or {}).get("types") or ()
                 _SCHEMAS[line["id"]] = MergeTypes({each["name"]: _declared(each) for each in types})
             except (yaml.YAMLError, ValueError, KeyError, AttributeError, TypeError) as error:
                 _SCHEMAS[line["id"]] = str(error)

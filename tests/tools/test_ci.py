@@ -24,7 +24,9 @@ BLOCKS = [
     for text in re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/ci.md").read_text(), re.DOTALL)
 ]
 PRE_COMMIT, GITHUB, GITLAB = BLOCKS
-HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+HOOKS = {
+    hook["id"]: hook for hook in yaml.load((ROOT / ".pre-commit-hooks.yaml").read_text(), yaml.CSafeLoader)
+}
 
 MANIFEST = """\
 apiVersion: apps/v1

@@ -11,7 +11,7 @@ import yaml
 from tests.tools.command import kubewright
 
 Json = Any
-CASES = yaml.safe_load((Path(__file__).parent / "convert_cases.yaml").read_text())
+CASES = yaml.load((Path(__file__).parent / "convert_cases.yaml").read_text(), yaml.CSafeLoader)
 GROUP = "example.com"
 
 

@@ -24,7 +24,9 @@ from tests.tools.command import kubewright
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / ".." / "shared" / "data"
 SPECS = {name: ROOT / "specs" / name / "openapi.yaml" for name in ("messaging", "flags")}
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "crd_cases.yaml").read_text())
+CASES: list[dict[str, Any]] = yaml.load(
+    (Path(__file__).parent / "crd_cases.yaml").read_text(), yaml.CSafeLoader
+)
 META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 KNOWN = {
     META: {"type": "object", "properties": {"name": {"type": "string"}}},
@@ -63,7 +65,7 @@ def document(tmp_path: Path, **definitions: Any) -> Path:
 def made(*arguments: str | Path) -> list[dict[str, Any]]:
     code, out, err = kubewright("crd", *arguments)
     assert code == 0, err
-    return list(yaml.safe_load_all(out))
+    return list(yaml.load_all(out, yaml.CSafeLoader))
 
 
 def read(*states: str | Path) -> Api:
@@ -104,7 +106,7 @@ def test_each_form(tmp_path: Path, case: dict[str, Any]) -> None:
     api = read(document(tmp_path, **{"com.example.v1.Thing": thing(spec)}, **case.get("definitions", {})))
     texts, diagnostics = defined(api)
     (text,) = texts.values()
-    (version,) = yaml.safe_load(text)["spec"]["versions"]
+    (version,) = yaml.load(text, yaml.CSafeLoader)["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]
     found = schema["properties"]["spec"]["properties"]["x"]
     assert found == case["becomes"]
@@ -142,12 +144,12 @@ def test_example_groups_become_crds_that_a_server_takes_with_their_samples(tmp_p
     code, _, err = kubewright("crd", SPECS[name], "--output", folder)
     assert code == 0, err
     assert kubewright("validate", "--strict", folder)[0] == 0
-    crds = [yaml.safe_load(path.read_text())["spec"] for path in folder.glob("*.yaml")]
+    crds = [yaml.load(path.read_text(), yaml.CSafeLoader)["spec"] for path in folder.glob("*.yaml")]
     scopes = {crd["names"]["plural"]: crd["scope"] for crd in crds}
     with ApiServer() as server:
         server.create_crds(folder)
         for sample in sorted((SPECS[name].parent / "samples").glob("*.yaml")):
-            for obj in yaml.safe_load_all(sample.read_text()):
+            for obj in yaml.load_all(sample.read_text(), yaml.CSafeLoader):
                 where = ""
                 if scopes[sample.stem] == "Namespaced":
                     obj["metadata"]["namespace"], where = "default", "/namespaces/default"
@@ -223,7 +225,7 @@ def test_built_in_kinds_in_a_group_of_their_own_are_accepted(tmp_path: Path) -> 
     texts, diagnostics = defined(replace(api, resources=tuple(resources)))
     assert [str(d) for d in diagnostics if d.code not in ("K701", "K702", "K703", "K705")] == []
     assert len(texts) > 60
-    deployment = yaml.safe_load(texts["apps.example.com_deployments.yaml"])
+    deployment = yaml.load(texts["apps.example.com_deployments.yaml"], yaml.CSafeLoader)
     version = deployment["spec"]["versions"][0]
     assert version["subresources"]["scale"]["specReplicasPath"] == ".spec.replicas"
     template = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["template"]
@@ -489,7 +491,7 @@ def test_any_structural_schema_comes_out_as_it_went_in(
     path.write_text(json.dumps(crd))
     texts, _ = defined(read(path))
     (text,) = texts.values()
-    assert _ordered(yaml.safe_load(text)) == _ordered(crd)
+    assert _ordered(yaml.load(text, yaml.CSafeLoader)) == _ordered(crd)
 
 
 def _ordered(value: Any) -> Any:

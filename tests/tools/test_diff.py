@@ -25,7 +25,7 @@ from kubewright.tools.diff.resources import compare
 from kubewright.tools.inputs.sources import with_facts
 from tests.tools.test_lint import CLEAN, merge
 
-CASES = yaml.safe_load((Path(__file__).parent / "diff_cases.yaml").read_text())
+CASES = yaml.load((Path(__file__).parent / "diff_cases.yaml").read_text(), yaml.CSafeLoader)
 
 
 def version_of(version: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:

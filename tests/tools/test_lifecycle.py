@@ -16,9 +16,9 @@ from kubewright.tools.lifecycle.timeline import Row, rows_of
 from tests.tools.command import kubewright
 
 HERE = Path(__file__).parent
-CASES: list[dict[str, Any]] = yaml.safe_load((HERE / "lifecycle_cases.yaml").read_text())
+CASES: list[dict[str, Any]] = yaml.load((HERE / "lifecycle_cases.yaml").read_text(), yaml.CSafeLoader)
 POLICY = HERE / "plans" / "policy.yaml"
-TABLE: list[dict[str, Any]] = yaml.safe_load((HERE / "plans" / "policy-table.yaml").read_text())
+TABLE: list[dict[str, Any]] = yaml.load((HERE / "plans" / "policy-table.yaml").read_text(), yaml.CSafeLoader)
 
 
 def plan_of(case: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.pipeline import read_api
 from kubewright.tools.lint.run import Settings, lint, load_rules
 
-CASES = yaml.safe_load((Path(__file__).parent / "lint_cases.yaml").read_text())
+CASES = yaml.load((Path(__file__).parent / "lint_cases.yaml").read_text(), yaml.CSafeLoader)
 CONDITION = {
     "type": {"type": "string", "description": "type names the condition", "maxLength": 60},
     "status": {

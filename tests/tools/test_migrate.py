@@ -19,10 +19,16 @@ from kubewright.tools.migrate.rewrite import rewrite
 from kubewright.tools.outputs.reporting import Progress
 from tests.tools.command import kubewright
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "migrate_cases.yaml").read_text())
+CASES: list[dict[str, Any]] = yaml.load(
+    (Path(__file__).parent / "migrate_cases.yaml").read_text(), yaml.CSafeLoader
+)
 ROOT = Path(__file__).parents[2]
-FOLDERS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "migrate_folders.yaml").read_text())
-GUIDE: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "migration_guide.yaml").read_text())
+FOLDERS: list[dict[str, Any]] = yaml.load(
+    (Path(__file__).parent / "migrate_folders.yaml").read_text(), yaml.CSafeLoader
+)
+GUIDE: list[dict[str, Any]] = yaml.load(
+    (Path(__file__).parent / "migration_guide.yaml").read_text(), yaml.CSafeLoader
+)
 ROWS = {"1.16": 11, "1.22": 23, "1.25": 7, "1.26": 3, "1.27": 1, "1.29": 2, "1.32": 2}
 """Release → kinds of an API version that the guide lists as gone with it."""
 

@@ -18,7 +18,9 @@ from tests.tools import command
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT / "../shared"
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "validate_cases.yaml").read_text())
+CASES: list[dict[str, Any]] = yaml.load(
+    (Path(__file__).parent / "validate_cases.yaml").read_text(), yaml.CSafeLoader
+)
 WIDGET = (Path(__file__).parent / "validate_widget_crd.yaml").read_text()
 
 

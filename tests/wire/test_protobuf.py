@@ -28,7 +28,9 @@ def messages() -> Messages:
     return Messages(definitions, FIELD_NUMBERS)
 
 
-OBJECTS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "protobuf_objects.yaml").read_text())
+OBJECTS: list[dict[str, Any]] = yaml.load(
+    (Path(__file__).parent / "protobuf_objects.yaml").read_text(), yaml.CSafeLoader
+)
 
 
 @pytest.mark.parametrize("obj", OBJECTS, ids=[o["kind"] for o in OBJECTS])

@@ -18,7 +18,9 @@ from kubewright.tools.diff.policy import weigh
 from kubewright.tools.diff.resources import compare
 from kubewright.tools.diff.roundtrip import find_losses
 
-JUDGED: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "release_changes.yaml").read_text())
+JUDGED: dict[str, Any] = yaml.load(
+    (Path(__file__).parent / "release_changes.yaml").read_text(), yaml.CSafeLoader
+)
 CRDS = Path(__file__).parents[3] / "../shared/data/crds"
 GUIDE = {
     "1.26": {"flowcontrol.apiserver.k8s.io/v1beta1", "autoscaling/v2beta2"},

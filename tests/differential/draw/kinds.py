@@ -60,7 +60,7 @@ def _read() -> list[Kind]:
             each["path"], each["plural"], each["kind"], each["apiVersion"], each.get("body", {}), each.get("more", []),
             each.get("cluster", False), tuple(each.get("sub", ())), each.get("name", ""),
         )
-        for each in yaml.safe_load(text)
+        for each in yaml.load(text, yaml.CSafeLoader)
     ]  # fmt: skip
 
 
