@@ -180,11 +180,11 @@ def test_health_is_open(core, behind):
 
 def test_it_is_told_of(core, behind):
     def documents():
-        paths = core.request("GET", "/openapi/v3")["paths"]
+        paths = json.loads(core.request("GET", "/openapi/v3"))["paths"]
         return ROOT[1:] in paths
 
     until(documents)
-    entry = core.request("GET", "/openapi/v3")["paths"][ROOT[1:]]["serverRelativeURL"]
+    entry = json.loads(core.request("GET", "/openapi/v3"))["paths"][ROOT[1:]]["serverRelativeURL"]
     assert f"{ROOT}/namespaces/{{namespace}}/queues" in core.request("GET", entry)["paths"]
     assert {r["name"] for r in core.request("GET", ROOT)["resources"]} >= {
         "queues",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from apimachinery.server.describe.openapi_documents import v2_schema
+from apimachinery.server.describe.openapi_schemas import v2_schema
 from kubewright.config import Package, PathSource
 from kubewright.diagnostics import Diagnostics
 from kubewright.pipeline import read_api
@@ -23,7 +23,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "v3").mkdir()
     with ApiServer(crds=[CRDS]) as server:
         (folder / "v2.json").write_text(json.dumps(server.request("GET", "/openapi/v2")))
-        for name, entry in server.request("GET", "/openapi/v3")["paths"].items():
+        for name, entry in json.loads(server.request("GET", "/openapi/v3"))["paths"].items():
             document = server.request("GET", entry["serverRelativeURL"])
             (folder / "v3" / f"{name.replace('/', '_')}.json").write_text(json.dumps(document))
     return folder

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apimachinery.server.describe.openapi_documents import OBJECT_META, v2_definition, with_described_metadata
+from apimachinery.server.describe.openapi_schemas import OBJECT_META, v2_definition, with_described_metadata
 from apimachinery.wire.protobuf import _without_zeros
 
 GVK = {"x-kubernetes-group-version-kind": [{"group": "g.io", "kind": "K", "version": "v1"}]}

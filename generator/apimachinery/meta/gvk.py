@@ -1,4 +1,4 @@
-"""Group and version, and ``apiVersion``, which joins them.
+"""Group and version, ``apiVersion``, which joins them, and kinds of both.
 
 The core group is the empty string and is left out: ``v1``, but ``apps/v1``.
 """
@@ -22,3 +22,11 @@ class GroupVersion(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
+
+
+class GVK(NamedTuple):
+    """A kind of a version of a group."""
+
+    group: str
+    version: str
+    kind: str

@@ -111,7 +111,7 @@ class Api:
             Writes(self.writer, self.deleter),
             Descriptions(
                 Discovery(self.catalog, "127.0.0.1", others),
-                OpenApi(self.catalog, packages, options, others),
+                OpenApi(self.catalog, packages, options, others, issuer=access.service_accounts is not None),
             ),
             codecs,
             self._is_kind,

@@ -1,41 +1,59 @@
 """Answers of /openapi/v2, /openapi/v3, /version and /.
 
-Documents are made when first asked for, and again after the catalog has changed. Each has a hash of its content: in
-the index of v3, as ETag, and as ``?hash=`` that makes an answer good forever (KEP-2896).
+Documents are made when first asked for, and again after what they describe has changed. Each has a hash of its
+content: in the index of v3, as ETag, and as ``?hash=`` that makes an answer good forever (KEP-2896). The index needs
+the hashes of all documents, but keeps none of them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from apimachinery.meta.json import Json
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.describe.openapi_documents import (
-    custom_definitions,
-    definition_name,
-    document_v2,
-    document_v3,
-    v2_definition,
-    with_described_metadata,
-)
+from apimachinery.server.describe import openapi_operations as operations
+from apimachinery.server.describe.openapi_documents import document_v2, document_v3
 from apimachinery.server.describe.openapi_merge import merge_v2
-from apimachinery.server.describe.openapi_protobuf import MEDIA_TYPES, encode_document
+from apimachinery.server.describe.openapi_protobuf import V2_TYPES, V3_TYPES, encode_v2, encode_v3
+from apimachinery.server.describe.openapi_schemas import (
+    custom_definitions,
+    names_by_kind,
+    of_version,
+    with_described_metadata,
+    with_zero_values,
+)
 from apimachinery.server.describe.others import Others
 from apimachinery.server.http.messages import Request, Response
+from apimachinery.server.request.negotiation import preferred
 from apimachinery.server.request.routes import Area, Route
-from apimachinery.wire.json import encode
+from apimachinery.wire.json import DecodeFault, decode, encode
 
-_FOR_EVER = "public, immutable"
-_REVALIDATE = "no-cache, private"
+_FOR_EVER = ("Cache-Control", "public, immutable")
+_JSON = "application/json"
+_NO_ACCEPT = Response(200, b"", "")
+_CUSTOM_INFO = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+
+
+@dataclass(slots=True)
+class _Made:
+    """A document: what it was made from, its hash, and its forms as far as they were asked for."""
+
+    source: object
+    hash: str
+    forms: dict[str, bytes]
 
 
 class OpenApi:
-    """Describes what a catalog serves."""
+    """Describes what a catalog serves; ``issuer`` says whether the server issues tokens."""
 
     def __init__(
         self,
@@ -43,13 +61,16 @@ class OpenApi:
         packages: Sequence[Package],
         options: ApiOptions,
         others: Others | None = None,
+        *,
+        issuer: bool = False,
     ) -> None:
         self._catalog = catalog
         self._others = others or Others()
         self._packages = packages
         self._options = options
-        self._generation = (-1, -1)
-        self._made: dict[Hashable, tuple[str, bytes]] = {}
+        self._issuer = issuer
+        self._made: dict[str, _Made] = {}
+        self._info = {"title": "Kubernetes", "version": options.emulated_version}
 
     def answer(self, request: Request, route: Route) -> Response:
         """The answer to a path of these areas."""
@@ -58,13 +79,9 @@ class OpenApi:
                 return Response(200, encode(self._version()) + b"\n")
             case Area.INDEX:
                 return Response(200, encode({"paths": self._index_paths()}) + b"\n")
-        generation = (self._catalog.generation, self._others.generation)
-        if self._generation != generation:
-            self._generation = generation
-            self._made.clear()
-        if route.area is Area.OPENAPI_V2:
-            return self._v2(request)
-        return self._group_version(request, route.rest) if route.rest else self._index(request)
+            case Area.OPENAPI_V2:
+                return self._v2(request)
+        return self._v3(request, route.rest) if route.rest else self._index(request)
 
     def _version(self) -> dict[str, str]:
         major, _, minor = self._options.emulated_version.partition(".")
@@ -105,47 +122,96 @@ class OpenApi:
             paths += [f"/apis/{name}", f"/apis/{name}/{version}"]
         return sorted(set(paths))
 
-    def _kept(self, key: Hashable, make: Callable[[], bytes]) -> tuple[str, bytes]:
-        found = self._made.get(key)
-        if found is None:
-            data = make()
-            found = self._made[key] = (hashlib.sha512(data).hexdigest().upper(), data)
-        return found
-
+    @cached_property
     def _definitions(self) -> dict[str, Any]:
+        """Those of the packages, as version 2 has them."""
         found: dict[str, Any] = {}
         for package in self._packages:
             found.update(with_described_metadata(package.described))
-        for served in self._catalog:
-            if not served.builtin:
-                described = custom_definitions(served, served.described)
-                found.update((name, v2_definition(schema)) for name, schema in described)
         return found
 
-    def _v2(self, request: Request) -> Response:
-        accept = request.headers.get("accept", "")
-        if any(media_type in accept for media_type in MEDIA_TYPES):
-            kind = MEDIA_TYPES[1]
-            hashed, data = self._kept("v2 protobuf", lambda: encode_document(self._document()))
-        else:
-            kind = "application/json"
-            hashed, data = self._kept("v2", lambda: encode(self._document()))
-        return _cached(request, hashed, data, kind)
+    @cached_property
+    def _definitions_v3(self) -> dict[str, Any]:
+        found = self._definitions
+        for package in self._packages:
+            if package.zero_values is not None:
+                found = with_zero_values(found, package.zero_values)
+        return found
 
-    def _document(self) -> dict[str, Any]:
-        local = [
-            served for served in self._catalog if (served.group, served.version) not in self._others.versions
-        ]
-        document = document_v2(sorted(local, key=_by_name), self._definitions())
+    @cached_property
+    def _names(self) -> dict[Any, str]:
+        return names_by_kind(self._definitions)
+
+    def _kept(self, name: str, source: object, document: Callable[[], Json]) -> _Made:
+        """A document's hash, made again if it is made from something else now."""
+        made = self._made.get(name)
+        if made is None or made.source != source:
+            data = encode(document())
+            made = self._made[name] = _Made(source, hashlib.sha512(data).hexdigest().upper(), {})
+        return made
+
+    # version 2
+
+    def _v2(self, request: Request) -> Response:
+        vary = (("Vary", "Accept-Encoding"), ("Vary", "Accept"))
+        kind = _media_type(request, V2_TYPES)
+        if kind is None:
+            return Response(406, b"", "", headers=vary)
+        if not kind:
+            return _NO_ACCEPT
+        made = self._kept("v2", (self._catalog.generation, self._others.generation), self._document_v2)
+        if kind not in made.forms:
+            document = self._document_v2()
+            made.forms[kind] = encode(document) if kind == _JSON else encode_v2(document)
+        return _cached(request, made.hash, made.forms[kind], kind, vary)
+
+    def _document_v2(self) -> Json:
+        definitions = self._definitions
+        found = list(operations.of_roots(issuer=self._issuer))
+        extra: list[str] = []
+        for group in self._catalog.groups.values():
+            if group.builtin and group.name:
+                found.append(operations.of_group(group.name))
+            for version in group.versions:
+                if (group.name, version) not in self._others.versions:
+                    found += self._operations(group.name, version)
+        for served in self._catalog:
+            if (served.group, served.version) not in self._others.versions:
+                extra.append(operations.definition_name(served))
+                if not served.builtin:
+                    definitions = {**definitions, **dict(custom_definitions(served, v2=True))}
+        document = document_v2(found, definitions, self._info, extra)
         for place in sorted(self._others.versions):
             other = self._others.versions[place].openapi_v2
             if other is not None:
                 merge_v2(document, other)
         return document
 
+    def _operations(self, group: str, version: str) -> list[operations.Operation]:
+        resources = self._resources(group, version)
+        found = [operations.of_version(group, version)] if self._catalog.groups[group].builtin else []
+        for served in resources:
+            found += operations.of_resource(served, self._names)
+        return found
+
+    def _resources(self, group: str, version: str) -> list[Served]:
+        found = self._catalog.groups.get(group)
+        if found is None:
+            return []
+        return sorted(
+            (served for (at, _), served in found.resources.items() if at == version),
+            key=lambda served: served.plural,
+        )
+
+    # version 3
+
     def _roots(self) -> dict[str, tuple[str, str]]:
-        found = {}
+        """The documents there are, and the group and version of each: no version for those of groups, and for those of
+        paths that no group has (``api``) neither."""
+        found = {each.path.strip("/"): ("", "") for each in operations.of_roots(issuer=self._issuer)}
         for group in self._catalog.groups.values():
+            if group.builtin and group.name:
+                found[f"apis/{group.name}"] = (group.name, "")
             for version in group.versions:
                 root = f"apis/{group.name}/{version}" if group.name else f"api/{version}"
                 found[root] = (group.name, version)
@@ -158,61 +224,103 @@ class OpenApi:
         return found
 
     def _index(self, request: Request) -> Response:
-        def make() -> bytes:
-            paths = {}
-            for root, place in sorted(self._roots().items()):
-                hashed, _ = self._of(root, place)
-                paths[root] = {"serverRelativeURL": f"/openapi/v3/{root}?hash={hashed}"}
-            return encode({"paths": paths})
+        paths = {}
+        for root, place in sorted(self._roots().items()):
+            paths[root] = {"serverRelativeURL": f"/openapi/v3/{root}?hash={self._hash_of(root, place)}"}
+        data = encode({"paths": paths})
+        return _cached(request, hashlib.sha512(data).hexdigest().upper(), data, "text/plain; charset=utf-8")
 
-        hashed, data = self._kept("v3", make)
-        return _cached(request, hashed, data, "application/json")
-
-    def _of(self, root: str, place: tuple[str, str]) -> tuple[str, bytes]:
+    def _other(self, place: tuple[str, str]) -> tuple[str, bytes] | None:
         other = self._others.versions.get(place)
-        if other is not None and other.openapi_v3 is not None:
-            return other.openapi_v3
+        return None if other is None else other.openapi_v3
 
-        def make() -> bytes:
-            resources = [s for s in self._catalog if (s.group, s.version) == place]
-            return encode(self._document_v3(resources))
+    def _hash_of(self, root: str, place: tuple[str, str]) -> str:
+        if (other := self._other(place)) is not None:
+            return other[0]
+        return self._of(root, place).hash
 
-        return self._kept(root, make)
+    def _of(self, root: str, place: tuple[str, str]) -> _Made:
+        resources = self._resources(*place) if place[1] else []
+        return self._kept(f"v3/{root}", resources, lambda: self._document_v3(root, place, resources))
 
-    def _document_v3(self, resources: list[Served]) -> dict[str, Any]:
-        definitions: Mapping[str, Any] = {}
-        for package in self._packages:
-            definitions = {**definitions, **with_described_metadata(package.described)}
-        extra: list[str] = []
+    def _form_of(self, root: str, place: tuple[str, str], kind: str) -> tuple[str, bytes] | None:
+        """The hash and the bytes of a document; None where another server's has no such form."""
+        if (other := self._other(place)) is not None:
+            if kind == _JSON:
+                return other
+            try:
+                return other[0], encode_v3(decode(other[1]))
+            except (DecodeFault, AttributeError, TypeError, ValueError, KeyError, struct.error):
+                return None
+        made = self._of(root, place)
+        if kind not in made.forms:
+            document = self._document_v3(root, place, made.source)
+            made.forms[kind] = encode(document) if kind == _JSON else encode_v3(document)
+        return made.hash, made.forms[kind]
+
+    def _document_v3(self, root: str, place: tuple[str, str], resources: Any) -> Json:
+        group, version = place
+        if not version:
+            roots = {each.path.strip("/"): each for each in operations.of_roots(issuer=self._issuer)}
+            found = [operations.of_group(group) if group else roots[root]]
+            return document_v3(found, self._definitions_v3, self._info)
+        extra = [operations.definition_name(served) for served in resources]
+        if self._catalog.groups[group].builtin:
+            shown = _of_version(self._definitions_v3, group, version)
+            return document_v3(self._operations(group, version), shown, self._info, extra)
+        definitions = dict(self._definitions_v3)
         for served in resources:
-            extra.append(definition_name(served))
-            if not served.builtin:
-                definitions = {**definitions, **dict(custom_definitions(served, served.described))}
-        return document_v3(sorted(resources, key=_by_name), definitions, extra)
+            definitions.update(custom_definitions(served))
+        return document_v3(self._operations(group, version), definitions, _CUSTOM_INFO, extra, secured=False)
 
-    def _group_version(self, request: Request, root: str) -> Response:
+    def _v3(self, request: Request, root: str) -> Response:
         place = self._roots().get(root)
         if place is None:
             return Response(404, b"", "")
-        hashed, data = self._of(root, place)
+        kind = _media_type(request, V3_TYPES)
+        if kind == "":
+            return _NO_ACCEPT
+        vary = (("Vary", "Accept"),)
+        found = None if kind is None else self._form_of(root, place, kind)
+        if kind is None or found is None:
+            return Response(406, b"", "", headers=vary)
+        hashed, data = found
         wanted = request.first("hash") if request.query_string else ""
         if wanted and wanted != hashed:
-            location = f"/openapi/v3/{root}?hash={hashed}"
-            return Response(301, b"", "text/plain; charset=utf-8", headers=(("Location", location),))
-        return _cached(request, hashed, data, "application/json", for_ever=bool(wanted))
+            location = ("Location", f"/openapi/v3/{root}?hash={hashed}")
+            return Response(301, b"", kind, headers=(("ETag", f'"{hashed}"'), *vary, location))
+        return _cached(request, hashed, data, kind, (*vary, _FOR_EVER) if wanted else vary)
 
 
-def _by_name(served: Served) -> tuple[str, str, str]:
-    return served.group, served.version, served.plural
+def _of_version(definitions: Mapping[str, Any], group: str, version: str) -> dict[str, Any]:
+    """Definitions in which those that every group has name the kinds of one of them."""
+    found = dict(definitions)
+    for name in (f"{operations.META}DeleteOptions", f"{operations.META}WatchEvent"):
+        if name in found:
+            found[name] = of_version(found[name], group, version)
+    return found
 
 
-def _cached(request: Request, hashed: str, data: bytes, kind: str, *, for_ever: bool = False) -> Response:
+def _media_type(request: Request, protobuf: tuple[str, str]) -> str | None:
+    """The media type of the answer; None for 406, empty where ``Accept`` says nothing that can be read."""
+    accept = request.headers.get("accept", "")
+    if not accept or accept == _JSON:
+        return _JSON
+    asked = preferred(accept, (_JSON, *protobuf))
+    return protobuf[0] if asked == protobuf[1] else asked
+
+
+def _cached(
+    request: Request, hashed: str, data: bytes, kind: str, headers: tuple[tuple[str, str], ...] = ()
+) -> Response:
     etag = f'"{hashed}"'
-    headers = (
-        ("ETag", etag),
-        ("Vary", "Accept"),
-        ("Cache-Control", _FOR_EVER if for_ever else _REVALIDATE),
-    )
-    if request.headers.get("if-none-match", "") == etag:
-        return Response(304, b"", kind, headers=headers)
+    headers = (("ETag", etag), *headers)
+    if (known := request.headers.get("if-none-match", "")) and _is_known(known, etag):
+        return Response(304, b"", "", headers=headers)
     return Response(200, data, kind, headers=headers)
+
+
+def _is_known(known: str, etag: str) -> bool:
+    """Whether an ``If-None-Match`` names an ETag (RFC 9110 section 13.1.2: ``W/`` makes no difference)."""
+    tags = (tag.strip().removeprefix("W/") for tag in known.split(","))
+    return any(tag in ("*", etag) for tag in tags)

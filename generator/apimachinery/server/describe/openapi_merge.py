@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _PREFIX = "#/definitions/"
+_PARAMETERS = "#/parameters/"
 Json = dict[str, Any]
 
 
@@ -20,6 +21,9 @@ def part_of(document: Mapping[str, Any], paths: tuple[str, ...]) -> Json:
         for path, item in (document.get("paths") or {}).items()
         if isinstance(path, str) and any(path.rstrip("/") == p or path.startswith(p + "/") for p in paths)
     }
+    shared = document.get("parameters")
+    if isinstance(shared, dict):
+        chosen = _with_parameters(chosen, shared)
     definitions = document.get("definitions") or {}
     needed: Json = {}
     due = list(_references(chosen))
@@ -53,6 +57,18 @@ def merge_v2(document: Json, other: Mapping[str, Any]) -> None:
         document["paths"].setdefault(path, _renamed(item, names))
     document["definitions"] = dict(sorted(definitions.items()))
     document["paths"] = dict(sorted(document["paths"].items()))
+
+
+def _with_parameters(value: Any, shared: Mapping[str, Any]) -> Any:
+    """Paths with the parameters that their document has once: what is merged has to do without them."""
+    if isinstance(value, list):
+        return [_with_parameters(entry, shared) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    target = value.get("$ref")
+    if isinstance(target, str) and target.startswith(_PARAMETERS):
+        return shared.get(target.removeprefix(_PARAMETERS), value)
+    return {key: _with_parameters(entry, shared) for key, entry in value.items()}
 
 
 def _same(one: Any, two: Any) -> bool:

@@ -1,22 +1,29 @@
-"""An OpenAPI v2 document in the protobuf form that kubectl asks for (gnostic's ``openapi.v2.Document``).
+"""OpenAPI documents in protobuf: gnostic's ``openapi.v2.Document`` and ``openapi.v3.Document``.
 
-Only what clients read is encoded: info, the operations' names, parameters, kinds and media types, and all
-definitions. Values of unknown type (defaults, enums, extensions) travel as YAML text, for which JSON serves.
+Each message is a table: the key of the JSON document → the field's number and how its value is written. Values of
+unknown type (enums, examples, extensions) travel as YAML text, for which JSON serves.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from apimachinery.wire.json import encode
 
-MEDIA_TYPES = (
-    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+V2_TYPES = (
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 )
-_METHODS = {"get": 2, "put": 3, "post": 4, "delete": 5, "patch": 8}
+"""The media type of version 2, and its old form."""
+V3_TYPES = (
+    "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+)
+
+_Field = Callable[[int, Any], bytes]
+"""From a number and a value to the bytes of a field, or of several."""
 
 
 def _varint(number: int) -> bytes:
@@ -36,15 +43,11 @@ def _text(field: int, text: Any) -> bytes:
     return _bytes(field, str(text).encode()) if text else b""
 
 
-def _texts(field: int, texts: Iterable[Any]) -> bytes:
-    return b"".join(_bytes(field, str(text).encode()) for text in texts)
+def _whole(field: int, number: Any) -> bytes:
+    return _varint(field << 3) + _varint(int(number) & (1 << 64) - 1) if number else b""
 
 
-def _number(field: int, number: int) -> bytes:
-    return _varint(field << 3) + _varint(number & (1 << 64) - 1) if number else b""
-
-
-def _double(field: int, number: float) -> bytes:
+def _double(field: int, number: Any) -> bytes:
     return _varint(field << 3 | 1) + struct.pack("<d", number) if number else b""
 
 
@@ -52,104 +55,273 @@ def _any(field: int, value: Any) -> bytes:
     return _bytes(field, _bytes(2, encode(value)))
 
 
-def _extensions(field: int, value: Mapping[str, Any]) -> bytes:
-    return b"".join(
-        _bytes(field, _text(1, key) + _any(2, item)) for key, item in value.items() if key.startswith("x-")
+def _each(one: _Field) -> _Field:
+    return lambda field, values: b"".join(one(field, value) for value in values or ())
+
+
+def _within(number: int, one: _Field) -> _Field:
+    """A message with a single field."""
+    return lambda field, value: _bytes(field, one(number, value))
+
+
+def _entries(one: _Field) -> _Field:
+    """A map as pairs of a name and a value."""
+
+    def field_of(field: int, value: Mapping[str, Any]) -> bytes:
+        return b"".join(_bytes(field, _bytes(1, key.encode()) + one(2, item)) for key, item in value.items())
+
+    return field_of
+
+
+def _map(one: _Field, number: int = 1) -> _Field:
+    """A message of such pairs."""
+    return _within(number, _entries(one))
+
+
+class _Message:
+    """A message by its table; what begins with ``x-`` goes into the field ``extensions``."""
+
+    def __init__(self, extensions: int = 0) -> None:
+        self.fields: dict[str, tuple[int, _Field]] = {}
+        self.extensions = extensions
+
+    def __call__(self, field: int, value: Any) -> bytes:
+        return _bytes(field, self.body(value))
+
+    def body(self, value: Any) -> bytes:
+        """The bytes without a field's head."""
+        made = []
+        for key, item in value.items():
+            if (known := self.fields.get(key)) is not None:
+                made.append(known[1](known[0], item))
+            elif self.extensions and key.startswith("x-"):
+                made.append(_bytes(self.extensions, _bytes(1, key.encode()) + _any(2, item)))
+        return b"".join(made)
+
+
+def _one_or(number: int, one: _Field, reference: int) -> _Field:
+    """Either a value, or a reference: of the two fields of a message one is there."""
+
+    def field_of(field: int, value: Any) -> bytes:
+        target = value.get("$ref")
+        inner = one(number, value) if target is None else _bytes(reference, _text(1, target))
+        return _bytes(field, inner)
+
+    return field_of
+
+
+def _scalar_schema(numbers: Mapping[str, int]) -> dict[str, tuple[int, _Field]]:
+    """The fields of a schema that both versions write alike."""
+    kinds: dict[str, _Field] = {
+        "format": _text,
+        "title": _text,
+        "description": _text,
+        "pattern": _text,
+        "multipleOf": _double,
+        "maximum": _double,
+        "minimum": _double,
+        "exclusiveMaximum": _whole,
+        "exclusiveMinimum": _whole,
+        "uniqueItems": _whole,
+        "maxLength": _whole,
+        "minLength": _whole,
+        "maxItems": _whole,
+        "minItems": _whole,
+        "maxProperties": _whole,
+        "minProperties": _whole,
+        "required": _each(_text),
+        "enum": _each(_any),
+        "example": _any,
+        "externalDocs": _EXTERNAL_DOCS,
+    }
+    return {name: (numbers[name], kind) for name, kind in kinds.items()}
+
+
+def _extra(schema: _Field) -> _Field:
+    """``additionalProperties``: a schema, or whether there may be any."""
+
+    def field_of(field: int, value: Any) -> bytes:
+        if isinstance(value, bool):
+            return _bytes(field, _varint(2 << 3) + _varint(value))
+        return _bytes(field, schema(1, value))
+
+    return field_of
+
+
+def _default(field: int, value: Any) -> bytes:
+    """A default of version 3: of lists, objects and null there is only that they are there."""
+    match value:
+        case bool():
+            inner = _varint(2 << 3) + _varint(value)
+        case int() | float():
+            inner = _varint(1 << 3 | 1) + struct.pack("<d", value)
+        case str():
+            inner = _bytes(3, value.encode())
+        case _:
+            inner = b""
+    return _bytes(field, inner)
+
+
+_EXTERNAL_DOCS = _Message()
+_EXTERNAL_DOCS.fields = {"description": (1, _text), "url": (2, _text)}
+
+
+def _version_2() -> _Message:
+    schema = _Message(31)
+    types: _Field = lambda field, value: _bytes(  # noqa: E731
+        field, _each(_text)(1, value if isinstance(value, list) else [value])
     )
+    numbers = dict.fromkeys(
+        (
+            "format title description default multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength "
+            "minLength pattern maxItems minItems uniqueItems maxProperties minProperties required enum"
+        ).split()
+    )
+    placed = {name: place for place, name in enumerate(numbers, 2)} | {"externalDocs": 29, "example": 30}
+    schema.fields = {
+        **_scalar_schema(placed),
+        "$ref": (1, _text),
+        "default": (5, _any),
+        "additionalProperties": (21, _extra(schema)),
+        "type": (22, types),
+        "items": (23, _within(1, schema)),
+        "allOf": (24, _each(schema)),
+        "properties": (25, _map(schema)),
+    }
+    body = _Message()
+    body.fields = {
+        "description": (1, _text),
+        "name": (2, _text),
+        "in": (3, _text),
+        "required": (4, _whole),
+        "schema": (5, schema),
+    }
+    shared: dict[str, tuple[int, _Field]] = {
+        "required": (1, _whole),
+        "in": (2, _text),
+        "description": (3, _text),
+        "name": (4, _text),
+    }
+    query, path = _Message(), _Message()
+    query.fields = {**shared, "type": (6, _text), "uniqueItems": (20, _whole)}
+    path.fields = {**shared, "type": (5, _text), "uniqueItems": (19, _whole)}
+
+    def parameter(field: int, value: Any) -> bytes:
+        if value["in"] == "body":
+            return _bytes(field, body(1, value))
+        return _bytes(field, _bytes(2, path(4, value) if value["in"] == "path" else query(3, value)))
+
+    parameters = _each(_one_or(1, parameter, 2))
+    response = _Message()
+    response.fields = {"description": (1, _text), "schema": (2, _within(1, schema))}
+    operation = _Message(13)
+    operation.fields = {
+        "tags": (1, _each(_text)),
+        "description": (3, _text),
+        "operationId": (5, _text),
+        "produces": (6, _each(_text)),
+        "consumes": (7, _each(_text)),
+        "parameters": (8, parameters),
+        "responses": (9, _map(_within(1, response))),
+        "schemes": (10, _each(_text)),
+    }
+    methods = ("get", "put", "post", "delete", "options", "head", "patch")
+    item = _Message()
+    item.fields = {method: (number, operation) for number, method in enumerate(methods, 2)}
+    item.fields["parameters"] = (9, parameters)
+    info, key = _Message(), _Message()
+    info.fields = {"title": (1, _text), "version": (2, _text)}
+    key.fields = {"type": (1, _text), "name": (2, _text), "in": (3, _text), "description": (4, _text)}
+    document = _Message()
+    document.fields = {
+        "swagger": (1, _text),
+        "info": (2, info),
+        "paths": (8, _map(item, 2)),
+        "definitions": (9, _map(schema)),
+        "parameters": (10, _map(parameter)),
+        "security": (12, _each(_map(_within_list))),
+        "securityDefinitions": (13, _map(_within(2, key))),
+    }
+    return document
 
 
-def encode_document(document: Mapping[str, Any]) -> bytes:
+def _within_list(field: int, value: Any) -> bytes:
+    return _bytes(field, _each(_text)(1, value))
+
+
+def _version_3() -> _Message:
+    schema = _Message(36)
+    either = _one_or(1, schema, 2)
+    numbers = dict.fromkeys(
+        (
+            "title multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems "
+            "minItems uniqueItems maxProperties minProperties required enum"
+        ).split()
+    )
+    placed = {name: place for place, name in enumerate(numbers, 9)}
+    placed |= {"externalDocs": 6, "example": 7, "description": 34, "format": 35}
+    schema.fields = {
+        **_scalar_schema(placed),
+        "nullable": (1, _whole),
+        "type": (25, _text),
+        "allOf": (26, _each(either)),
+        "oneOf": (27, _each(either)),
+        "anyOf": (28, _each(either)),
+        "not": (29, schema),
+        "items": (30, _within(1, either)),
+        "properties": (31, _map(either)),
+        "additionalProperties": (32, _extra(either)),
+        "default": (33, _default),
+    }
+    media_type, response, body = _Message(), _Message(), _Message()
+    media_type.fields = {"schema": (1, either)}
+    content = _map(media_type)
+    response.fields = {"description": (1, _text), "content": (3, content)}
+    body.fields = {"content": (2, content), "required": (3, _whole)}
+    parameter = _Message()
+    parameter.fields = {
+        "name": (1, _text),
+        "in": (2, _text),
+        "description": (3, _text),
+        "required": (4, _whole),
+        "schema": (10, either),
+    }
+    parameters = _each(_within(1, parameter))
+    operation = _Message(13)
+    operation.fields = {
+        "tags": (1, _each(_text)),
+        "description": (3, _text),
+        "operationId": (5, _text),
+        "parameters": (6, parameters),
+        "requestBody": (7, _within(1, body)),
+        "responses": (8, _map(_within(1, response), 2)),
+    }
+    methods = ("get", "put", "post", "delete", "options", "head", "patch")
+    item = _Message()
+    item.fields = {method: (number, operation) for number, method in enumerate(methods, 4)}
+    item.fields["parameters"] = (13, parameters)
+    info, key, components = _Message(), _Message(), _Message()
+    info.fields = {"title": (1, _text), "version": (6, _text)}
+    key.fields = {"type": (1, _text), "description": (2, _text), "name": (3, _text), "in": (4, _text)}
+    components.fields = {"schemas": (1, _map(either)), "securitySchemes": (7, _map(_within(1, key)))}
+    document = _Message()
+    document.fields = {
+        "openapi": (1, _text),
+        "info": (2, info),
+        "paths": (4, _map(item)),
+        "components": (5, components),
+    }
+    return document
+
+
+_VERSION_2, _VERSION_3 = _version_2(), _version_3()
+
+
+def encode_v2(document: Mapping[str, Any]) -> bytes:
     """The bytes of an OpenAPI v2 document."""
-    info = document["info"]
-    paths = b"".join(
-        _bytes(2, _text(1, path) + _bytes(2, _path(item))) for path, item in document["paths"].items()
-    )
-    definitions = b"".join(_named(schema, name) for name, schema in document["definitions"].items())
-    return b"".join(
-        (
-            _text(1, document["swagger"]),
-            _bytes(2, _text(1, info["title"]) + _text(2, info["version"])),
-            _bytes(8, paths),
-            _bytes(9, definitions),
-        )
-    )
+    return _VERSION_2.body(document)
 
 
-def _named(schema: Any, name: str) -> bytes:
-    return _bytes(1, _text(1, name) + _bytes(2, _schema(schema)))
-
-
-def _path(item: Mapping[str, Any]) -> bytes:
-    made = [_bytes(number, _operation(item[method])) for method, number in _METHODS.items() if method in item]
-    return b"".join(made)
-
-
-def _operation(operation: Mapping[str, Any]) -> bytes:
-    responses = b"".join(
-        _bytes(1, _text(1, code) + _bytes(2, _bytes(1, _text(1, answer["description"]))))
-        for code, answer in operation["responses"].items()
-    )
-    parameters = b"".join(_parameter(parameter) for parameter in operation["parameters"])
-    return b"".join(
-        (
-            _text(5, operation["operationId"]),
-            _texts(6, operation["produces"]),
-            _texts(7, operation["consumes"]),
-            parameters,
-            _bytes(9, responses),
-            _extensions(13, operation),
-        )
-    )
-
-
-def _parameter(parameter: Mapping[str, Any]) -> bytes:
-    if parameter["in"] == "body":
-        required = _number(4, int(parameter.get("required", False)))
-        body = (
-            _text(2, parameter["name"])
-            + _text(3, "body")
-            + required
-            + _bytes(5, _schema(parameter["schema"]))
-        )
-        return _bytes(8, _bytes(1, _bytes(1, body)))
-    query = b"".join((_text(2, parameter["in"]), _text(4, parameter["name"]), _text(6, parameter["type"])))
-    # parameter → non_body_parameter → query_parameter_sub_schema
-    return _bytes(8, _bytes(1, _bytes(2, _bytes(3, query))))
-
-
-def _schema(schema: Any) -> bytes:
-    if not isinstance(schema, Mapping):
-        return b""
-    made = [
-        _text(1, schema.get("$ref")),
-        _text(2, schema.get("format")),
-        _text(3, schema.get("title")),
-        _text(4, schema.get("description")),
-    ]
-    if "default" in schema:
-        made.append(_any(5, schema["default"]))
-    made += [
-        _double(7, schema.get("maximum") or 0),
-        _double(9, schema.get("minimum") or 0),
-        _number(11, schema.get("maxLength") or 0),
-        _number(12, schema.get("minLength") or 0),
-        _text(13, schema.get("pattern")),
-        _number(14, schema.get("maxItems") or 0),
-        _number(15, schema.get("minItems") or 0),
-        _texts(19, schema.get("required") or ()),
-    ]
-    made += [_any(20, value) for value in schema.get("enum") or ()]
-    extra = schema.get("additionalProperties")
-    if isinstance(extra, Mapping):
-        made.append(_bytes(21, _bytes(1, _schema(extra))))
-    elif extra is True:
-        made.append(_bytes(21, _number(2, 1)))
-    if kind := schema.get("type"):
-        made.append(_bytes(22, _texts(1, kind if isinstance(kind, list) else [kind])))
-    if "items" in schema:
-        made.append(_bytes(23, _bytes(1, _schema(schema["items"]))))
-    made += [_bytes(24, _schema(part)) for part in schema.get("allOf") or ()]
-    if properties := schema.get("properties"):
-        made.append(_bytes(25, b"".join(_named(value, name) for name, value in properties.items())))
-    made.append(_extensions(31, schema))
-    return b"".join(made)
+def encode_v3(document: Mapping[str, Any]) -> bytes:
+    """The bytes of an OpenAPI v3 document."""
+    return _VERSION_3.body(document)

@@ -524,7 +524,7 @@ class Connection(asyncio.Protocol):
             size = len(parts[0])
             extra += b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
         head = b"%b%bContent-Length: %d\r\n\r\n" % (
-            _head(response.status, response.content_type, keep_alive),
+            _head(response.status, response.content_type, keep_alive, _says_cache(response.headers)),
             extra,
             size,
         )
@@ -555,7 +555,7 @@ class Connection(asyncio.Protocol):
         keep_alive = keep_alive and chunked
         self._streaming = True
         framing = b"Transfer-Encoding: chunked\r\n\r\n" if chunked else b"\r\n"
-        head = _head(response.status, response.content_type, keep_alive)
+        head = _head(response.status, response.content_type, keep_alive, _says_cache(response.headers))
         write = self._transport.write
         write(b"%b%b%b%b" % (head, request.stamp, _lines(response.headers), framing))
         try:
@@ -677,25 +677,28 @@ class _Tunnel:
             await self._connection._drained
 
 
-_heads: dict[tuple[int, str, bool], bytes] = {}
+_heads: dict[tuple[int, str, bool, bool], bytes] = {}
 _date: list[Any] = [0, b""]
 
 
-def _head(status: int, content_type: str, keep_alive: bool) -> bytes:
+def _says_cache(headers: tuple[tuple[str, str], ...]) -> bool:
+    """Whether an answer says itself how it may be kept: of two such fields clients heed the first."""
+    return bool(headers) and any(name.lower() == "cache-control" for name, _ in headers)
+
+
+def _head(status: int, content_type: str, keep_alive: bool, says_cache: bool = False) -> bytes:
     """Status line and the fields that every answer has; kept by what they depend on."""
-    place = (status, content_type, keep_alive)
+    place = (status, content_type, keep_alive, says_cache)
     head = _heads.get(place)
     if head is None:
         if len(_heads) > 1000:
             _heads.clear()
-        head = _heads[place] = (
-            b"HTTP/1.1 %d %b\r\n%b%bCache-Control: no-cache, private\r\nX-Content-Type-Options: nosniff\r\n"
-            % (
-                status,
-                _REASONS.get(status, b""),
-                b"" if keep_alive else b"Connection: close\r\n",
-                b"Content-Type: %b\r\n" % content_type.encode("latin-1") if content_type else b"",
-            )
+        head = _heads[place] = b"HTTP/1.1 %d %b\r\n%b%b%bX-Content-Type-Options: nosniff\r\n" % (
+            status,
+            _REASONS.get(status, b""),
+            b"" if keep_alive else b"Connection: close\r\n",
+            b"Content-Type: %b\r\n" % content_type.encode("latin-1") if content_type else b"",
+            b"" if says_cache else b"Cache-Control: no-cache, private\r\n",
         )
     now = int(time.time())
     if _date[0] != now:

@@ -120,6 +120,18 @@ def negotiate_discovery(accept: str, codecs: Iterable[Codec]) -> Form:
     raise refused([codec.media_type for codec in codecs])
 
 
+def preferred(accept: str, media_types: Iterable[str]) -> str | None:
+    """The media type that a client asks for first, whatever its parameters; None where it asks for none of them, empty
+    where it asks for nothing that can be read."""
+    clauses = _clauses(accept)
+    for clause in clauses:
+        for media_type in media_types:
+            main, _, subtype = media_type.partition("/")
+            if clause.kind in (main, "*") and clause.subtype in (subtype, "*"):
+                return media_type
+    return None if clauses else ""
+
+
 def check_streamed(form: Form) -> None:
     """Raises ApiError 406 for a watch in a form that is no stream: YAML is none."""
     if form.codec is YAML:
