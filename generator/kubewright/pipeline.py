@@ -53,10 +53,16 @@ class Outcome:
 
 
 def read_api(
-    package: Package, diagnostics: Diagnostics, jobs: int = 1, *, library_prose: bool = False
+    package: Package,
+    diagnostics: Diagnostics,
+    jobs: int = 1,
+    *,
+    library_prose: bool = False,
+    operations: bool = False,
 ) -> Api:
     """The linked and checked API of a package's sources. ``library_prose`` asks for the descriptions of shared types
-    that the sources refer to; what is generated must not depend on whether they are installed."""
+    that the sources refer to; what is generated must not depend on whether they are installed. ``operations`` asks for
+    those of ordinary OpenAPI documents."""
     from kubewright.ir.check import check
     from kubewright.ir.check_rules import check_rules
     from kubewright.ir.link import link
@@ -77,7 +83,7 @@ def read_api(
         info = document.value.get("info")
         if isinstance(info, dict) and info.get("title") == "Kubernetes":
             fix(document, document.value.get("definitions", {}), str(info.get("version", "")), diagnostics)
-    fragments += reading.read_fragments(found, diagnostics)
+    fragments += reading.read_fragments(found, diagnostics, operations=operations)
     api = link(
         package.name,
         fragments,
@@ -132,7 +138,7 @@ def build(package: Package, folder: Path, progress: Progress = lambda text: None
     diagnostics = Diagnostics(lenient=LENIENT if package.lenient else frozenset())
     built = Built(package, output.Tree(folder), diagnostics)
     progress(f"{package.name}: reading")
-    api = read_api(package, built.diagnostics, jobs)
+    api = read_api(package, built.diagnostics, jobs, operations=True)
     check_names(api, built.diagnostics)
     built.definitions = len(api.definitions)
     if built.diagnostics.has_errors:

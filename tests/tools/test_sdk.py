@@ -187,3 +187,19 @@ def test_a_cluster_that_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFi
     assert main([*arguments, "--kubeconfig", str(kubeconfig)]) == 3
     assert re.fullmatch(r"kubewright sdk: GET /.*: .*refused\n", capsys.readouterr().err)
     assert not out.exists()
+
+
+def test_an_ordinary_document_becomes_a_package(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "spec.yaml").write_text(
+        "openapi: 3.0.0\ninfo: {title: Clock, version: '1'}\npaths:\n  /time/{zone}:\n    get:\n"
+        "      operationId: now\n      parameters: [{name: zone, in: path, required: true, schema: {type: string}}]\n"
+        "      responses: {'200': {description: '', content: {application/json: {schema: {type: string}}}}}\n"
+    )
+    out = tmp_path / "clock"
+    assert (
+        main(["sdk", "--from", str(tmp_path / "spec.yaml"), "--package", "clock", "--output", str(out)]) == 0
+    )
+    assert "1 operations" not in capsys.readouterr().out
+    assert 'Client("https://api.example.com")' in (out / "README.md").read_text()
+    assert "client.time.now(...)" in (out / "README.md").read_text()
+    assert (out / "src/clock/operations/time.py").is_file()

@@ -26,7 +26,9 @@ class GroupVersions:
     name: str = "registry"
 
     def emit(self, api: Api) -> Iterable[File]:
-        """``registry.py``."""
+        """``registry.py``; none for ordinary documents."""
+        if not api.has_kinds:
+            return
         pairs = {(d.group, d.version) for d in api.definitions} | {
             (r.group, r.version) for r in api.resources
         }

@@ -30,6 +30,7 @@ EMITTERS = {
     "enums": "kubewright.emit.enums",
     "apply": "kubewright.emit.apply",
     "client": "kubewright.emit.client",
+    "operations": "kubewright.emit.operations",
     "merge_schema": "kubewright.emit.merge_schema",
 }
 
@@ -48,6 +49,7 @@ _FORMS = {
     "apply": Form.MODELS,
     "scheme": Form.MODELS,
     "client": Form.MODELS,
+    "operations": Form.MODELS,
     "merge_schema": Form.FOLDED,
 }
 

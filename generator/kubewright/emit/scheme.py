@@ -25,8 +25,9 @@ class SchemeTable:
     name: str = "scheme"
 
     def emit(self, api: Api) -> Iterable[File]:
-        """``scheme.py``; none next to another flavour, whose classes msgspec cannot decode."""
-        if self.options.models != "msgspec":
+        """``scheme.py``; none next to another flavour, whose classes msgspec cannot decode, or of ordinary
+        documents."""
+        if self.options.models != "msgspec" or not api.has_kinds:
             return
         table: dict[str, dict[str, str]] = {}
         for plan in lay_out(api).modules:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kubewright.diagnostics import Diagnostics
+from kubewright.ir.operations import Interface
 from kubewright.ir.types import Definition, Json, Type
 from kubewright.location import Document, Location
 
@@ -95,6 +96,7 @@ class Fragment:
     definitions: tuple[Definition, ...] = ()
     resources: tuple[Resource, ...] = ()
     groups: tuple[Group, ...] = ()
+    interface: Interface | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +116,7 @@ class Api:
     (definitions by group, version, name; resources by group, version, plural). ``facts`` are the declared
     rules no schema holds (defaults, conversions, …), one entry a file of the facts folder, by its stem. ``borrowed``
     names the definitions that no source brought: those of apimachinery that some referred to. ``external`` holds what
-    references may name besides ``definitions``."""
+    references may name besides ``definitions``. ``interface`` has the operations of ordinary documents."""
 
     name: str
     definitions: tuple[Definition, ...]
@@ -123,6 +125,13 @@ class Api:
     facts: tuple[tuple[str, Json], ...] = ()
     borrowed: frozenset[str] = frozenset()
     external: tuple[External, ...] = ()
+    interface: Interface | None = None
+
+    @property
+    def has_kinds(self) -> bool:
+        """Whether there are kinds or resources: an ordinary document has neither."""
+        ordinary = self.interface is not None and not self.resources
+        return not ordinary or any(definition.kinds for definition in self.definitions)
 
     def fact(self, name: str) -> Json:
         """The declared facts of that name (a file of the facts folder, such as ``defaults``), or ``None``."""

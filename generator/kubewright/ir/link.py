@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api, Fragment, Group, Resource
+from kubewright.ir.operations import Interface, Operation
 from kubewright.ir.packages import APIMACHINERY, group_versions, package_of
 from kubewright.ir.types import Definition, EmbeddedObject, Json, Ref, Struct, Value
 from kubewright.ir.versions import version_priority
@@ -36,13 +37,18 @@ def link(
     table: dict[str, Definition] = {}
     resources: dict[tuple[str, str, str], Resource] = {}
     groups: dict[str, Group] = {}
+    interfaces: list[Interface] = []
     for fragment in fragments:
         groups |= {group.name: group for group in fragment.groups}
         for definition in fragment.definitions:
             _add_definition(table, definition, diagnostics)
         for resource in fragment.resources:
             _add_resource(resources, resource, diagnostics)
-    borrowed = _resolve(table, resources.values(), library, diagnostics)
+        if fragment.interface is not None:
+            interfaces.append(fragment.interface)
+    interface = _joined(interfaces)
+    operations = interface.operations if interface else ()
+    borrowed = _resolve(table, resources.values(), operations, library, diagnostics)
     _assign_group_versions(table)
     _refuse_alias_cycles(table, diagnostics)
     _refuse_shared_kinds(table, diagnostics)
@@ -53,6 +59,30 @@ def link(
         groups=_rank_groups(groups, resources.values()),
         facts=facts,
         borrowed=borrowed,
+        interface=interface,
+    )
+
+
+def _joined(interfaces: list[Interface]) -> Interface | None:
+    """The operations of all documents as one: names that were used before get a number, and those of another server
+    keep it."""
+    if len(interfaces) < 2:
+        return interfaces[0] if interfaces else None
+    first = interfaces[0]
+    operations: dict[str, Operation] = {}
+    for interface in interfaces:
+        server = interface.server if interface.server != first.server and "://" in interface.server else ""
+        for operation in interface.operations:
+            name, count = operation.name, 2
+            while name in operations:
+                name, count = f"{operation.name} {count}", count + 1
+            operations[name] = replace(operation, name=name, server=operation.server or server)
+    schemes = {scheme.name: scheme for interface in interfaces for scheme in interface.schemes}
+    return replace(
+        first,
+        operations=tuple(operations.values()),
+        schemes=tuple(schemes.values()),
+        forms=frozenset().union(*(interface.forms for interface in interfaces)),
     )
 
 
@@ -143,6 +173,7 @@ def _add_resource(
 def _resolve(
     table: dict[str, Definition],
     resources: Iterable[Resource],
+    operations: Iterable[Operation],
     library: Library | None,
     diagnostics: Diagnostics,
 ) -> frozenset[str]:
@@ -151,6 +182,9 @@ def _resolve(
     borrowed: set[str] = set()
     pending = list(table.values())
     wanted = {r.definition: r.location for r in resources if r.definition not in table}
+    for operation in operations:
+        for value in operation.values():
+            wanted |= {name: value.location for name in referenced(value) if name not in table}
     while pending or wanted:
         for definition in pending:
             for name in referenced(definition.value):

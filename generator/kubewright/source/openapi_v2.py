@@ -12,8 +12,13 @@ from kubewright.source.schema import OPENAPI_V2
 class OpenApiV2:
     """The source of OpenAPI v2 documents."""
 
-    def read(self, document: Document, diagnostics: Diagnostics) -> Fragment:
-        """Every definition of the document, and the resources its paths serve."""
+    def read(self, document: Document, diagnostics: Diagnostics, *, operations: bool = False) -> Fragment:
+        """Every definition of the document, and the resources its paths serve; with ``operations`` those too."""
         return read_openapi(
-            document, document.value.get("definitions", {}), "/definitions", OPENAPI_V2, diagnostics
+            document,
+            document.value.get("definitions", {}),
+            "/definitions",
+            OPENAPI_V2,
+            diagnostics,
+            operations=operations,
         )

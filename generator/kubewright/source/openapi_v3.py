@@ -16,8 +16,11 @@ from kubewright.source.schema import OPENAPI_V3
 class OpenApiV3:
     """The source of OpenAPI v3 documents."""
 
-    def read(self, document: Document, diagnostics: Diagnostics) -> Fragment:
-        """Every schema of the document's components, and the resources its paths serve."""
+    def read(self, document: Document, diagnostics: Diagnostics, *, operations: bool = False) -> Fragment:
+        """Every schema of the document's components, and the resources its paths serve; with ``operations`` those
+        too."""
         components = document.value.get("components", {})
         schemas = components.get("schemas", {}) if isinstance(components, dict) else components
-        return read_openapi(document, schemas, "/components/schemas", OPENAPI_V3, diagnostics)
+        return read_openapi(
+            document, schemas, "/components/schemas", OPENAPI_V3, diagnostics, operations=operations
+        )

@@ -105,11 +105,11 @@ def read_input(paths: Iterable[Path], diagnostics: Diagnostics) -> Input:
     return found
 
 
-def read_fragments(found: Input, diagnostics: Diagnostics) -> Iterator[Fragment]:
-    """The fragment of each document."""
+def read_fragments(found: Input, diagnostics: Diagnostics, *, operations: bool = False) -> Iterator[Fragment]:
+    """The fragment of each document, with the operations of ordinary ones where they are asked for."""
     for document in found.openapi:
         source = OpenApiV2() if "swagger" in document.value else OpenApiV3()
-        yield source.read(document, diagnostics)
+        yield source.read(document, diagnostics, operations=operations)
     for document in found.crds:
         yield crd.Crd().read(document, diagnostics)
 

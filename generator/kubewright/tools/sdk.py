@@ -17,6 +17,7 @@ from kubewright.config import Config, KubernetesSource, Package, PathSource, is_
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.emit.code.names import attribute_name, class_name, module_names
 from kubewright.emit.code.render import render, string_literal
+from kubewright.emit.operations import readme_example
 from kubewright.ir.api import Api, Resource
 from kubewright.ir.versions import join_api_version
 from kubewright.pipeline import generate, read_api
@@ -65,9 +66,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _make(package: Package, out: Path) -> int:
     diagnostics = Diagnostics()
-    api = read_api(package, diagnostics)
-    if not diagnostics.has_errors and not any(r.served for r in api.resources):
-        print("kubewright sdk: the specs define no resource, so there is nothing to call", file=sys.stderr)
+    api = read_api(package, diagnostics, operations=True)
+    if not diagnostics.has_errors and not any(r.served for r in api.resources) and api.has_kinds:
+        print(
+            "kubewright sdk: the specs define no resource and no operation: nothing to call", file=sys.stderr
+        )
         return 2
     outcome = None
     if not diagnostics.has_errors:
@@ -81,7 +84,10 @@ def _make(package: Package, out: Path) -> int:
         return 2
     written = [name for name, text in _project(package.name, api).items() if _write_once(out / name, text)]
     changes = outcome.changes[package.name]
-    print(f"{out}: {len(api.resources)} resources; package {package.name} in src/: {len(changes.added)} files added,"
+    count = len(api.interface.operations) if api.interface and not api.resources else len(api.resources)
+    what = "resources" if api.resources else "operations"
+    what = what if count != 1 else what.removesuffix("s")
+    print(f"{out}: {count} {what}; package {package.name} in src/: {len(changes.added)} files added,"
           f" {len(changes.changed)} changed, {len(changes.removed)} removed"
           + (f"; wrote {' and '.join(written)}" if written else ""))  # fmt: skip
     # `pip install shop` means a project of the index; a folder has to look like one.
@@ -132,6 +138,16 @@ def _fetch(options: argparse.Namespace, context: str, into: Path) -> bool:
 
 def _project(package: str, api: Api) -> dict[str, str]:
     """The files around the package, by name."""
+    if api.interface is not None and not api.resources:
+        data = {
+            "package": package,
+            "project": package.replace("_", "-"),
+            **readme_example(api.interface),
+        }
+        return {
+            "pyproject.toml": render("sdk_pyproject", **data),
+            "README.md": render("sdk_readme_operations", **data),
+        }
     modules = module_names(
         {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
     )

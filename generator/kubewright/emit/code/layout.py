@@ -47,6 +47,7 @@ from kubewright.ir.words import singular
 from kubewright.location import NOWHERE
 
 MAX_NAME = 72
+_NOBODY = Definition(name="", group="", version="", value=Value(type=RawJson(), location=NOWHERE))
 
 SCALARS = {
     Primitive.STRING: "str",
@@ -145,6 +146,28 @@ def lay_out(api: Api) -> Layout:
     return _Planner(api).plan()
 
 
+class Outside:
+    """Annotations for code outside the modules of models. ``module`` collects what it has to import."""
+
+    def __init__(self, api: Api) -> None:
+        self._planner = _Planner(api)
+
+    def annotate(self, value: Value, module: ModulePlan) -> str:
+        """The annotation of a value that holds no inline class."""
+        text = self._annotate(value, module)
+        return f"{text} | None" if value.nullable and text != "Any" else text
+
+    def _annotate(self, value: Value, module: ModulePlan) -> str:
+        node = value.type
+        if isinstance(node, ListOf):
+            return f"list[{self.annotate(node.items, module)}]"
+        if isinstance(node, MapOf):
+            return f"dict[str, {self.annotate(node.values, module)}]"
+        if isinstance(node, Scalar) and (members := _members(value, _NOBODY)):
+            return f"Literal[{', '.join(literal(member) for member in members)}]"
+        return self._planner._annotate(module, node)
+
+
 def definition_class_names(api: Api) -> dict[str, str]:
     """Definition name → class name; unique within a group-version.
 
@@ -195,6 +218,7 @@ class _Planner:
             self.used[definition.group, definition.version].add(self.class_names[definition.name])
         self.defaults = Defaults(self.table, self.crds)
         self.unions = Unions(self.table)
+        self.forms = api.interface.forms if api.interface else frozenset()
         aliases = {_foreign_name(external, self.module_names) for external in api.external}
         self.reserved = frozenset(self.module_names.values()) | aliases
 
@@ -271,6 +295,8 @@ class _Planner:
                 name = self._inline_name(module, definition, owner, word)
                 found.append((name, place, inner))
                 return name
+            if definition.name in self.forms and isinstance(node, Scalar) and node.format == "binary":
+                return "bytes"
             if isinstance(node, Scalar) and (members := _members(inner, definition)):
                 return f"Literal[{', '.join(literal(member) for member in members)}]"
             if union := self.unions.members(inner):
