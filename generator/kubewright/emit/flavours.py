@@ -38,6 +38,7 @@ _RELATIVE = re.compile(r"^from \. import ", re.MULTILINE)
 _LEADING_COMMENTS = re.compile(r"\A(?:\s*#.*\n)*\s*")
 _SCALARS: dict[str, Json] = {
     "str": {"type": "string"},
+    "bytes": {"type": "string"},
     "int": {"type": "integer"},
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
