@@ -1,7 +1,8 @@
 """What each emitter writes, a folder an emitter, from one small API with rules of every kind.
 
-``emitters/spec`` and ``emitters/facts`` go in; ``emitters/<emitter>/`` is what comes out, but for what every package
-has in the same words (meta/v1, package markers). ``make golden`` writes the folders anew.
+``emitters/spec`` and ``emitters/facts`` go in (for the operations an ordinary document); ``emitters/<emitter>/`` is
+what comes out, but for what every package has in the same words (meta/v1, package markers). ``make golden`` writes
+the folders anew.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ _SAME_EVERYWHERE = ("meta_v1/", "py.typed")
 
 
 def made(emitter: str) -> dict[str, str]:
-    spec = PathSource(HERE / "spec" / "tickets.yaml", "tickets.yaml")
-    package = Package(name="tickets_api", sources=(spec,), facts=HERE / "facts", only=(emitter,))
+    ordinary = emitter == "operations"
+    name = "pets.yaml" if ordinary else "tickets.yaml"
+    spec = PathSource(HERE / "spec" / name, name)
+    facts = None if ordinary else HERE / "facts"
+    package = Package(name="tickets_api", sources=(spec,), facts=facts, only=(emitter,))
     built = build(package, Path("tickets_api"))
     assert not built.diagnostics.has_errors, [*map(str, built.diagnostics)]
     return {
