@@ -401,6 +401,157 @@ INPUTS = [
     ),
 ]
 
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+STORED = [
+    Input("stored owner references", "POST", CONFIG_MAPS, lambda: owners(20_000)),
+    Input("stored managed fields", "POST", CONFIG_MAPS, lambda: managed(8_000)),
+    Input(
+        "stored finalizers",
+        "POST",
+        CONFIG_MAPS,
+        lambda: packed(named(finalizers=[f"a.b/c{n}" for n in range(80_000)])),
+    ),
+    Input(
+        "stored labels",
+        "POST",
+        CONFIG_MAPS,
+        lambda: packed(named(labels={f"l{n}": "v" for n in range(80_000)})),
+    ),
+    Input(
+        "a stored role",
+        "POST",
+        ROLES,
+        lambda: packed(
+            {
+                **named(),
+                "rules": [
+                    {"apiGroups": ["a"], "resources": [f"r{n}"], "verbs": ["get"]} for n in range(20_000)
+                ],
+            }
+        ),
+    ),
+    Input(
+        "a stored binding",
+        "POST",
+        BINDINGS,
+        lambda: packed(
+            {
+                **named(),
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "attack"},
+                "subjects": [
+                    {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": f"u{n}"}
+                    for n in range(15_000)
+                ],
+            }
+        ),
+    ),
+    Input("stored webhooks", "POST", WEBHOOKS, lambda: webhooks(2_500)),
+    Input("a stored definition", "POST", CRDS, lambda: crd_of_properties(12_000)),
+    Input(
+        "stored containers",
+        "POST",
+        PODS,
+        lambda: pod(containers=[{"name": f"c{n}", "image": "a"} for n in range(5_000)]),
+    ),
+    Input(
+        "stored tolerations",
+        "POST",
+        PODS,
+        lambda: pod(tolerations=[{"key": f"k{n}", "operator": "Exists"} for n in range(25_000)]),
+    ),
+    Input(
+        "stored ports",
+        "POST",
+        "/api/v1/namespaces/default/services",
+        lambda: packed(
+            {**named(), "spec": {"ports": [{"port": n % 65_000 + 1, "name": f"p{n}"} for n in range(15_000)]}}
+        ),
+    ),
+    Input(
+        "stored endpoints",
+        "POST",
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+        lambda: packed(
+            {
+                **named(),
+                "addressType": "IPv4",
+                "endpoints": [{"addresses": [f"10.0.{n // 250}.{n % 250 + 1}"]} for n in range(1_000)],
+            }
+        ),
+    ),
+    Input(
+        "a stored quota",
+        "POST",
+        "/api/v1/namespaces/default/resourcequotas",
+        lambda: packed(
+            {**named(), "spec": {"hard": {f"count/r{n}.example.com": "1" for n in range(30_000)}}}
+        ),
+    ),
+    Input(
+        "stored policies",
+        "POST",
+        "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
+        lambda: packed(
+            {
+                **named(),
+                "spec": {
+                    "podSelector": {},
+                    "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]} for n in range(15_000)],
+                },
+            }
+        ),
+    ),
+    Input(
+        "stored expressions",
+        "POST",
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+        lambda: packed(
+            {
+                **named(),
+                "spec": {
+                    "matchConstraints": {
+                        "resourceRules": [
+                            {
+                                "apiGroups": ["attack3.example.com"],
+                                "apiVersions": ["v1"],
+                                "operations": ["CREATE"],
+                                "resources": ["none"],
+                            }
+                        ]
+                    },
+                    "validations": [{"expression": f"object.spec.replicas + {n} > 5"} for n in range(2_000)],
+                },
+            }
+        ),
+    ),
+    Input(
+        "a stored flow schema",
+        "POST",
+        "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+        lambda: packed(
+            {
+                **named(),
+                "spec": {
+                    "priorityLevelConfiguration": {"name": "global-default"},
+                    "matchingPrecedence": 9999,
+                    "rules": [
+                        {
+                            "subjects": [{"kind": "User", "user": {"name": f"u{n}"}}],
+                            "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/a"]}],
+                        }
+                        for n in range(8_000)
+                    ],
+                },
+            }
+        ),
+    ),
+]
+"""What is just small enough to be stored, so that caches, controllers and access control read it too."""
+INPUTS += STORED
+
 THING = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",

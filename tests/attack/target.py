@@ -16,6 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PERIOD_SECONDS = 0.02
+http.client._MAXHEADERS = 2_000  # type: ignore[attr-defined]  # an answer may have hundreds of warnings
 
 
 class Target:
@@ -121,34 +122,69 @@ class Target:
         """How many of its lines have one."""
         return self.log().count("Traceback (most recent call last)")
 
+    def cpu(self) -> float:
+        """Seconds of CPU time that it has used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def held(self) -> dict[float, int]:
+        """How often its loop was held for at most so many seconds of CPU time."""
+        text = self.ask("GET", "/metrics")[1].decode()
+        return {
+            float(bound.replace("+Inf", "inf")): int(float(count))
+            for bound, count in re.findall(
+                r'^kubewright_loop_held_seconds_bucket{le="(.+)"} (.+)$', text, re.M
+            )
+        }
+
+    def held_since(self, before: dict[float, int]) -> float:
+        """The bound that the longest hold since then is below."""
+        now = self.held()
+        grown = {bound: now[bound] - before[bound] for bound in now}
+        return min(bound for bound, count in grown.items() if count == grown[float("inf")])
+
+
+def waited(process: int | str = "self") -> float:
+    """Seconds for which the threads of a process could have run and got no CPU; 0 where the system does not say."""
+    total = 0
+    for path in Path(f"/proc/{process}/task").glob("*/schedstat"):
+        try:
+            total += int(path.read_text().split()[1])
+        except (OSError, IndexError):  # a thread that ended
+            continue
+    return total / 1e9
+
 
 class Watch:
-    """Asks /livez every 20 ms on a connection kept open, and keeps how long the slowest answer took."""
+    """Asks /livez every 20 ms on a connection kept open, and keeps how long the slowest answer took, and how long it
+    took less what the threads of both sides waited for a CPU (``own``): other programs make that no longer."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
-        self.slowest = 0.0
+        self.slowest = self.own = 0.0
         self.peak = target.resident()
         self._thread.start()
 
     def _watch(self) -> None:
         connection = self._target.connect()
         while not self._ending.wait(PERIOD_SECONDS):
-            began = time.monotonic()
+            lost, began = self._lost(), time.monotonic()
             try:
                 connection.request("GET", "/livez")
                 connection.getresponse().read()
             except OSError:
                 connection.close()
                 connection = self._target.connect()
-            self.slowest = max(self.slowest, time.monotonic() - began)
+            took = time.monotonic() - began
+            self.slowest = max(self.slowest, took)
+            if took > self.own:
+                self.own = max(self.own, took - (self._lost() - lost))
             self.peak = max(self.peak, self._target.resident())
 
-    def begin(self) -> None:
-        """Forgets what was seen."""
-        self.slowest, self.peak = 0.0, self._target.resident()
+    def _lost(self) -> float:
+        return waited(self._target.process.pid) + waited()
 
     def end(self) -> None:
         """Asks no more."""

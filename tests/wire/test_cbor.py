@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apimachinery.wire import cbor
+from apimachinery.wire.cbor_faults import unknown_place
 from apimachinery.wire.json import DecodeFault
 
 JSON = st.recursive(
@@ -144,3 +145,19 @@ def test_long_lists_are_written_as_short_ones_are(count, monkeypatch):
     monkeypatch.setattr(cbor, "MANY_ITEMS", 1 << 40)
     assert data == cbor.encode(value)
     assert cbor.decode(data) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "dropped", "place"),
+    [
+        ({"kind": "A", "": 1}, [""], 0),
+        ({"a": {"": 2, "b": 1}}, ["a."], 0),
+        ({"": {"x": 1}}, [".x"], 0),
+        ({"a.b": {"c": 1, "d[0]": 2}}, ["a.b.d[0]"], 1),
+        ({"a": [{"b": 1}, {"c": 1, "x": 2}]}, ["a[1].x"], 1),
+        ({"a": [[{"": [1]}]]}, ["a[0][0].[0]"], 0),
+        ({"a": 1}, ["not.there"], 0),
+    ],
+)
+def test_the_unknown_field_is_found_whatever_it_is_called(value, dropped, place):
+    assert unknown_place(cbor.encode(value), dropped) == place

@@ -141,8 +141,8 @@ class Handlers:
                     if request.method != "GET":
                         raise method_not_allowed()
                     check_routed(request.headers.get("accept", ""), (JSON.media_type,))
-                return self._openapi.answer(request, route)
-        return self._describe(request, route)
+                return await self._openapi.answer(request, route)
+        return await self._describe(request, route)
 
     def _issued(self, request: Request) -> Answer:
         """What verifies tokens of service accounts, for a path that is no other."""
@@ -164,7 +164,7 @@ class Handlers:
             return True
         return self.virtual.proxy is not None and read_path(request.path).subresource == "proxy"
 
-    def _describe(self, request: Request, route: Route) -> Answer:
+    async def _describe(self, request: Request, route: Route) -> Answer:
         """Discovery."""
         routed = self._is_routed(route)
         of_version = routed and route.area is Area.RESOURCES
@@ -174,7 +174,8 @@ class Handlers:
                 if request.method != "GET":
                     raise method_not_allowed()
                 check_routed(request.headers.get("accept", ""), spoken)
-            return self._discovery.answer(request, route, self._codecs if of_version else self._without_cbor)
+            codecs = self._codecs if of_version else self._without_cbor
+            return await self._discovery.answer(request, route, codecs)
         except ApiError as error:
             return failure(request, self._without_cbor, error)
 

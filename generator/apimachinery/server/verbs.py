@@ -19,7 +19,7 @@ from apimachinery.server.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.server.http.workers import ASKING, apart, apart_if
+from apimachinery.server.http.workers import ASKING, MANY_RECORDS, Turns, apart, apart_if
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.read.listing import (
     JoinedBodies,
@@ -126,7 +126,12 @@ class Verbs:
         record = read_record(self._cache.resource(served.prefix), key, resource_version)
         if record is None:
             raise not_found(served.plural, served.group, route.name)
-        body = await apart_if(ASKING, view.object, record) if served.asks else view.object(record)
+        if served.asks:
+            body = await apart_if(ASKING, view.object, record)
+        elif len(record.value) > LARGE_BYTES:
+            body = await apart(view.object, record)
+        else:
+            body = view.object(record)
         return Response(200, body, view.content_type)
 
     async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
@@ -180,7 +185,7 @@ class Verbs:
         metadata = metadata_of(obj)
         match_namespace(metadata, route.namespace)
         match_name(obj, route.name)
-        data = encode(obj)
+        data = await apart_if(target.large, encode, obj)
         uid = metadata.get("uid") or ""
         creates = None
         if served.strategy.create_on_update and not route.subresource:
@@ -216,7 +221,7 @@ class Verbs:
 
     async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
         form = negotiate(request.headers.get("accept", ""), self._codecs, typed=served.builtin)
-        body = read_delete_body(request, self._codecs)
+        body = await apart_if(request.large, read_delete_body, request, self._codecs)
         if body:
             note_object(request.trail, body)
         options = read_delete_options(request, body)
@@ -242,10 +247,11 @@ class Verbs:
     async def _delete_collection(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=True)
         list_options = read_list_options(request.query)
-        selectors = read_selectors(request)
+        large = request.large
+        selectors = await apart_if(large, read_selectors, request)
         check_list_options(list_options)
-        selection, scope = selection_of(selectors, route, served)
-        body = read_delete_body(request, self._codecs)
+        selection, scope = await apart_if(large, selection_of, selectors, route, served)
+        body = await apart_if(large, read_delete_body, request, self._codecs)
         if body and request.trail is not None:
             note_object(request.trail, body)
         options = read_delete_options(request, body)
@@ -255,7 +261,9 @@ class Verbs:
         # One list decides what is deleted and what is shown: a page, a selection and a continue token hold for both.
         prepare = served.prepare if served.asks else None
         page = await list_page(cache, scope, list_options, selection, prepare)
+        turns = Turns()
         for record in page.records:
+            await turns.give_way()
             namespace, name = name_of(record.key, served)
             target = WriteTarget.asked(
                 request, served, namespace, name, WriteOptions(dry_run=options.dry_run)
@@ -265,7 +273,7 @@ class Verbs:
             except ApiError as error:
                 if error.reason != "NotFound":
                     raise
-        return show_page(page, view)
+        return await apart_if(len(page.records) > MANY_RECORDS, show_page, page, view)
 
 
 def _again(data: bytes) -> Json:

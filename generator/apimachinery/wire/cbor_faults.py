@@ -16,6 +16,7 @@ _TYPED = re.compile(
     re.DOTALL,
 )
 _NAMES = {"object": "map", "string": "UTF-8 text string", "bool": "primitives", "null": "primitives"}
+_INDEX = re.compile(r"\[(\d{1,9})\]\.?")
 _BASE64 = "illegal base64 data"
 _NO_ARRAY = " (cannot decode CBOR array to struct without toarray option)"
 
@@ -47,13 +48,24 @@ def unknown_place(data: bytes, dropped: Collection[str]) -> int:
     """The place in its map of the unknown field that is reported; ``dropped`` are the paths of all of them."""
     from apimachinery.wire import cbor
 
-    least = min(dropped, key=lambda path: path.count("."))
+    path = min(dropped, key=lambda path: path.count("."))
     value: Any = cbor.decode(data)
-    for part in re.findall(r"\[\d+\]|[^.\[]+", least)[:-1]:
-        value = value[int(part[1:-1])] if part.startswith("[") else value.get(part)
-        if value is None:
+    while True:
+        if isinstance(value, list) and (index := _INDEX.match(path)) and int(index[1]) < len(value):
+            value, path = value[int(index[1])], path[index.end() :]
+        elif not isinstance(value, dict):
             return 0
-    return list(value).index(least.rpartition(".")[2]) if isinstance(value, dict) else 0
+        elif path in value:
+            return list(value).index(path)
+        else:
+            # A key may be empty, or have dots and brackets itself: the longest that fits is taken.
+            fits = [
+                key for key in value if path.startswith(key) and path[len(key) : len(key) + 1] in (".", "[")
+            ]
+            if not fits:
+                return 0
+            key = max(fits, key=len)
+            value, path = value[key], path[len(key) :].removeprefix(".")
 
 
 def first_repeated(data: bytes) -> tuple[int, str, int] | None:

@@ -72,6 +72,15 @@ def decode(data: bytes) -> Any:
 _decode_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
+def encode_in_steps(value: Any, depth: int = 2) -> bytes:
+    """The bytes of a large object; what is ``depth`` levels down is encoded a member at a time, as the encoder lets no
+    other thread run meanwhile."""
+    if not depth or not isinstance(value, dict):
+        return encode(value)
+    members = [b"%b:%b" % (encode(str(key)), encode_in_steps(item, depth - 1)) for key, item in value.items()]
+    return b"{" + b",".join(members) + b"}"
+
+
 def elements(data: bytes) -> tuple[int, Iterator[Any]]:
     """How many values a JSON array has, and the values. Each is made when it is asked for: a long array is never in
     memory whole, nor does reading it hold the interpreter for long. Raises DecodeFault."""

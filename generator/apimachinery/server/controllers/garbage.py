@@ -28,6 +28,7 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.following import Running
 from apimachinery.server.controllers.namespaces import stored_resources
+from apimachinery.server.http.workers import Turns
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import FOREGROUND, ORPHAN, Deleter
@@ -101,6 +102,9 @@ class GarbageCollector(Running):
         self._keys: dict[str, str] = {}
         self._dependents: dict[str, set[str]] = {}
         self._due: dict[str, None] = {}
+        self._learned = -1
+        self._stored: dict[str, Served] = {}
+        self._kinds: set[tuple[str, str, str]] = set()
         self._deaths = asyncio.Event()
         """Set when something is deleted, or begins to be: its owners and dependents are due."""
         self._revision = 0
@@ -119,8 +123,10 @@ class GarbageCollector(Running):
 
     async def _run(self) -> None:
         page = await self._cache.storage.list("")
+        turns = Turns()
         for record in page.records:
             self._put(record)
+            await turns.give_way()
         self._watch = await self._cache.storage.watch("", page.revision, self._take)
         while True:
             await asyncio.sleep(SECONDS)
@@ -140,8 +146,10 @@ class GarbageCollector(Running):
         """Looks at what is due; answers what failed, which is tried again after a pause."""
         due, self._due = list(self._due), {}
         failed = []
+        turns = Turns()
         for uid in due:
             try:
+                await turns.give_way()
                 await self._look_at(uid)
             except (ApiError, StorageError):
                 failed.append(uid)
@@ -196,10 +204,15 @@ class GarbageCollector(Running):
 
     def _served(self, node: Node) -> Served | None:
         prefix = node.key[: node.key.index("/", node.key.index("/", 1) + 1) + 1]
-        for served in stored_resources(self._catalog):
-            if served.prefix == prefix:
-                return served
-        return None
+        self._learn()
+        return self._stored.get(prefix)
+
+    def _learn(self) -> None:
+        """Looks at the catalog where it has changed."""
+        if self._learned != self._catalog.generation:
+            self._learned = self._catalog.generation
+            self._stored = {served.prefix: served for served in stored_resources(self._catalog)}
+            self._kinds = {(served.group, served.version, served.kind) for served in self._catalog}
 
     async def _look_at(self, uid: str) -> None:
         node = self._nodes.get(uid)
@@ -219,8 +232,8 @@ class GarbageCollector(Running):
     def _is_known(self, owner: _Owner) -> bool:
         if owner.uid in self._nodes:
             return True
-        group, version = GroupVersion.parse(owner.apiVersion)
-        return any(s.group == group and s.version == version and s.kind == owner.kind for s in self._catalog)
+        self._learn()
+        return (*GroupVersion.parse(owner.apiVersion), owner.kind) in self._kinds
 
     def _is_alive(self, owner: _Owner, node: Node) -> bool:
         found = self._nodes.get(owner.uid)

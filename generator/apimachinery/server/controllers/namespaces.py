@@ -19,6 +19,7 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.following import Running
+from apimachinery.server.http.workers import Turns
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
@@ -88,7 +89,9 @@ class NamespaceController(Running):
         for served in stored_resources(self._catalog):
             if not served.namespaced:
                 continue
+            turns = Turns()
             for left in await self._delete_all(served, namespace):
+                await turns.give_way()
                 remaining[f"{served.plural}.{served.group}"] += 1
                 finalizers.update(decode(left.value)["metadata"].get("finalizers") or [])
         unknown: list[str] = []
@@ -103,7 +106,9 @@ class NamespaceController(Running):
     async def _delete_all(self, served: Served, namespace: str) -> list[Record]:
         """Deletes the objects of a resource in a namespace; those that stay."""
         cache, scope = self._cache.resource(served.prefix), served.scope(namespace)
+        turns = Turns()
         for record in list(cache.snapshot(scope).records):
+            await turns.give_way()
             metadata = decode(record.value)["metadata"]
             if "deletionTimestamp" in metadata:
                 continue

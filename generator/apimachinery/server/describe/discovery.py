@@ -17,11 +17,16 @@ from apimachinery.server.catalog.catalog import Catalog, ServedGroup
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe.others import Others
 from apimachinery.server.http.messages import Request, Response
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.codecs import Codec, whole
 from apimachinery.server.request.negotiation import Form, negotiate, negotiate_discovery
 from apimachinery.server.request.routes import Area, Route
 
 NOT_FOUND = Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
+
+
+MANY = 100
+"""From so many groups or resources on a document is written apart from the loop."""
 
 
 class Discovery:
@@ -32,9 +37,9 @@ class Discovery:
         self._address = address
         self._others = others or Others()
         self._generation = (-1, -1)
-        self._made: dict[Any, bytes] = {}
+        self._made: dict[Any, tuple[str, bytes]] = {}
 
-    def answer(self, request: Request, route: Route, codecs: Iterable[Codec]) -> Response:
+    async def answer(self, request: Request, route: Route, codecs: Iterable[Codec]) -> Response:
         """The document of a route, in one of ``codecs``. Raises ApiError 404, 406."""
         generation = (self._catalog.generation, self._others.generation)
         if self._generation != generation:
@@ -44,20 +49,25 @@ class Discovery:
         if route.area in (Area.API_VERSIONS, Area.GROUPS):
             form = negotiate_discovery(accept, codecs)
             if form.shown_as:
-                return self._all_groups(request, route.area, form)
+                return await self._all_groups(request, route.area, form)
         document = self._document(route)
         if document is None:
             return NOT_FOUND
         if route.area not in (Area.API_VERSIONS, Area.GROUPS):
             form = negotiate(accept, codecs, transforms=False)
-        return Response(200, whole(form.codec, document), form.codec.media_type)
+        many = len(document.get("groups") or document.get("resources") or ()) > MANY
+        return Response(200, await apart_if(many, whole, form.codec, document), form.codec.media_type)
 
-    def _all_groups(self, request: Request, area: Area, form: Form) -> Response:
+    async def _all_groups(self, request: Request, area: Area, form: Form) -> Response:
         place = (area, form.codec.media_type)
-        data = self._made.get(place)
-        if data is None:
-            data = self._made[place] = form.codec.encode(self._aggregated(area))
-        etag = hashlib.sha512(data).hexdigest().upper()
+        made = self._made.get(place)
+        if made is None:
+            generation = self._generation
+            document = self._aggregated(area)
+            made = await apart_if(len(document["items"]) > MANY, _tagged, form.codec, document)
+            if generation == self._generation:
+                self._made[place] = made
+        etag, data = made
         content_type = f"{form.codec.media_type};g=apidiscovery.k8s.io;v=v2;as={form.shown_as}"
         headers = (("ETag", f'"{etag}"'), ("Vary", "Accept"))
         if request.headers.get("if-none-match", "").strip('"') == etag:
@@ -133,6 +143,11 @@ class Discovery:
             "resources": [_discovered(resource) for resource in resources],
             "freshness": "Current",
         }
+
+
+def _tagged(codec: Codec, document: dict[str, Any]) -> tuple[str, bytes]:
+    data = codec.encode(document)
+    return hashlib.sha512(data).hexdigest().upper(), data
 
 
 def _of_version(group: ServedGroup, version: str) -> list[Served]:

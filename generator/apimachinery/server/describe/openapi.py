@@ -3,10 +3,13 @@
 Documents are made when first asked for, and again after what they describe has changed. Each has a hash of its
 content: in the index of v3, as ETag, and as ``?hash=`` that makes an answer good forever (KEP-2896). The index needs
 the hashes of all documents, but keeps none of them.
+
+They are made apart from the loop, one answer after the other, from what the catalog had when the answer's turn came.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import platform
 import struct
@@ -16,7 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from apimachinery.meta.json import Json
-from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.catalog import Catalog, ServedGroup
 from apimachinery.server.catalog.from_packages import Package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
@@ -31,11 +34,12 @@ from apimachinery.server.describe.openapi_schemas import (
     with_described_metadata,
     with_zero_values,
 )
-from apimachinery.server.describe.others import Others
+from apimachinery.server.describe.others import Others, OtherVersion
 from apimachinery.server.http.messages import Request, Response
+from apimachinery.server.http.workers import apart
 from apimachinery.server.request.negotiation import preferred
 from apimachinery.server.request.routes import Area, Route
-from apimachinery.wire.json import DecodeFault, decode, encode
+from apimachinery.wire.json import DecodeFault, decode, encode, encode_in_steps
 
 _FOR_EVER = ("Cache-Control", "public, immutable")
 _JSON = "application/json"
@@ -50,6 +54,16 @@ class _Made:
     source: object
     hash: str
     forms: dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is described: none of it changes any more."""
+
+    groups: Mapping[str, ServedGroup]
+    resources: Sequence[Served]
+    others: Mapping[tuple[str, str], OtherVersion]
+    generation: tuple[int, int]
 
 
 class OpenApi:
@@ -70,17 +84,27 @@ class OpenApi:
         self._options = options
         self._issuer = issuer
         self._made: dict[str, _Made] = {}
+        self._turn = asyncio.Lock()
+        self._seen = _Seen({}, (), {}, (-1, -1))
         self._info = {"title": "Kubernetes", "version": options.emulated_version}
 
-    def answer(self, request: Request, route: Route) -> Response:
+    async def answer(self, request: Request, route: Route) -> Response:
         """The answer to a path of these areas."""
         match route.area:
             case Area.VERSION:
                 return Response(200, encode(self._version()) + b"\n")
             case Area.INDEX:
                 return Response(200, encode({"paths": self._index_paths()}) + b"\n")
-            case Area.OPENAPI_V2:
-                return self._v2(request)
+        async with self._turn:
+            generation = (self._catalog.generation, self._others.generation)
+            if self._seen.generation != generation:
+                groups, others = dict(self._catalog.groups), dict(self._others.versions)
+                self._seen = _Seen(groups, list(self._catalog), others, generation)
+            return await apart(self._described, request, route)
+
+    def _described(self, request: Request, route: Route) -> Response:
+        if route.area is Area.OPENAPI_V2:
+            return self._v2(request)
         return self._v3(request, route.rest) if route.rest else self._index(request)
 
     def _version(self) -> dict[str, str]:
@@ -146,7 +170,7 @@ class OpenApi:
         """A document's hash, made again if it is made from something else now."""
         made = self._made.get(name)
         if made is None or made.source != source:
-            data = encode(document())
+            data = encode_in_steps(document())
             made = self._made[name] = _Made(source, hashlib.sha512(data).hexdigest().upper(), {})
         return made
 
@@ -159,43 +183,43 @@ class OpenApi:
             return Response(406, b"", "", headers=vary)
         if not kind:
             return _NO_ACCEPT
-        made = self._kept("v2", (self._catalog.generation, self._others.generation), self._document_v2)
+        made = self._kept("v2", self._seen.generation, self._document_v2)
         if kind not in made.forms:
             document = self._document_v2()
-            made.forms[kind] = encode(document) if kind == _JSON else encode_v2(document)
+            made.forms[kind] = encode_in_steps(document) if kind == _JSON else encode_v2(document)
         return _cached(request, made.hash, made.forms[kind], kind, vary)
 
     def _document_v2(self) -> Json:
-        definitions = self._definitions
+        definitions = dict(self._definitions)
         found = list(operations.of_roots(issuer=self._issuer))
         extra: list[str] = []
-        for group in self._catalog.groups.values():
+        for group in self._seen.groups.values():
             if group.builtin and group.name:
                 found.append(operations.of_group(group.name))
             for version in group.versions:
-                if (group.name, version) not in self._others.versions:
+                if (group.name, version) not in self._seen.others:
                     found += self._operations(group.name, version)
-        for served in self._catalog:
-            if (served.group, served.version) not in self._others.versions:
+        for served in self._seen.resources:
+            if (served.group, served.version) not in self._seen.others:
                 extra.append(operations.definition_name(served))
                 if not served.builtin:
-                    definitions = {**definitions, **dict(custom_definitions(served, v2=True))}
+                    definitions.update(custom_definitions(served, v2=True))
         document = document_v2(found, definitions, self._info, extra)
-        for place in sorted(self._others.versions):
-            other = self._others.versions[place].openapi_v2
+        for place in sorted(self._seen.others):
+            other = self._seen.others[place].openapi_v2
             if other is not None:
                 merge_v2(document, other)
         return document
 
     def _operations(self, group: str, version: str) -> list[operations.Operation]:
         resources = self._resources(group, version)
-        found = [operations.of_version(group, version)] if self._catalog.groups[group].builtin else []
+        found = [operations.of_version(group, version)] if self._seen.groups[group].builtin else []
         for served in resources:
             found += operations.of_resource(served, self._names)
         return found
 
     def _resources(self, group: str, version: str) -> list[Served]:
-        found = self._catalog.groups.get(group)
+        found = self._seen.groups.get(group)
         if found is None:
             return []
         return sorted(
@@ -209,13 +233,13 @@ class OpenApi:
         """The documents there are, and the group and version of each: no version for those of groups, and for those of
         paths that no group has (``api``) neither."""
         found = {each.path.strip("/"): ("", "") for each in operations.of_roots(issuer=self._issuer)}
-        for group in self._catalog.groups.values():
+        for group in self._seen.groups.values():
             if group.builtin and group.name:
                 found[f"apis/{group.name}"] = (group.name, "")
             for version in group.versions:
                 root = f"apis/{group.name}/{version}" if group.name else f"api/{version}"
                 found[root] = (group.name, version)
-        for (name, version), other in self._others.versions.items():
+        for (name, version), other in self._seen.others.items():
             root = f"apis/{name}/{version}"
             if other.openapi_v3 is None:
                 found.pop(root, None)
@@ -231,7 +255,7 @@ class OpenApi:
         return _cached(request, hashlib.sha512(data).hexdigest().upper(), data, "text/plain; charset=utf-8")
 
     def _other(self, place: tuple[str, str]) -> tuple[str, bytes] | None:
-        other = self._others.versions.get(place)
+        other = self._seen.others.get(place)
         return None if other is None else other.openapi_v3
 
     def _hash_of(self, root: str, place: tuple[str, str]) -> str:
@@ -255,7 +279,7 @@ class OpenApi:
         made = self._of(root, place)
         if kind not in made.forms:
             document = self._document_v3(root, place, made.source)
-            made.forms[kind] = encode(document) if kind == _JSON else encode_v3(document)
+            made.forms[kind] = encode_in_steps(document) if kind == _JSON else encode_v3(document)
         return made.hash, made.forms[kind]
 
     def _document_v3(self, root: str, place: tuple[str, str], resources: Any) -> Json:
@@ -265,7 +289,7 @@ class OpenApi:
             found = [operations.of_group(group) if group else roots[root]]
             return document_v3(found, self._definitions_v3, self._info)
         extra = [operations.definition_name(served) for served in resources]
-        if self._catalog.groups[group].builtin:
+        if self._seen.groups[group].builtin:
             shown = _of_version(self._definitions_v3, group, version)
             return document_v3(self._operations(group, version), shown, self._info, extra)
         definitions = dict(self._definitions_v3)

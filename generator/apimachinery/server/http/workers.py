@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
@@ -27,6 +28,9 @@ COLLECTED_EVERY = 20
 ASKING = 2
 """Where work is done that may wait for somebody else: on threads of which there are more, and which compute little."""
 ASKING_THREADS = 32
+
+TURN_SECONDS = 0.005
+"""How long work that has to stay on the loop goes on before others have their turn."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -83,3 +87,17 @@ async def apart_if(where: int, work: Callable[_P, _R], *args: _P.args, **kwargs:
     if where == ASKING:
         return await asyncio.get_running_loop().run_in_executor(_asking, lambda: work(*args, **kwargs))
     return await apart(work, *args, **kwargs)
+
+
+class Turns:
+    """Work of many steps that stays on the loop, because what it reads may change otherwise: others get their turn in
+    between."""
+
+    def __init__(self) -> None:
+        self._since = time.thread_time()
+
+    async def give_way(self) -> None:
+        """Called after each step."""
+        if time.thread_time() - self._since > TURN_SECONDS:
+            await asyncio.sleep(0)
+            self._since = time.thread_time()

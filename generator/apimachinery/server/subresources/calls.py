@@ -92,13 +92,15 @@ class VirtualResources:
         note_object(request.trail, obj)
         if route.namespace:
             match_namespace(metadata_of(obj), route.namespace)
-        faults = check_object(served, obj, None, [], request.warnings)
+        faults = await apart_if(request.large, check_object, served, obj, None, [], request.warnings)
         if faults:
             # kube-apiserver names neither kind nor object here.
             raise invalid("", served.group, "", faults)
         status = await self._status(request, served, obj)
         form = negotiate(request.headers.get("accept", ""), self._codecs, tables=False)
-        obj = served.ownership("").update(None, obj, options.manager, now=now())
+        obj = await apart_if(
+            request.large, served.ownership("").update, None, obj, options.manager, now=now()
+        )
         obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
         if form.shown_as == METADATA:
             names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{form.version}"}
@@ -108,7 +110,8 @@ class VirtualResources:
             raise not_acceptable(
                 f"you requested {form.shown_as}, but the requested object is not a list ({go_type})"
             )
-        return Response(201, whole(form.codec, obj), form.codec.media_type)
+        body = await apart_if(request.large, whole, form.codec, obj)
+        return Response(201, body, form.codec.media_type)
 
     async def forward(
         self, request: Request, route: Route, served: Served

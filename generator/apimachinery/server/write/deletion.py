@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from apimachinery.meta.errors import conflict, not_found
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.catalog.hooks import Hooks, Json
+from apimachinery.server.http.messages import LARGE_BYTES
 from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.options import DeleteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -56,11 +57,12 @@ class Deleter:
             record = self._writer.current(target)
             if record is None:
                 raise not_found(served.plural, served.group, target.name)
-            obj = await apart_if(target.asking, served.read, record)
+            where = target.asking or len(record.value) > LARGE_BYTES
+            obj = await apart_if(where, served.read, record)
             self.check(target, obj, options)
             operation = Operation("DELETE", target, None, obj, "" if of_collection else target.name, options)
             for step in (self._admission.admit, self._admission.validate):
-                if (waiting := await apart_if(target.asking, step, operation)) is not None:
+                if (waiting := await apart_if(where, step, operation)) is not None:
                     tries = 0
                     await waiting
             try:

@@ -229,12 +229,10 @@ class Writer:
         if target.options.dry_run:
             if self.current(target) is not None:
                 raise KeyExists(key)
-            return Record(key, 0, 0, encode(await apart_if(target.asking, self._stored, target.served, obj)))
+            return Record(key, 0, 0, encode(await apart_if(target.where, self._stored, target.served, obj)))
         if target.allocation is not None:
             await target.allocation.secure(target.name)
-        return await self._storage.create(
-            key, await apart_if(target.asking, self._sealed, target.served, obj)
-        )
+        return await self._storage.create(key, await apart_if(target.where, self._sealed, target.served, obj))
 
     def _taken(self, target: WriteTarget, prefix: str) -> ApiError:
         served = target.served
@@ -450,23 +448,22 @@ class Writer:
 
     async def _store(self, target: WriteTarget, record: Record, old: Json, new: Json) -> Record:
         served = target.served
+        where = target.where or len(record.value) > LARGE_BYTES
         if finishes_deletion(new, old):
             if not target.options.dry_run:
                 await self.remove(target, record, old)
-            return await apart_if(target.asking, self.unstored, target, record, new)
-        if (
-            new == old
-            and _encode_sorted(new) == _encode_sorted(old)
-            and await apart_if(target.asking, self._is_stored, served, new, record)
+            return await apart_if(where, self.unstored, target, record, new)
+        if await apart_if(where, _are_same, old, new) and await apart_if(
+            where, self._is_stored, served, new, record
         ):
             fills_in = served.hooks.fills_in_when_read
             if fills_in is None or record.created != record.revision or not fills_in(old):
                 return record
         if target.options.dry_run:
-            return await apart_if(target.asking, self.unstored, target, record, new)
+            return await apart_if(where, self.unstored, target, record, new)
         if target.allocation is not None:
             await target.allocation.secure(target.name)
-        sealed = await apart_if(target.asking, self._sealed, served, new)
+        sealed = await apart_if(where, self._sealed, served, new)
         return await self._storage.update(record.key, record.revision, sealed)
 
     async def remove(self, target: WriteTarget, record: Record, last: Json) -> Record:
@@ -512,6 +509,11 @@ class Writer:
         if served.to_storage is not None:
             stored = served.to_storage(msgspec.json.decode(encode(stored)))
         return served.family.in_order(stored)
+
+
+def _are_same(old: Json, new: Json) -> bool:
+    """Whether two objects would be written alike: ``==`` alone takes 1, 1.0 and true for the same."""
+    return new == old and _encode_sorted(new) == _encode_sorted(old)
 
 
 async def _allocated(target: WriteTarget, writing: Awaitable[Written]) -> Written:
