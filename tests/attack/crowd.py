@@ -149,11 +149,7 @@ INPUTS = [
         "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
         "/openapi/v2",
     ),
-    _list(
-        "all groups",
-        f"application/json;{META.replace('meta.k8s.io', 'apidiscovery.k8s.io').replace('v1', 'v2')};as=APIGroupDiscoveryList",
-        "/apis",
-    ),
+    _list("all groups", DISCOVERY, "/apis"),
     Input("all pods deleted", "DELETE", PODS),
     Input("the namespace deleted", "DELETE", "/api/v1/namespaces/crowd"),
 ]

@@ -15,7 +15,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests.attack import churn, consistency, crowd, fuzz, sockets
@@ -28,8 +28,13 @@ Attack = Callable[[Target, random.Random, argparse.Namespace], Iterator[str]]
 
 def inputs(target: Target, chance: random.Random, options: argparse.Namespace) -> Iterator[str]:
     """Every input of the list; what holds the server is named."""
-    for each in INPUTS:
+    for each in _chosen(INPUTS, options):
         yield from one_input(target, each, options)
+
+
+def _chosen(inputs: Sequence[Input], options: argparse.Namespace) -> list[Input]:
+    names = {name.strip() for name in options.inputs.split(",") if name.strip()}
+    return [each for each in inputs if not names or each.name in names]
 
 
 def one_input(target: Target, each: Input, options: argparse.Namespace) -> Iterator[str]:
@@ -48,8 +53,8 @@ def one_input(target: Target, each: Input, options: argparse.Namespace) -> Itera
     held = target.held_since(before)
     if options.verbose:
         print(
-            f"    {each.name:34} {status} {len(text) / 1e6:6.1f} MB  CPU {cpu:6.2f} s  held {held * 1000:5.0f} ms at most"
-            f"  /livez {watch.own * 1000:5.0f} ms  {target.resident():5.0f} MB",
+            f"    {each.name:34} {status} {len(text) / 1e6:6.1f} MB  CPU {cpu:6.2f} s  "
+            f"held {held * 1000:5.0f} ms at most  /livez {watch.own * 1000:5.0f} ms  {target.resident():5.0f} MB",
             flush=True,
         )
     if status >= 500 and b"etcdserver: request is too large" not in text and status != 504:
@@ -68,7 +73,7 @@ def crowds(target: Target, chance: random.Random, options: argparse.Namespace) -
         crowd.fill(Path(folder) / "attack.db")
         own = Target(Path(folder))
         try:
-            for each in crowd.INPUTS:
+            for each in _chosen(crowd.INPUTS, options):
                 yield from one_input(own, each, options)
             if own.tracebacks():
                 yield "tracebacks in the log"
@@ -105,6 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--memory", type=float, default=1024.0, help="megabytes that are not passed (default %(default)s)"
     )
+    parser.add_argument("--inputs", default="", help="names of inputs, separated by commas; all where none")
     parser.add_argument("--verbose", action="store_true", help="a line for each input")
     parser.add_argument("--soak", type=float, default=0.0, help="repeat for so many seconds")
     options = parser.parse_args(arguments)

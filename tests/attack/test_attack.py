@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.attack.run import main
+
+HELD_ONCE = "delete options,a stored role,a stored definition,a stored flow schema"
 
 
 def test_a_short_attack_finds_nothing(capsys):
-    code = main(["--only", "fuzz,linearizability,power cuts", "--requests", "600", "--stall", "30"])
+    code = main(
+        ["--only", "inputs,fuzz,linearizability,power cuts", "--requests", "600", "--inputs", HELD_ONCE]
+        + ["--stall", "0.25"]  # threads that wait for each other on a machine that runs other tests meanwhile
+    )
     assert code == 0, capsys.readouterr().out
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("corpus", ["inputs", "crowds"])
+def test_no_input_holds_the_server(corpus, capsys):
+    assert main(["--only", corpus, "--memory", "2048"]) == 0, capsys.readouterr().out

@@ -30,7 +30,7 @@ from apimachinery.server.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.server.http.workers import apart_if
+from apimachinery.server.http.workers import apart, apart_if
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.read.listing import needs_newest
@@ -218,6 +218,8 @@ class Handlers:
         place = (shown, route.subresource, not route.name, not route.namespace)
         counted = served.counted.get(place)
         if counted is None:
+            if served.heavy:
+                await apart(served.warm)
             counted = served.counted[place] = self._counted(shown, route, served)
         request.counted = counted
         if served.warnings:

@@ -29,7 +29,7 @@ from apimachinery.server.access.authorization import (
     Verdict,
     aggregate,
 )
-from apimachinery.server.access.rbac_rules import Rule, RuleTable, read_rules
+from apimachinery.server.access.rbac_rules import Rule, RuleTable, decode_rules, read_rules
 from apimachinery.server.http.messages import User
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
@@ -149,17 +149,25 @@ class Rbac:
             resource = cache.resource(prefix)
 
             def heard(event: Event, kind: str = kind, prefix: str = prefix) -> None:
+                namespace, _, name = event.record.key[len(prefix) :].rpartition("/")
                 if event.deleted:
-                    namespace, _, name = event.record.key[len(prefix) :].rpartition("/")
                     self.drop(kind, namespace, name)
                 else:
-                    self.put(kind, decode(event.record.value))
+                    self._take(kind, namespace, name, event.record.value)
 
             resource.listen(prefix, heard)
             for record in resource.snapshot(prefix).records:
-                self.put(kind, decode(record.value))
+                namespace, _, name = record.key[len(prefix) :].rpartition("/")
+                self._take(kind, namespace, name, record.value)
 
     # What there is.
+
+    def _take(self, kind: str, namespace: str, name: str, value: bytes) -> None:
+        if kind in ("ClusterRole", "Role"):
+            self._roles[namespace, name] = decode_rules(value)
+            self._touch(kind, namespace)
+        else:
+            self.put(kind, decode(value))
 
     def put(self, kind: str, obj: dict[str, Any]) -> None:
         """Takes a role or binding, new or changed."""

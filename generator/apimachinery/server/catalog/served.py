@@ -151,6 +151,8 @@ class Served:
         self.views: dict[str, Any] = {}
         self.release = RELEASE  # of the catalog that holds the resource
         self.ttl = 0  # seconds after which storage ends an object; 0 for never
+        # Whether it takes long to compile, which is then done apart from the loop before the first request.
+        self.heavy = False
         self._compile = compile
         self._ownership: dict[str, FieldOwnership] = {}
 
@@ -158,6 +160,13 @@ class Served:
     def compiled(self) -> Compiled:
         """The functions of the kind."""
         return self._compile()
+
+    def warm(self) -> None:
+        """Compiles before the functions are asked for; for another thread than the loop's, which must not wait for
+        the lock of ``cached_property`` meanwhile."""
+        if "compiled" not in self.__dict__:
+            self.__dict__["compiled"] = self._compile()
+        self.heavy = False
 
     @cached_property
     def binary_fields(self) -> tuple[tuple[str, ...], ...]:

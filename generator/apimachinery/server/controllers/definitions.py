@@ -26,6 +26,8 @@ from apimachinery.server.catalog.from_crds import served_versions
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.catalog.webhook_conversion import Ask
+from apimachinery.server.http.messages import LARGE_BYTES
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -159,17 +161,18 @@ class Definitions:
             self._withdraw(name)
             self._recheck_conflicts(name)
             return
-        crd = self._served.read(record)
+        large = len(record.value) > LARGE_BYTES
+        crd = await apart_if(large, self._served.read, record)
         if not self._writes:
-            self._offer(name, crd)
+            await self._offer(name, crd, large)
             return
         if "deletionTimestamp" in crd["metadata"]:
-            self._offer(name, crd)
+            await self._offer(name, crd, large)
             await self._clean_up(name, record, crd)
             return
         if await self._accept(record, crd):
             return
-        self._offer(name, crd)
+        await self._offer(name, crd, large)
 
     async def _accept(self, record: Record, crd: Json) -> bool:
         """Writes names and conditions where they are not yet what they should be; says whether it wrote."""
@@ -182,7 +185,7 @@ class Definitions:
             crd,
             self._names.resources_of_others(record.key, group),
             self._names.kinds_of_others(record.key, group),
-            None if checked else structure_condition(crd),
+            None if checked else await apart_if(len(record.value) > LARGE_BYTES, structure_condition, crd),
         )
         conditions = [dict(c) for c in status.get("conditions") or []]
         for wanted in accepted.conditions:
@@ -200,8 +203,11 @@ class Definitions:
         target = WriteTarget(
             self._served, "", crd["metadata"]["name"], WriteOptions(manager="kube-apiserver")
         )
-        old = self._served.read(record)
-        owned = self._served.ownership(subresource).update(old, crd, "kube-apiserver", now=now())
+        large = len(record.value) > LARGE_BYTES
+        old = await apart_if(large, self._served.read, record)
+        owned = await apart_if(
+            large, self._served.ownership(subresource).update, old, crd, "kube-apiserver", now=now()
+        )
         await self._writer.replace(target, record, owned)
 
     def _recheck_conflicts(self, gone: str) -> None:
@@ -211,7 +217,7 @@ class Definitions:
             if key.removeprefix(DEFINITIONS) != gone:
                 self._changed.put_nowait(key)
 
-    def _offer(self, name: str, crd: Json) -> None:
+    async def _offer(self, name: str, crd: Json, large: bool) -> None:
         """Puts a definition's resources into the catalog."""
         conditions = (crd.get("status") or {}).get("conditions") or []
         if _state(conditions).get("Established") != "True":
@@ -225,7 +231,10 @@ class Definitions:
         self._specs[name] = state
         # Another server may go on writing by the schema of before for a moment: there nothing counts as fresh.
         fresh_since = NEVER if self._cache.shared else self._cache.revision
-        self._catalog.set_custom(name, served_versions(crd, fresh_since, terminating, self._ask))
+        served = await apart_if(large, served_versions, crd, fresh_since, terminating, self._ask)
+        for each in served:
+            each.heavy = large
+        self._catalog.set_custom(name, served)
         if not first:
             self._watches.end(f"/{crd['spec']['group']}/{crd['spec']['names']['plural']}/")
 

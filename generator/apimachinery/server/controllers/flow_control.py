@@ -11,7 +11,8 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Rounds
 from apimachinery.server.fairness.facts import AUTO_UPDATE, GROUP, LEVELS, MANDATORY, SCHEMAS, VERSION
-from apimachinery.server.http.messages import Request
+from apimachinery.server.http.messages import LARGE_BYTES, Request
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -77,7 +78,7 @@ class FlowSchemaConditions(Rounds):
         prefix = f"/{GROUP}/prioritylevelconfigurations/"
         levels = {record.key[len(prefix) :] for record in self._levels.snapshot(prefix).records}
         for record in self._schemas.snapshot(self._served.prefix).records:
-            schema: Json = decode(record.value)
+            schema: Json = await apart_if(len(record.value) > LARGE_BYTES, decode, record.value)
             name = schema["metadata"]["name"]
             wanted = condition(schema["spec"]["priorityLevelConfiguration"]["name"], levels)
             present = [

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Sequence
+
+import msgspec
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.selectors import LabelSelector, SelectorError, selector_of
@@ -13,16 +16,19 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Rounds
+from apimachinery.server.http.workers import apart
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
+from apimachinery.storage.interface import Record
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
 SERVER = "kube-apiserver"
 MANAGER = "clusterrole-aggregation-controller"
+_encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 _PLURALS = {kind: plural for plural, kind in KINDS.items()}
 ROLES = f"/{GROUP}/clusterroles/"
 log = logging.getLogger("kubewright.server.roles")
@@ -72,26 +78,27 @@ class ClusterRoleAggregation(Rounds):
 
     async def round(self) -> None:
         """Writes all that differs. A role that gathers may itself be gathered: its own write wakes the next round."""
-        roles: list[Json] = [decode(record.value) for record in self._roles.snapshot(ROLES).records]
-        for role in roles:
-            rule = role.get("aggregationRule")
-            if not rule:
-                continue
-            rules = aggregated(role, roles)
+        for name, rules in await apart(_due, self._roles.snapshot(ROLES).records):
 
             def put(old: Json, rules: list[Json] = rules) -> Json:
                 return {**old, "rules": rules}
 
-            if rules != (role.get("rules") or []):
-                name = role["metadata"]["name"]
-                target = WriteTarget(self._served, "", name, WriteOptions(manager=MANAGER))
-                with contextlib.suppress(ApiError):
-                    await self._writer.update(target, put)
+            target = WriteTarget(self._served, "", name, WriteOptions(manager=MANAGER))
+            with contextlib.suppress(ApiError):
+                await self._writer.update(target, put)
+
+
+def _due(records: Sequence[Record]) -> list[tuple[str, list[Json]]]:
+    """The roles whose rules are not those that they should gather, by name, and these."""
+    roles: list[Json] = [decode(record.value) for record in records]
+    gathering = [role for role in roles if role.get("aggregationRule")]
+    wanted = [(role, aggregated(role, roles)) for role in gathering]
+    return [(role["metadata"]["name"], rules) for role, rules in wanted if rules != (role.get("rules") or [])]
 
 
 def aggregated(role: Json, roles: list[Json]) -> list[Json]:
     """The rules that a role with an ``aggregationRule`` should have."""
-    rules: list[Json] = []
+    rules: dict[bytes, Json] = {}
     for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
         chosen = _selector(selector)
         if chosen is None:
@@ -102,8 +109,9 @@ def aggregated(role: Json, roles: list[Json]) -> list[Json]:
                 metadata.get("labels") or {}
             ):
                 continue
-            rules += [rule for rule in other.get("rules") or () if rule not in rules]
-    return rules
+            for rule in other.get("rules") or ():
+                rules.setdefault(_encode_sorted(rule), rule)
+    return list(rules.values())
 
 
 def _selector(selector: Json) -> LabelSelector | None:

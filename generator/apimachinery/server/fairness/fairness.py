@@ -15,8 +15,9 @@ from apimachinery.server.access.authorization import MASTERS, Attributes
 from apimachinery.server.fairness.facts import GROUP
 from apimachinery.server.fairness.figures import FairnessMetrics, Lane
 from apimachinery.server.fairness.levels import WAIT_SECONDS, Level, Queue, Rejected, Waiter, read_shape
-from apimachinery.server.fairness.schemas import Schema, read_schema
-from apimachinery.server.http.messages import Request, User
+from apimachinery.server.fairness.schemas import Schema, read_name, read_schema
+from apimachinery.server.http.messages import LARGE_BYTES, Request, User
+from apimachinery.server.http.workers import apart
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
@@ -58,6 +59,9 @@ class Fairness:
         self._masters: Lane | None = None
         self._left = TURN
         self._turning = False
+        self._following = False
+        self._newest: dict[str, bytes] = {}
+        self._reading: set[asyncio.Task[None]] = set()
         self.estimate: Estimate = lambda attributes: 0
         self.inqueue = {True: 0, False: 0}
         self._metrics = FairnessMetrics(metrics, self)
@@ -92,6 +96,7 @@ class Fairness:
             resource.listen(prefix, heard)
             for record in resource.snapshot(prefix).records:
                 put(record.value)
+        self._following = True
         self._arrange()
 
     def _put_level(self, value: bytes) -> None:
@@ -109,10 +114,27 @@ class Fairness:
         self._levels.pop(name, None)
 
     def _put_schema(self, value: bytes) -> None:
-        schema = read_schema(decode(value))
-        self._stored[schema.name] = schema
+        if len(value) <= LARGE_BYTES or not self._following:
+            schema = read_schema(decode(value))
+            self._newest.pop(schema.name, None)
+            self._stored[schema.name] = schema
+            return
+        task = asyncio.get_running_loop().create_task(self._put_large(value))
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
+
+    async def _put_large(self, value: bytes) -> None:
+        """A schema that takes long to read, apart from the loop; only if none came after it meanwhile."""
+        name = read_name(value)
+        self._newest[name] = value
+        schema = await apart(lambda: read_schema(decode(value)))
+        if self._newest.get(name) is value:
+            del self._newest[name]
+            self._stored[name] = schema
+            self._arrange()
 
     def _drop_schema(self, name: str) -> None:
+        self._newest.pop(name, None)
         self._stored.pop(name, None)
 
     def _arrange(self) -> None:

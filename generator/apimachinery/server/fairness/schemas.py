@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from apimachinery.server.access.authorization import Attributes, service_account_name
 from apimachinery.server.http.messages import User
 
@@ -93,6 +95,22 @@ class Schema:
         if self.distinguisher == "ByUser":
             return user.name
         return attributes.namespace if self.distinguisher == "ByNamespace" else ""
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+
+
+class _Named(msgspec.Struct):
+    metadata: _Metadata
+
+
+_named = msgspec.json.Decoder(_Named).decode
+
+
+def read_name(value: bytes) -> str:
+    """The name of a stored FlowSchema."""
+    return _named(value).metadata.name
 
 
 def read_schema(obj: Json) -> Schema:

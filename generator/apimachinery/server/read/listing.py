@@ -38,6 +38,7 @@ from apimachinery.storage.interface import Compacted, Record
 from apimachinery.storage.watch_cache import ResourceCache, Snapshot
 
 BODIES_BYTES = 48 << 20
+LONG_BYTES = 1 << 20
 Prepare = Callable[[Sequence[Record]], None]
 """Converts records, with one call for all; it may wait."""
 ENTRY_BYTES = 1 << 10
@@ -167,16 +168,20 @@ async def list_records(
 ) -> Response:
     """The answer to a LIST of ``scope``. Raises ApiError 400, 410, 500, 504."""
     page = await list_page(cache, scope, options, selection, prepare)
-    many = len(page.records) > MANY_RECORDS
     if bodies is None or page.span is None:
-        return await apart_if(many, show_page, page, view)
+        return await apart_if(_is_long(page.records), show_page, page, view)
     shown = (cache.prefix, scope, view.key, *page.span)
     items = bodies.get(shown, page.stamp)
     if items is None:
-        items = await apart_if(many, view.join, page.records)
+        items = await apart_if(_is_long(page.records), view.join, page.records)
         bodies.keep(shown, page.stamp, items)
-    body = await apart_if(many and not view.lists_quickly, view.list, page.meta, items)
+    body = await apart_if(len(items) > LONG_BYTES and not view.lists_quickly, view.list, page.meta, items)
     return Response(200, body, view.content_type)
+
+
+def _is_long(records: Sequence[Record]) -> bool:
+    """Whether a list of these is made apart from the loop: many of them, or many bytes."""
+    return len(records) > MANY_RECORDS or sum(len(record.value) for record in records) > LONG_BYTES
 
 
 def show_page(page: Page, view: View) -> Response:
