@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.wire.json import DecodeFault, decode, syntax_fault
+from apimachinery.wire.json import DecodeFault, decode, encode, encode_in_steps, syntax_fault
 
 FAULTS = {
     b"": "unexpected end of JSON input",
@@ -65,3 +65,8 @@ def test_scanner_and_decoder_agree(value: object, place: int, noise: bytes) -> N
     except DecodeFault:
         return
     assert syntax_fault(data) == ""
+
+
+@given(st.dictionaries(st.text(max_size=4), VALUES, max_size=4))
+def test_what_is_encoded_in_steps_is_what_is_encoded(value: dict) -> None:
+    assert encode_in_steps(value) == encode(value)

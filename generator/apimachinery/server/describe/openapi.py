@@ -100,6 +100,8 @@ class OpenApi:
             if self._seen.generation != generation:
                 groups, others = dict(self._catalog.groups), dict(self._others.versions)
                 self._seen = _Seen(groups, list(self._catalog), others, generation)
+                roots = {"v2", *(f"v3/{root}" for root in self._roots())}
+                self._made = {name: made for name, made in self._made.items() if name in roots}
             return await apart(self._described, request, route)
 
     def _described(self, request: Request, route: Route) -> Response:
