@@ -114,3 +114,26 @@ def test_a_function_of_your_own(tmp_path: Path) -> None:
     there = convert(here, "v1", own)
     assert there["spec"] == {"cores": 3}
     assert convert(there, "v1beta1", own)["spec"] == {"size": "xxx"}
+
+
+def test_what_arrives_is_held_against_its_schema(tmp_path: Path) -> None:
+    case = {
+        "spoke": {"name": "string"},
+        "hub": {"title": "string"},
+        "rules": [{"move": "spec.name", "to": "spec.title"}],
+    }
+    options = write(case, tmp_path)
+    crd = definition(case)
+    hub = crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    hub["properties"]["title"]["maxLength"] = 3
+    (tmp_path / "crd.yaml").write_text(yaml.safe_dump(crd))
+    for name, faults in (("abc", 0), ("abcd", 1)):
+        obj = yaml.safe_dump(thing("v1beta1", {"name": name}))
+        code, out, err = kubewright(
+            "convert", "-f", "-", "--output-version", f"{GROUP}/v1", *options, stdin=obj
+        )
+        assert (code, err.count("refuses what arrives: spec.title: Too long")) == (faults, faults), err
+        assert yaml.safe_load(out)["spec"] == {"title": name}
+    obj = yaml.safe_dump({**thing("v1beta1", {"name": "abcd"}), "unknown": 1})  # not valid to begin with
+    code, _, err = kubewright("convert", "-f", "-", "--output-version", f"{GROUP}/v1", *options, stdin=obj)
+    assert (code, err) == (0, "")

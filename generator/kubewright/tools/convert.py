@@ -1,6 +1,7 @@
 """``kubewright convert``: objects at another version of their kind, without a cluster.
 
-Exit codes: 0 everything is converted, 1 an object has no such version, 2 the command line or input cannot be used.
+Exit codes: 0 everything is converted, 1 an object has no such version or was valid and is not any more, 2 the command
+line or input cannot be used.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
 from kubewright.diagnostics import Diagnostics
+from kubewright.tools.migrate.aftermath import Arrivals
 from kubewright.tools.migrate.conversions import HooksError, converted, converter_of, tables_of_crds
 from kubewright.tools.migrate.rewrite import rewrite
-from kubewright.tools.validate.inputs import read_chunks
+from kubewright.tools.validate.inputs import Chunk, read_chunks
 
 DONE, REFUSED, MISUSED = 0, 1, 2
 
@@ -80,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
             print("kubewright convert: the input has no documents", file=sys.stderr)
         return MISUSED
     written: list[str] = []
+    arrivals: Arrivals | None = None
     code = DONE
     for chunk in chunks:
         where = f"{chunk.file}:{chunk.line + 1}"
@@ -105,6 +108,12 @@ def run(options: argparse.Namespace) -> int:
             if rewritten.written_out:
                 print(f"{where}: note: its aliases are written out as what they stand for", file=sys.stderr)
             text = rewritten.text
+            arrivals = arrivals or Arrivals.at(options.crds, options.package)
+            for fault in arrivals.faults(chunk, Chunk(chunk.file, chunk.line, text.encode())):
+                print(
+                    f"{where}: error: {options.output_version} refuses what arrives: {fault}", file=sys.stderr
+                )
+                code = REFUSED
         written.append(text if text.endswith("\n") else text + "\n")
     sys.stdout.write("---\n".join(written))
     return code

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
-from kubewright.diagnostics import Severity
+from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.tools.migrate.references import is_kustomization, patch_files
 from kubewright.tools.validate.inputs import Chunk
 
@@ -35,6 +35,40 @@ class Refusals:
         for finding in judge(chunk, kinds, Options(strict=True, ignore_missing_schemas=True)).findings:
             if finding.severity is Severity.ERROR:
                 yield finding.message
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Whether what a conversion made is as valid as what it was made from, where both versions are known: those of
+    ``crds`` and of the newest release."""
+
+    kinds: Kinds
+
+    @classmethod
+    def at(cls, crds: Sequence[Path], package: str) -> Arrivals:
+        """The kinds of the CRDs below some paths, and the built-in ones."""
+        from kubewright.source.kubernetes_validate import NEWEST
+        from kubewright.source.reading import read_input
+        from kubewright.tools.validate.kinds import Kinds
+
+        kinds = Kinds(NEWEST, package)
+        with suppress(LookupError):
+            kinds.load()
+        for document in read_input(crds, Diagnostics()).crds:
+            kinds.add_crd(document.value)
+        return cls(kinds)
+
+    def faults(self, before: Chunk, after: Chunk) -> list[str]:
+        """What is wrong with ``after``; nothing where something was wrong with ``before``."""
+        from kubewright.tools.validate.check import Options, judge
+
+        for chunk in (before, after):
+            judged = judge(chunk, self.kinds, Options(strict=True))
+            errors = [each for each in judged.findings if each.severity is Severity.ERROR]
+            if errors:
+                is_new = chunk is after and not judged.missing
+                return [each.message for each in errors] if is_new else []
+        return []
 
 
 @cache
