@@ -47,6 +47,8 @@ class Placeholders:
 
     def clean(self, value: Any, key: str = "", parent: dict[str, Any] | None = None) -> Any:
         """A copy of an answer that can be compared with another run's."""
+        if isinstance(value, dict) and "paths" in value and ("openapi" in value or "swagger" in value):
+            value = _without_prose(value)
         if isinstance(value, dict):
             if key == "protobuf" or "frames" in value:
                 return self._unnamed(value)
@@ -93,6 +95,19 @@ class Placeholders:
             value = _REVISION.sub("<version>", value)
             value = _EMBEDDED.sub(r"\1<version>", value)
         return value
+
+
+def _without_prose(document: Any) -> Any:
+    """An OpenAPI document without descriptions, which are each project's own, and without the kinds of what every group
+    has (``DeleteOptions``), which are those of a release."""
+    if isinstance(document, dict):
+        return {
+            key: _without_prose(each)
+            for key, each in document.items()
+            if not (key == "description" and isinstance(each, str))
+            and not (key == "x-kubernetes-group-version-kind" and isinstance(each, list) and len(each) > 2)
+        }
+    return [_without_prose(each) for each in document] if isinstance(document, list) else document
 
 
 class Pairs:

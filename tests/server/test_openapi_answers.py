@@ -14,6 +14,7 @@ from tests.differential.protobuf import _message
 
 from apimachinery.server.describe.openapi_merge import part_of
 from apimachinery.server.describe.openapi_protobuf import encode_v2, encode_v3
+from apimachinery.server.describe.openapi_schemas import _published
 from kubewright.testing import ApiServer
 
 CRDS = Path(__file__).parents[2] / "specs/backup/crds"
@@ -29,11 +30,13 @@ def server() -> Iterator[ApiServer]:
         yield running
 
 
-def ask(server: ApiServer, path: str, **headers: str) -> tuple[int, list[tuple[str, str]], bytes]:
+def ask(
+    server: ApiServer, path: str, method: str = "GET", **headers: str
+) -> tuple[int, list[tuple[str, str]], bytes]:
     host = server.url.rpartition("/")[2]
     connection = http.client.HTTPConnection(host, timeout=20)
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    connection.request("GET", path, headers=sent)
+    connection.request(method, path, headers=sent)
     answer = connection.getresponse()
     found = answer.status, answer.getheaders(), answer.read()
     connection.close()
@@ -98,6 +101,7 @@ def test_a_document_with_its_hash_may_be_kept_for_ever(server: ApiServer) -> Non
         status, headers, body = ask(server, POLICY, If_None_Match=known)
         assert (status, one(headers, "etag"), body) == (304, etag, b"")
     assert ask(server, POLICY, If_None_Match='"a"')[0] == 200
+    assert ask(server, POLICY, "POST", If_None_Match="*")[0] == 412
 
 
 def test_the_index_names_a_document_for_every_part(server: ApiServer) -> None:
@@ -138,6 +142,45 @@ def test_paths_of_a_built_in_and_of_a_custom_resource(server: ApiServer) -> None
     assert custom["info"]["title"] == "Kubernetes CRD Swagger"
     assert "securitySchemes" not in custom["components"]
     assert not [path for path in custom["paths"] if "/watch/" in path or path.endswith("/v1/")]
+
+
+EITHER = [{"type": "integer"}, {"type": "string"}]
+NUMBER_OR_TEXT = {"x-kubernetes-int-or-string": True}
+OF_OBJECTS = {"apiVersion", "kind", "metadata"}
+
+
+@pytest.mark.parametrize(
+    ("field", "published"),
+    [  # as kube-apiserver 1.36 publishes them in version 3
+        (NUMBER_OR_TEXT, {**NUMBER_OR_TEXT, "anyOf": EITHER}),
+        ({**NUMBER_OR_TEXT, "anyOf": EITHER}, {**NUMBER_OR_TEXT, "anyOf": EITHER}),
+        (
+            {**NUMBER_OR_TEXT, "anyOf": [{"minimum": 1}]},
+            {**NUMBER_OR_TEXT, "anyOf": [{"minimum": 1}], "allOf": [{"anyOf": EITHER}]},
+        ),
+        (
+            {**NUMBER_OR_TEXT, "allOf": [{"anyOf": EITHER}, {"minimum": 3}]},
+            {**NUMBER_OR_TEXT, "allOf": [{"anyOf": EITHER}, {"minimum": 3}]},
+        ),
+        (
+            {**NUMBER_OR_TEXT, "allOf": [{"minimum": 3}]},
+            {**NUMBER_OR_TEXT, "allOf": [{"minimum": 3}], "anyOf": EITHER},
+        ),
+    ],
+)
+def test_a_number_or_a_text_in_version_3(field: Any, published: Any) -> None:
+    assert _published({"properties": {"a": field}}, v2=False) == {"properties": {"a": published}}
+    assert _published(field, v2=True) == field
+
+
+def test_embedded_objects_are_objects() -> None:
+    embedded = {"type": "object", "x-kubernetes-embedded-resource": True, "required": ["spec"]}
+    for v2 in (False, True):
+        made = _published({"items": embedded}, v2=v2)["items"]
+        assert (made["properties"].keys(), made["required"]) == (OF_OBJECTS, ["spec", "kind", "apiVersion"])
+    anything = {"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    assert _published(anything, v2=True) == anything
+    assert _published(anything, v2=False)["properties"].keys() == OF_OBJECTS
 
 
 TWO = {"title": "T", "version": "1"}

@@ -139,7 +139,7 @@ class Handlers:
             case Area.OPENAPI_V2 | Area.OPENAPI_V3 | Area.VERSION | Area.INDEX:
                 if route.area is Area.VERSION:
                     if request.method != "GET":
-                        raise method_not_allowed()
+                        return failure(request, self._without_cbor, method_not_allowed())
                     check_routed(request.headers.get("accept", ""), (JSON.media_type,))
                 return await self._openapi.answer(request, route)
         return await self._describe(request, route)

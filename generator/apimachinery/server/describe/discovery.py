@@ -46,14 +46,18 @@ class Discovery:
             self._generation = generation
             self._made.clear()
         accept = request.headers.get("accept", "")
-        if route.area in (Area.API_VERSIONS, Area.GROUPS):
+        # ``/apis/`` is the group list alone: kube-apiserver merges what is asked for at ``/apis``.
+        is_root = route.area is Area.API_VERSIONS or (
+            route.area is Area.GROUPS and not request.path.endswith("/")
+        )
+        if is_root:
             form = negotiate_discovery(accept, codecs)
             if form.shown_as:
                 return await self._all_groups(request, route.area, form)
         document = self._document(route)
         if document is None:
             return NOT_FOUND
-        if route.area not in (Area.API_VERSIONS, Area.GROUPS):
+        if not is_root:
             form = negotiate(accept, codecs, transforms=False)
         many = len(document.get("groups") or document.get("resources") or ()) > MANY
         return Response(200, await apart_if(many, whole, form.codec, document), form.codec.media_type)

@@ -13,7 +13,7 @@ import asyncio
 import hashlib
 import platform
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,7 +30,7 @@ from apimachinery.server.describe.openapi_protobuf import V2_TYPES, V3_TYPES, en
 from apimachinery.server.describe.openapi_schemas import (
     custom_definitions,
     names_by_kind,
-    of_version,
+    of_part,
     with_described_metadata,
     with_zero_values,
 )
@@ -292,9 +292,9 @@ class OpenApi:
             return document_v3(found, self._definitions_v3, self._info)
         extra = [operations.definition_name(served) for served in resources]
         if self._seen.groups[group].builtin:
-            shown = _of_version(self._definitions_v3, group, version)
+            shown = of_part(self._definitions_v3, place)
             return document_v3(self._operations(group, version), shown, self._info, extra)
-        definitions = dict(self._definitions_v3)
+        definitions = of_part(self._definitions_v3, None)
         for served in resources:
             definitions.update(custom_definitions(served))
         return document_v3(self._operations(group, version), definitions, _CUSTOM_INFO, extra, secured=False)
@@ -318,15 +318,6 @@ class OpenApi:
         return _cached(request, hashed, data, kind, (*vary, _FOR_EVER) if wanted else vary)
 
 
-def _of_version(definitions: Mapping[str, Any], group: str, version: str) -> dict[str, Any]:
-    """Definitions in which those that every group has name the kinds of one of them."""
-    found = dict(definitions)
-    for name in (f"{operations.META}DeleteOptions", f"{operations.META}WatchEvent"):
-        if name in found:
-            found[name] = of_version(found[name], group, version)
-    return found
-
-
 def _media_type(request: Request, protobuf: tuple[str, str]) -> str | None:
     """The media type of the answer; None for 406, empty where ``Accept`` says nothing that can be read."""
     accept = request.headers.get("accept", "")
@@ -342,7 +333,9 @@ def _cached(
     etag = f'"{hashed}"'
     headers = (("ETag", etag), *headers)
     if (known := request.headers.get("if-none-match", "")) and _is_known(known, etag):
-        return Response(304, b"", "", headers=headers)
+        if request.method in ("GET", "HEAD"):
+            return Response(304, b"", "", headers=headers)
+        return Response(412, b"", kind, headers=headers)  # RFC 9110 section 13.1.2
     return Response(200, data, kind, headers=headers)
 
 

@@ -73,10 +73,12 @@ def custom_definitions(served: Served, *, v2: bool = False) -> Iterator[tuple[st
     base: Json = {"type": "object", **(served.described or {_OPEN: True})}
     base["x-kubernetes-group-version-kind"] = [gvk]
     shut = not (v2 and base.get(_OPEN))
-    base = _embedding(v2_definition(base) if v2 else base, v2=v2)
+    base = _published(v2_definition(base) if v2 else base, v2=v2)
     if shut:
         base["properties"] = {**base.get("properties", {}), **_of_objects()}
-    yield name, base
+    selected = [{"fieldPath": path.removeprefix(".")} for path in served.resource.selectable_fields]
+    selectable: Json = {"x-kubernetes-selectable-fields": selected} if selected else {}
+    yield name, {**base, **selectable}
     fields = _of_objects()
     listed = {
         "description": f"{served.list_kind} is a list of {served.kind}",
@@ -93,6 +95,7 @@ def custom_definitions(served: Served, *, v2: bool = False) -> Iterator[tuple[st
             },
         },
         "x-kubernetes-group-version-kind": [{**gvk, "kind": served.list_kind}],
+        **selectable,
     }
     yield f"{name.rpartition('.')[0]}.{served.list_kind}", listed
 
@@ -105,22 +108,32 @@ def _of_objects() -> Json:
     }
 
 
-def _embedding(schema: Any, *, v2: bool) -> Any:
-    """A schema in which embedded objects have the three fields that every object has, and need two of them; but in
-    version 2, where an object with unknown fields has no fields at all."""
+_EITHER = [{"type": "integer"}, {"type": "string"}]
+
+
+def _published(schema: Any, *, v2: bool) -> Any:
+    """A schema with what its markers mean: an embedded object has the three fields that every object has, and needs two
+    of them, but in version 2, where an object with unknown fields has no fields at all; and version 3 says both
+    types of a value that is a number or a text."""
     if not isinstance(schema, Mapping):
         return schema
     made = dict(schema)
     properties = made.get("properties")
     if isinstance(properties, Mapping):
-        made["properties"] = {name: _embedding(each, v2=v2) for name, each in properties.items()}
+        made["properties"] = {name: _published(each, v2=v2) for name, each in properties.items()}
     for key in ("items", "additionalProperties"):
         if key in made:
-            made[key] = _embedding(made[key], v2=v2)
+            made[key] = _published(made[key], v2=v2)
     if made.get("x-kubernetes-embedded-resource") and not (v2 and made.get(_OPEN)):
         made["properties"] = {**made.get("properties", {}), **_of_objects()}
         needed = made.get("required", [])
         made["required"] = [*needed, *(name for name in ("kind", "apiVersion") if name not in needed)]
+    if made.get("x-kubernetes-int-or-string") and not v2:
+        parts = made.get("allOf") or [{}]
+        if "anyOf" not in made and parts[0].get("anyOf") != _EITHER:
+            made["anyOf"] = _EITHER
+        elif made.get("anyOf", _EITHER) != _EITHER:
+            made["allOf"] = [{"anyOf": _EITHER}, *made.get("allOf", ())]
     return made
 
 
@@ -192,14 +205,25 @@ def _v3_schema(schema: Any) -> Any:
     return made
 
 
-def of_version(schema: Any, group: str, version: str) -> Any:
-    """A definition that every group has (``DeleteOptions``), with the kinds of the core one and of one other."""
-    kinds = schema.get("x-kubernetes-group-version-kind", ()) if isinstance(schema, Mapping) else ()
-    if len(kinds) < 2:
-        return schema
-    shown = (("", "v1"), (group, version))
-    kept = [kind for kind in kinds if (kind.get("group", ""), kind.get("version")) in shown]
-    return {**schema, "x-kubernetes-group-version-kind": kept}
+_NOT_OF_CLIENTS = {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
+
+
+def of_part(definitions: Mapping[str, Any], place: tuple[str, str] | None) -> dict[str, Any]:
+    """Definitions in which those that every group has (``DeleteOptions``) name the kinds of the core group and of one
+    group and version; without one, those of the groups that clients know."""
+    found = dict(definitions)
+    shown = (("", "v1"), place)
+    for name in (f"{META}DeleteOptions", f"{META}WatchEvent"):
+        kinds = found.get(name, {}).get("x-kubernetes-group-version-kind")
+        if kinds:
+            kept = [
+                kind
+                for kind in kinds
+                if (place is None and kind.get("group") not in _NOT_OF_CLIENTS)
+                or (kind.get("group", ""), kind.get("version")) in shown
+            ]
+            found[name] = {**found[name], "x-kubernetes-group-version-kind": kept}
+    return found
 
 
 def names_by_kind(definitions: Mapping[str, Any]) -> dict[GVK, str]:
