@@ -71,6 +71,7 @@ def one(headers: list[tuple[str, str]], name: str) -> str:
         ("/openapi/v2", V3, None),
         ("/openapi/v2", f"{JSON};q=0.1, {V3}", JSON),
         ("/openapi/v2", "application/yaml", None),
+        ("/openapi/v2", "garbage", None),
         ("/openapi/v3", "application/yaml", "text/plain; charset=utf-8"),
         ("/openapi/v3", JSON, "text/plain; charset=utf-8"),
     ],

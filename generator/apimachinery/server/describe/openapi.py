@@ -181,10 +181,8 @@ class OpenApi:
     def _v2(self, request: Request) -> Response:
         vary = (("Vary", "Accept-Encoding"), ("Vary", "Accept"))
         kind = _media_type(request, V2_TYPES)
-        if kind is None:
-            return Response(406, b"", "", headers=vary)
         if not kind:
-            return _NO_ACCEPT
+            return Response(406, b"", "", headers=vary)
         made = self._kept("v2", self._seen.generation, self._document_v2)
         if kind not in made.forms:
             document = self._document_v2()
@@ -319,7 +317,8 @@ class OpenApi:
 
 
 def _media_type(request: Request, protobuf: tuple[str, str]) -> str | None:
-    """The media type of the answer; None for 406, empty where ``Accept`` says nothing that can be read."""
+    """The media type of the answer; None for 406, empty where ``Accept`` says nothing that can be read (which version 3
+    answers with nothing)."""
     accept = request.headers.get("accept", "")
     if not accept or accept == _JSON:
         return _JSON
