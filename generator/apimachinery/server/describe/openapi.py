@@ -13,7 +13,7 @@ import asyncio
 import hashlib
 import platform
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
