@@ -5,7 +5,8 @@ repository. ``--only`` limits the projects, ``--steps`` what is measured, ``--tr
 
 Seconds are CPU seconds of the processes that were run. A sample is a manifest of the newer release, anywhere in its
 repository, of a kind that it defines and that its own schema finds nothing wrong with; it is read and written by the
-package that was made, and must come out as it went in. The pages of pyright are not there unless it is installed.
+package that was made, and must come out as it went in (but for nulls, which say nothing).
+Pyright is left out where it is not installed.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ COLUMNS = {
     "classes": "classes",
     "longest": "longest name",
     "samples": "samples alike",
+    "refused": "not valid",
     "lint": "lint",
     "diff": "diff lines",
     "mypy": "mypy",
@@ -50,6 +52,10 @@ _CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 _TOO_LONG = 1 << 22
 READ_AND_WRITE = """\
 import importlib, json, sys
+def bare(value):  # null means absent
+    if isinstance(value, dict):
+        return {key: bare(item) for key, item in value.items() if item is not None}
+    return [bare(item) for item in value] if isinstance(value, list) else value
 scheme = importlib.import_module(sys.argv[1] + ".scheme").SCHEME
 alike, faults = 0, []
 for line in sys.stdin:
@@ -59,7 +65,7 @@ for line in sys.stdin:
     except Exception as fault:
         faults.append(f"{name}: {type(fault).__name__}: {fault}")
         continue
-    if got == value:
+    if bare(got) == bare(value):
         alike += 1
     else:
         faults.append(f"{name}: not alike")
@@ -153,19 +159,19 @@ def generate(project: Project, line: Measured) -> None:
 
 
 def samples(project: Project, line: Measured) -> None:
-    found = list(_samples(project))
+    found, refused = _samples(project)
     text = "".join(json.dumps(each) + "\n" for each in found)
     done, _ = project.run("-c", READ_AND_WRITE, project.package, text=text)
     if done.returncode:
         line.notes.append(f"samples: {done.stderr[-400:]}")
         return
     alike, faults = json.loads(done.stdout)
-    line.values["samples"] = f"{alike}/{len(found)}"
+    line.values |= {"samples": f"{alike}/{len(found)}", "refused": refused}
     line.notes += faults
 
 
-def _samples(project: Project) -> list[tuple[str, Json]]:
-    """Manifests of the project's kinds that its own schemas find nothing wrong with."""
+def _samples(project: Project) -> tuple[list[tuple[str, Json]], int]:
+    """Manifests of the project's kinds that its own schemas find nothing wrong with, and how many they refuse."""
     kinds = _kinds(project)
     release = project.releases[1]
     listing = project.git("ls-tree", "-r", "-l", "-z", release).decode().rstrip("\0").split("\0")
@@ -202,7 +208,8 @@ def _samples(project: Project) -> list[tuple[str, Json]]:
         raise RuntimeError(done.stderr[-800:])
     report = json.loads(done.stdout)
     faulty = {Path(each["file"]).name for each in report["findings"] if each["severity"] == "error"}
-    return [each for name, each in found.items() if name not in faulty]
+    good = [each for name, each in found.items() if name not in faulty]
+    return good, len(found) - len(good)
 
 
 def _kinds(project: Project) -> set[tuple[str, str]]:

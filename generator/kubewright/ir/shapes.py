@@ -81,14 +81,16 @@ class _Inline:
     number: int
 
 
-def fold(api: Api, known: Known | None = None) -> Api:
-    """``api`` with equal inline objects folded, and copies of types that ``known`` knows taken from there."""
-    return _Folder(api, known).fold()
+def fold(api: Api, known: Known | None = None, *, prose: bool = False) -> Api:
+    """``api`` with equal inline objects folded, and copies of types that ``known`` knows taken from there. With
+    ``prose`` only those are equal that are described in the same words and have the same rules."""
+    return _Folder(api, known, prose).fold()
 
 
 class _Folder:
-    def __init__(self, api: Api, known: Known | None) -> None:
+    def __init__(self, api: Api, known: Known | None, prose: bool) -> None:
         self.api = api
+        self.prose = prose
         self.known = known
         self.shapes: list[_Shape] = []
         self.by_key: dict[Key, int] = {}
@@ -163,7 +165,7 @@ class _Folder:
         if not node.fields:
             return value
         struct = self._parts(node)
-        key = _key_of(struct)
+        key = _key_of(struct, self.prose)
         number = self.by_key.setdefault(key, len(self.shapes))
         if number == len(self.shapes):
             self.shapes.append(_Shape(number, struct, value))
@@ -308,28 +310,30 @@ def _capital(word: str) -> str:
     return name if name[:1].isalpha() else f"Type{name}"
 
 
-def _key_of(struct: Struct) -> Key:
-    fields = tuple(sorted((f.wire_name, f.required, _value_key(f.value)) for f in struct.fields))
-    extra = None if struct.extra is None else _value_key(struct.extra)
+def _key_of(struct: Struct, prose: bool) -> Key:
+    fields = tuple(sorted((f.wire_name, f.required, _value_key(f.value, prose)) for f in struct.fields))
+    extra = None if struct.extra is None else _value_key(struct.extra, prose)
     return ("struct", fields, extra, struct.preserve_unknown)
 
 
-def _value_key(value: Value) -> str:
+def _value_key(value: Value, prose: bool) -> str:
     """A text that is the same for values that say the same."""
     node: object = value.type
     said: list[object] = []
     if isinstance(node, _Inline):
         said.append(node.number)
     elif isinstance(node, ListOf):
-        said.append(["list", _value_key(node.items)])
+        said.append(["list", _value_key(node.items, prose)])
     elif isinstance(node, MapOf):
-        said.append(["map", _value_key(node.values)])
+        said.append(["map", _value_key(node.values, prose)])
     elif isinstance(node, EmbeddedObject):
-        said.append(["embedded", repr(_key_of(node.body))])
+        said.append(["embedded", repr(_key_of(node.body, prose))])
     elif isinstance(node, Struct):
-        said.append(["struct", repr(_key_of(node))])
+        said.append(["struct", repr(_key_of(node, prose))])
     else:
         said.append(repr(node))
+    if prose and value.doc:
+        said.append(["prose", value.doc])
     if value.nullable:
         said.append("nullable")
     if value.default is not ABSENT:
@@ -337,7 +341,9 @@ def _value_key(value: Value) -> str:
     if value.merge.list_type_declared or value.merge.map_type_declared or value.merge.patch_strategy:
         said.append(repr(value.merge))
     if value.constraints is not NO_CONSTRAINTS:
-        plain = replace(value.constraints, rules=(), all_of=(), any_of=(), one_of=(), negated=None)
+        plain = value.constraints
+        if not prose:
+            plain = replace(plain, rules=(), all_of=(), any_of=(), one_of=(), negated=None)
         if plain != NO_CONSTRAINTS:
             said.append(repr(plain))
     preserved = [key for key, given in value.extensions if given is True]

@@ -109,9 +109,10 @@ def run(options: argparse.Namespace) -> int:
                 print(f"{where}: note: its aliases are written out as what they stand for", file=sys.stderr)
             text = rewritten.text
             arrivals = arrivals or Arrivals.at(options.crds, options.package)
-            for fault in arrivals.faults(chunk, Chunk(chunk.file, chunk.line, text.encode())):
+            for refusal in arrivals.faults(chunk, Chunk(chunk.file, chunk.line, text.encode())):
                 print(
-                    f"{where}: error: {options.output_version} refuses what arrives: {fault}", file=sys.stderr
+                    f"{where}: error: {options.output_version} refuses what arrives: {refusal}",
+                    file=sys.stderr,
                 )
                 code = REFUSED
         written.append(text if text.endswith("\n") else text + "\n")

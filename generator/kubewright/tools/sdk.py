@@ -139,14 +139,14 @@ def _fetch(options: argparse.Namespace, context: str, into: Path) -> bool:
 def _project(package: str, api: Api) -> dict[str, str]:
     """The files around the package, by name."""
     if api.interface is not None and not api.resources:
-        data = {
+        words = {
             "package": package,
             "project": package.replace("_", "-"),
             **readme_example(api.interface),
         }
         return {
-            "pyproject.toml": render("sdk_pyproject", **data),
-            "README.md": render("sdk_readme_operations", **data),
+            "pyproject.toml": render("sdk_pyproject", **words),
+            "README.md": render("sdk_readme_operations", **words),
         }
     modules = module_names(
         {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}

@@ -11,6 +11,7 @@ import sys
 
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.api import Api, File
+from kubewright.ir.shapes import fold
 from kubewright.tools.inputs.sources import DESCRIPTIONS, StateError, lacks_prose, read_states
 from kubewright.tools.outputs import reporting
 from kubewright.tools.outputs.writing import MISUSED, OK, add_output_arguments, put
@@ -69,6 +70,8 @@ def run(options: argparse.Namespace) -> int:
         return _misused(f"there is no group {lacking[0]!r}; there are: {', '.join(filter(None, known))}")
     if options.group:
         api = _only(api, options.group)
+    if any(resource.manifest is not None for resource in api.resources):
+        api = fold(api, prose=True)  # a CRD repeats a type wherever it is used
     if lacks_prose(states):
         print(f"kubewright docs: {DESCRIPTIONS}", file=sys.stderr)
     files = _pages(api, options)
