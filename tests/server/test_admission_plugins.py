@@ -10,22 +10,36 @@ import pytest
 from tests.server.stories import play, stories
 from tests.server.test_api import MERGE, ask, run
 
-from apimachinery.server.admission.plugins import DEFAULT, parse_plugins
+from apimachinery.server.access.authorization import ALLOWED, NO_OPINION, Attributes, Verdict
+from apimachinery.server.access.control import AccessOptions
+from apimachinery.server.admission.plugins import DEFAULT, PLUGINS, parse_plugins
 from apimachinery.server.api import Api
 from apimachinery.server.catalog.options import ACCOUNTS as ACCOUNT_CONTROLLERS
 from apimachinery.server.catalog.options import ApiOptions, OptionError, parse_controllers
-from apimachinery.server.http.messages import Request
+from apimachinery.server.http.messages import Request, User
 
 STORIES = {**stories("admission_plugins.yaml"), **stories("pod_security.yaml")}
 PODS = "/api/v1/namespaces/default/pods"
 POD: dict[str, Any] = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
+WHO = {
+    "": None,
+    "node": User("system:node:plugins-n1", groups=("system:nodes",)),
+    "carl": User("carl"),
+}
+STRATEGIC = {"content-type": "application/strategic-merge-patch+json"}
+
+
 async def told(api: Api, steps: list[list[Any]]) -> None:
     async def asked(method: str, path: str, body: Any) -> tuple[int, Any, list[str]]:
+        who, _, verb = method.rpartition(" ")
         where, _, query = path.partition("?")
-        headers = MERGE if method == "PATCH" else {}
-        answer = await api.handle(Request(method, where, query, headers, json.dumps(body or {}).encode()))
+        headers = MERGE if verb == "PATCH" else STRATEGIC if verb == "SM" else {}
+        data = json.dumps(body or {}).encode()
+        answer = await api.handle(
+            Request("PATCH" if verb == "SM" else verb, where, query, headers, data, WHO[who])
+        )
         warnings = [value for key, value in answer.headers if key == "Warning"]
         return answer.status, json.loads(answer.body), warnings
 
@@ -35,6 +49,48 @@ async def told(api: Api, steps: list[list[Any]]) -> None:
 @pytest.mark.parametrize("about", STORIES)
 def test_plugin(about: str) -> None:
     run(lambda api: told(api, STORIES[about]))
+
+
+class Carl:
+    """Lets everybody do everything, but Carl no longer delete or set finalizers."""
+
+    def decide(self, attributes: Attributes) -> Verdict:
+        limited = attributes.user.name == "carl" and (
+            attributes.verb == "delete" or attributes.subresource == "finalizers"
+        )
+        return NO_OPINION if limited else ALLOWED
+
+    async def ask(self, attributes: Attributes) -> Verdict:
+        return self.decide(attributes)
+
+
+MORE = stories("more_plugins.yaml")
+LACKING = {"EventRateLimit", "ImagePolicyWebhook"}
+ALL = ApiOptions(
+    controllers=frozenset(),
+    plugins=parse_plugins(
+        [plugin.name for plugin in PLUGINS if plugin.name not in {*LACKING, "AlwaysDeny", "ServiceAccount"}],
+        [],
+    ),
+    toleration_seconds=(7, 8),
+)
+
+
+@pytest.mark.parametrize("about", MORE)
+def test_more_plugins(about: str) -> None:
+    run(lambda api: told(api, MORE[about]), ALL, AccessOptions(modes=(lambda cache: Carl(),)))
+
+
+def test_always_deny_leaves_the_servers_own_writes() -> None:
+    async def story(api: Api) -> None:
+        assert (await ask(api, "GET", "/api/v1/namespaces/default"))[0] == 200
+        code, answer, _ = await ask(api, "POST", PODS, POD, user=WHO["carl"])
+        assert (code, answer["message"]) == (
+            403,
+            'pods "p" is forbidden: admission control is denying all modifications',
+        )
+
+    run(story, ApiOptions(controllers=frozenset(), plugins=parse_plugins(["AlwaysDeny"], [])))
 
 
 def test_a_plugin_that_is_off_does_nothing() -> None:
@@ -55,8 +111,27 @@ def test_names_of_plugins() -> None:
     }
     with pytest.raises(OptionError, match="'Prioity' is none; use AlwaysAdmit, "):
         parse_plugins([], ["Prioity"])
-    with pytest.raises(OptionError, match="NodeRestriction is not served here"):
-        parse_plugins(["NodeRestriction"], [])
+    assert parse_plugins(["NodeRestriction,PodGroupProtection"], []) == DEFAULT | {
+        "NodeRestriction",
+        "PodGroupProtection",
+    }
+    for name in sorted(LACKING):
+        with pytest.raises(OptionError, match=f"{name}: it needs --admission-control-config-file, which"):
+            parse_plugins([name], [])
+
+
+def test_plugins_are_those_of_kube_apiserver_and_on_as_there() -> None:
+    """Names as ``kube-apiserver --help`` of 1.36 lists them."""
+    names = [plugin.name for plugin in PLUGINS]
+    assert len(names) == len(set(names)) == 41
+    on = """NamespaceLifecycle LimitRanger ServiceAccount TaintNodesByCondition PodSecurity Priority
+    DefaultTolerationSeconds DefaultStorageClass StorageObjectInUseProtection PodGroupProtection
+    PersistentVolumeClaimResize RuntimeClass CertificateApproval CertificateSigning ClusterTrustBundleAttest
+    CertificateSubjectRestriction DefaultIngressClass PodTopologyLabels PodGroupWorkloadExists
+    NodeDeclaredFeatureValidator JobValidation PodResizeValidator MutatingAdmissionPolicy MutatingAdmissionWebhook
+    ValidatingAdmissionPolicy ValidatingAdmissionWebhook ResourceQuota""".split()
+    assert [plugin.name for plugin in PLUGINS if plugin.default] == on
+    assert set(on) - {"ServiceAccount"} == DEFAULT
 
 
 ACCOUNTS = stories("service_accounts.yaml")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apimachinery.server.access.control import OPEN_TO_LOOPBACK, Access
+from apimachinery.server.access.control import OPEN_TO_LOOPBACK, Access, AccessOptions
 from apimachinery.server.api import Api, build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.http.messages import Request, Response, User
@@ -40,14 +40,14 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = {"content-type": "application/merge-patch+json"}
 
 
-async def serve(options: ApiOptions | None = None) -> Api:
+async def serve(options: ApiOptions | None = None, access: AccessOptions = OPEN_TO_LOOPBACK) -> Api:
     storage = MemoryStorage()
     cache = await WatchCache.open(storage)
     metrics = Metrics()
     backend = Backend(
         storage,
         cache,
-        Access(OPEN_TO_LOOPBACK, cache),
+        Access(access, cache),
         Watches(),
         JoinedBodies(),
         Health(),
@@ -80,9 +80,13 @@ async def ask(
     )
 
 
-def run(story: Callable[[Api], Awaitable[None]], options: ApiOptions | None = None) -> None:
+def run(
+    story: Callable[[Api], Awaitable[None]],
+    options: ApiOptions | None = None,
+    access: AccessOptions = OPEN_TO_LOOPBACK,
+) -> None:
     async def play() -> None:
-        api = await serve(options)
+        api = await serve(options, access)
         try:
             await story(api)
         finally:

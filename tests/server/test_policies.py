@@ -329,6 +329,44 @@ WRITES: dict[str, tuple[Made, str, int, Any]] = {
         'Internal error occurred: no kind "ConfigMap" is registered for version "v2" in scheme '
         '"pkg/api/legacyscheme/scheme.go:30"',
     ),
+    "policies see their conditions once more in the second round": (
+        [
+            mutating(
+                "m",
+                patch("[JSONPatch{op: 'remove', path: '/metadata/labels/k'}]"),
+                matchConditions=[{"name": "c", "expression": "object.metadata.labels.k == 'v'"}],
+            ),
+            applies("m"),
+        ],
+        "POST",
+        403,
+        "policy 'm' with binding 'm' denied request: expression 'object.metadata.labels.k == 'v'' resulted in error: "
+        "no such key: labels",
+    ),
+    "which policies match is asked before any changes the object": (
+        [
+            mutating("m", patch("[JSONPatch{op: 'remove', path: '/metadata/labels'}]")),
+            applies("m"),
+            mutating("n", configuration("Object{data: {'matched': 'yes'}}")),
+            (
+                f"{A}/mutatingadmissionpolicybindings",
+                bound("n", matchResources={"objectSelector": {"matchLabels": {"k": "v"}}}),
+            ),
+        ],
+        "POST",
+        201,
+        {"data": {"x": "1", "matched": "yes"}},
+    ),
+    "parameters that are not there deny under Audit too": (
+        [
+            validating("p", {"expression": "true"}, paramKind={"apiVersion": "v1", "kind": "ConfigMap"}),
+            denies("p", "Audit", paramRef={"name": "none", "parameterNotFoundAction": "Deny"}),
+        ],
+        "POST",
+        422,
+        f'configmaps "a" is forbidden: {SAID}failed to configure binding: no params found for policy binding with '
+        "`Deny` parameterNotFoundAction",
+    ),
     "request.options": (
         [
             validating(

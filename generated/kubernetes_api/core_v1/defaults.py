@@ -153,6 +153,12 @@ def default_service(service: Json) -> None:
         if spec.get("type") in ("NodePort", "LoadBalancer") and "externalTrafficPolicy" not in spec:
             spec["externalTrafficPolicy"] = "Cluster"
         if (
+            spec.get("type") == "ClusterIP"
+            and is_set(spec.get("externalIPs"))
+            and "externalTrafficPolicy" not in spec
+        ):
+            spec["externalTrafficPolicy"] = "Cluster"
+        if (
             spec.get("type") in ("ClusterIP", "NodePort", "LoadBalancer")
             and "internalTrafficPolicy" not in spec
         ):

@@ -14,7 +14,6 @@ from apimachinery.meta.quantity import parse_quantity
 from apimachinery.rules.fields import Json, copied, created, items, lookup, struct
 from apimachinery.rules.pod_resources import aggregate, is_huge_page
 
-_NO_EXECUTE_SECONDS = 300
 _UNREADY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
@@ -30,13 +29,13 @@ def encode_string_data(secret: Json) -> None:
             data[key] = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
 
 
-def tolerate_unready_nodes(pod: Json) -> None:
-    """Five minutes on nodes not ready or out of reach."""
+def tolerate_unready_nodes(pod: Json, seconds: tuple[int, int] = (300, 300)) -> None:
+    """So many seconds on nodes not ready and out of reach."""
     spec = struct(pod, "spec")
     if spec is None or not isinstance(spec.get("tolerations", []), list):
         return
     tolerations = list(items(spec, "tolerations"))
-    for taint in _UNREADY_TAINTS:
+    for taint, wanted in zip(_UNREADY_TAINTS, seconds, strict=True):
         if not any(
             toleration.get("key") in (None, "", taint) and toleration.get("effect") in (None, "", "NoExecute")
             for toleration in tolerations
@@ -46,7 +45,7 @@ def tolerate_unready_nodes(pod: Json) -> None:
                     "key": taint,
                     "operator": "Exists",
                     "effect": "NoExecute",
-                    "tolerationSeconds": _NO_EXECUTE_SECONDS,
+                    "tolerationSeconds": wanted,
                 }
             )
 

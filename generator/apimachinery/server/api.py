@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from apimachinery.server import loops
 from apimachinery.server.access.authorization import Attributes
 from apimachinery.server.admission.interface import Admission
+from apimachinery.server.admission.namespaces import NamespaceAutoProvision
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
 from apimachinery.server.admission.resource_quota import ResourceQuota
@@ -30,6 +31,7 @@ from apimachinery.server.controllers.definitions import DEFINITIONS, Definitions
 from apimachinery.server.controllers.expiry import EVENTS, EventExpiry
 from apimachinery.server.controllers.first_objects import (
     make_first_objects,
+    make_namespace,
     make_own_service,
     make_service_range,
     publish,
@@ -73,7 +75,9 @@ class Api:
         self._packages = packages
         access = backend.access
         self._calls = calls = WebhookCalls(backend.outgoing, backend.services)
-        around = Around(self.catalog, backend.cache, access, calls, options.namespaces)
+        around = Around(
+            self.catalog, backend.cache, access, calls, options.namespaces, options.toleration_seconds
+        )
         figures = ApiMetrics(backend.metrics)
         add_build_info(backend.metrics, options.emulated_version)
         figures.objects(self._stored_objects)
@@ -86,6 +90,8 @@ class Api:
         for plugin in plugins:
             if isinstance(plugin, ResourceQuota):
                 plugin.writer, charges = self.writer, plugin.charges
+            elif isinstance(plugin, NamespaceAutoProvision):
+                plugin.create = partial(make_namespace, self.catalog, self.writer)
         others = Others()
         self._networks = parse_networks(options.service_networks)
         self._port, self._advertised = options.port, options.advertised
@@ -116,7 +122,7 @@ class Api:
             codecs,
             self._is_kind,
             access,
-            self._token_requests(backend, packages, codecs),
+            self._token_requests(backend, packages, codecs, admission),
             backend.counts,
             figures,
         )
@@ -208,7 +214,7 @@ class Api:
         return PodCalls(self.catalog, backend.cache, self.writer, admission, codecs, self._is_kind, kinds)
 
     def _token_requests(
-        self, backend: Backend, packages: list[Package], codecs: Codecs
+        self, backend: Backend, packages: list[Package], codecs: Codecs, admission: Admission
     ) -> TokenRequests | None:
         tokens = backend.access.service_accounts
         accounts = self.catalog.find("", "v1", "serviceaccounts")
@@ -219,7 +225,7 @@ class Api:
 
             kind = subresource_kind(package, accounts.resource, "token")
             if kind is not None:
-                return TokenRequests(tokens, backend.cache, codecs, self._is_kind, kind)
+                return TokenRequests(tokens, backend.cache, codecs, self._is_kind, kind, accounts, admission)
         return None
 
     def _objects(self, attributes: Attributes) -> int:

@@ -160,6 +160,12 @@ def groups_of_request(request: Any) -> tuple[str, ...]:
     return tuple(str(a.value) for a in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME))
 
 
+def name_of_request(request: Any) -> str:
+    """The common name that a certificate signing request asks for. Raises BadRequestForCertificate."""
+    names = _load(request).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[0].value) if names else ""
+
+
 def _load(request: Any) -> x509.CertificateSigningRequest:
     try:
         pem = base64.b64decode(request, validate=True)

@@ -126,14 +126,15 @@ def references_of(record: Record) -> frozenset[Reference]:
         memo = record.memo = {}
     found: frozenset[Reference] | None = memo.get(_MEMO)
     if found is None:
-        found = memo[_MEMO] = frozenset(_pod_references(decode(record.value)))
+        pod = decode(record.value)
+        is_mirror = MIRROR in (pod["metadata"].get("annotations") or {})
+        found = memo[_MEMO] = frozenset() if is_mirror else frozenset(pod_references(pod))
     return found
 
 
-def _pod_references(pod: dict[str, Any]) -> Iterator[Reference]:
+def pod_references(pod: dict[str, Any]) -> Iterator[Reference]:
+    """What a pod refers to, by the plural of its kind and its name, in no order."""
     metadata, spec = pod["metadata"], pod.get("spec") or {}
-    if MIRROR in (metadata.get("annotations") or {}):
-        return
     if account := spec.get("serviceAccountName"):
         yield "serviceaccounts", account
     for secret in spec.get("imagePullSecrets") or ():

@@ -24,7 +24,7 @@ from apimachinery.rules.policy_expressions import (
     ExpressionFault,
 )
 from apimachinery.server.admission.interface import Operation
-from apimachinery.server.admission.patching import check_form, keep_owners, patch_fault, take
+from apimachinery.server.admission.patching import is_of_own_kind, patch_fault, shown, take
 from apimachinery.server.admission.policies import (
     Binding,
     Match,
@@ -57,11 +57,11 @@ class MutatingPolicies:
             return
         memory = Reinvocation.of(operation, _PLUGIN)
         denials: list[ApiError] = []
-        for policy, binding, served in self._policies.about(operation):
-            if memory.may_call((policy.name, binding.name)):
-                failures = [*self._failures(policy, binding, served, operation, memory)]
-                if not policy.ignores_failures:
-                    denials += [_denial(policy, binding, failure, operation) for failure in failures]
+        # Which policies are about the object is asked before any of them changes it.
+        for policy, binding, served in [*self._policies.about(operation)]:
+            failures = [*self._failures(policy, binding, served, operation, memory)]
+            if not policy.ignores_failures:
+                denials += [_denial(policy, binding, failure, operation) for failure in failures]
         memory.leave()
         if denials:
             # What failed first is the answer, its causes are all that failed.
@@ -81,43 +81,39 @@ class MutatingPolicies:
     ) -> Iterator[PolicyFailure]:
         """Changes the object; what could not be done."""
         try:
-            for params in self._policies.params(policy, binding, operation):
-                yield from self._apply(Match(policy, binding, served, params), operation, memory)
+            every = self._policies.params(policy, binding, operation)
         except PolicyFailure as failure:
             yield failure
+            return
+        for params in every:
+            try:
+                yield from self._apply(Match(policy, binding, served, params), operation, memory)
+            except PolicyFailure as failure:
+                yield failure
 
     def _apply(self, match: Match, operation: Operation, memory: Reinvocation) -> Iterator[PolicyFailure]:
         """One mutation after another; one that fails leaves the object to the next as it is."""
-        obj, policy = operation.obj, match.policy
+        obj, policy, key = operation.obj, match.policy, (match.policy.name, match.binding.name)
         assert obj is not None
         if policy.fault:
             raise PolicyFailure(policy.fault)
         values = self._policies.values(match, operation, obj)
-        if not conditions_hold(match, values):
+        # In the second round conditions are asked of all: one that fails then refuses the object, too.
+        if not conditions_hold(match, values) or not memory.may_call(key):
             return
-        own = operation.target.served
-        start: Json = decode(encode({"kind": own.kind, "apiVersion": own.api_version, **obj}))
+        start: Json = decode(encode(shown(operation)))
         changed = start
         willing = policy.spec.get("reinvocationPolicy") == "IfNeeded"
         for mutation in policy.spec.get("mutations") or ():
             values["object"] = before = changed
             try:
-                changed = _mutated(policy, mutation, changed, evaluation_of(match, values), own)
+                changed = _mutated(policy, mutation, changed, evaluation_of(match, values), operation)
             except PolicyFailure as failure:
                 yield failure
                 continue
-            memory.called(
-                (policy.name, match.binding.name),
-                changed=changed != before,
-                willing=willing,
-                for_itself=True,
-            )
-        if changed == start:
-            return
-        check_form(changed, own)
-        owners = obj["metadata"].get("managedFields")
-        take(operation, changed)
-        keep_owners(operation, owners)
+            memory.called(key, changed=changed != before, willing=willing, for_itself=True)
+        if changed != start:
+            take(operation, changed, start)
 
 
 def _denial(policy: Policy, binding: Binding, failure: PolicyFailure, operation: Operation) -> ApiError:
@@ -126,7 +122,7 @@ def _denial(policy: Policy, binding: Binding, failure: PolicyFailure, operation:
     return denied(operation, text, 403, reason, names_object=False)
 
 
-def _mutated(policy: Policy, mutation: Json, obj: Json, evaluation: Evaluation, served: Served) -> Json:
+def _mutated(policy: Policy, mutation: Json, obj: Json, evaluation: Evaluation, operation: Operation) -> Json:
     is_patch = mutation.get("patchType") == "JSONPatch"
     stated = mutation.get("jsonPatch" if is_patch else "applyConfiguration") or {}
     try:
@@ -136,7 +132,14 @@ def _mutated(policy: Policy, mutation: Json, obj: Json, evaluation: Evaluation, 
     except ExpressionFault as fault:
         raise PolicyFailure(str(fault)) from None
     value = _value(expression, evaluation)
-    return _patched(obj, value) if is_patch else _merged(obj, value, served)
+    if is_patch:
+        return _patched(obj, value)
+    if not is_of_own_kind(operation):
+        what = f"{obj.get('apiVersion')}, Kind={obj.get('kind')}"
+        raise PolicyFailure(
+            f"error applying patch: failed to convert patch object to typed object: no corresponding type for {what}"
+        )
+    return _merged(obj, value, operation.target.served)
 
 
 def _value(expression: Expression, evaluation: Evaluation) -> Any:

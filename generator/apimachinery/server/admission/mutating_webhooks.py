@@ -14,9 +14,9 @@ from apimachinery.merge.errors import MergeError
 from apimachinery.merge.json_patch import JsonPatchFailed
 from apimachinery.meta.errors import internal
 from apimachinery.server.admission.interface import Operation, Waiting
-from apimachinery.server.admission.patching import check_form, keep_owners, patch_fault, take
+from apimachinery.server.admission.patching import patch_fault, take
 from apimachinery.server.admission.reinvocation import Reinvocation
-from apimachinery.server.admission.request_values import at_version, from_version
+from apimachinery.server.admission.request_values import at_version
 from apimachinery.server.admission.reviews import Verdict
 from apimachinery.server.admission.webhook_configurations import Call, Webhooks, failed, rejected
 from apimachinery.server.http.workers import apart_if
@@ -81,6 +81,7 @@ def _changed(call: Call, verdict: Verdict, operation: Operation) -> bool:
             "operation"
         )
     before = at_version(operation, call.served, operation.obj)
+    assert before is not None
     try:
         after = json_patch.apply(before, operations)
     except JsonPatchFailed as fault:
@@ -89,13 +90,7 @@ def _changed(call: Call, verdict: Verdict, operation: Operation) -> bool:
         raise internal(str(fault)) from None
     if after == before:
         return False
-    check_form(after, call.served, typed=operation.target.shown_as is None)
-    if operation.target.takes is not None:
-        operation.target.takes(operation.obj, after)
-        return True
-    owners = operation.obj["metadata"].get("managedFields")
-    take(operation, from_version(operation, call.served, after))
-    keep_owners(operation, owners)
+    take(operation, after, before, call.served)
     return True
 
 

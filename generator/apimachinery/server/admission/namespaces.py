@@ -1,4 +1,5 @@
-"""NamespaceLifecycle: nothing new in a missing or terminating namespace; system namespaces are not deleted."""
+"""Namespaces must be there: NamespaceLifecycle (nothing new in a missing or terminating namespace; system namespaces
+are not deleted), NamespaceExists and NamespaceAutoProvision, which creates them."""
 
 from __future__ import annotations
 
@@ -79,6 +80,47 @@ class NamespaceLifecycle:
         if operation.verb == "CREATE" and served.terminating:
             why = "create not allowed while custom resource definition is terminating"
             raise forbidden(served.plural, served.group, operation.said_name, why)
+
+
+class NamespaceExists:
+    """Refuses all writes in a missing namespace."""
+
+    def __init__(self, cache: WatchCache) -> None:
+        self._namespaces = cache.resource(NAMESPACES)
+
+    def admit(self, operation: Operation) -> None:
+        """See Admission."""
+
+    def validate(self, operation: Operation) -> None:
+        """Raises ApiError 404."""
+        namespace = operation.target.namespace
+        if not operation.target.served.namespaced or operation.verb == "CONNECT":
+            return
+        if self._namespaces.get(NAMESPACES + namespace) is None:
+            raise not_found("namespaces", "", namespace)
+
+
+class NamespaceAutoProvision:
+    """Creates the namespace that something is created in."""
+
+    create: Callable[[str], Awaitable[None]] | None = None
+    """Creates a namespace of that name; set by who has a writer."""
+
+    def __init__(self, cache: WatchCache) -> None:
+        self._namespaces = cache.resource(NAMESPACES)
+
+    def admit(self, operation: Operation) -> Waiting:
+        """Creates the namespace; a dry run does not."""
+        namespace = operation.target.namespace
+        if operation.verb != "CREATE" or not operation.target.served.namespaced or operation.dry_run:
+            return None
+        if self.create is None or self._namespaces.get(NAMESPACES + namespace) is not None:
+            return None
+        return self.create(namespace)
+
+    def validate(self, operation: Operation) -> Waiting:
+        """See Admission."""
+        return None
 
 
 class _Status(msgspec.Struct):

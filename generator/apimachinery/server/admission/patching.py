@@ -8,47 +8,68 @@ from apimachinery.merge import json_patch
 from apimachinery.merge.json_patch import JsonPatchFailed
 from apimachinery.meta.errors import internal
 from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.request_values import at_version, from_version
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.wire.json import type_name
 
 
-def take(operation: Operation, changed: Json) -> None:
-    """Makes ``changed`` the operation's object: what the kind does not know goes, defaults are filled in."""
-    obj, served = operation.obj, operation.target.served
+def is_of_own_kind(operation: Operation) -> bool:
+    """Whether an operation's object is of the kind of its resource: a Scale, a Binding and an Eviction are not."""
+    obj, served = operation.obj or {}, operation.target.served
+    return operation.target.shown_as is None and (obj.get("kind") or served.kind) == served.kind
+
+
+def shown(operation: Operation) -> Json:
+    """An operation's object as who may change it sees it, with its kind."""
+    found = at_version(operation, operation.target.served, operation.obj)
+    assert found is not None, "what has no object is not changed"
+    return found
+
+
+def take(operation: Operation, changed: Any, before: Json, served: Served | None = None) -> None:
+    """Makes ``changed``, which was ``before``, the operation's object: what the kind does not know goes, defaults are
+    filled in. ``served`` is the version of both, by default that of the request. Raises ApiError 500 for what is none
+    of its kind any more."""
+    obj, own = operation.obj, operation.target.served
     assert obj is not None
-    served.compiled.schema.prune(changed)
-    finish_form(changed, served)
+    version = own if served is None else served
+    _check_form(changed, before, version, typed=is_of_own_kind(operation))
+    if operation.target.takes is not None:
+        operation.target.takes(obj, changed)
+        return
+    if not is_of_own_kind(operation):
+        obj.clear()
+        obj.update(changed)
+        return
+    owners = obj["metadata"].get("managedFields")
+    changed = from_version(operation, version, changed)
+    own.compiled.schema.prune(changed)
+    finish_form(changed, own)
     obj.clear()
     obj.update(changed)
+    _keep_owners(operation, owners)
 
 
-def check_form(changed: Any, served: Served, *, typed: bool = True) -> None:
-    """Sees to it that a changed object is still one of its kind; not ``typed``: a call's, whose kind is its own.
-
-    Raises ApiError 500.
-    """
+def _check_form(changed: Any, before: Json, served: Served, *, typed: bool) -> None:
     if not isinstance(changed, dict):
         raise internal(
             f"json: cannot unmarshal {type_name(changed)} into Go value of type map[string]interface {{}}"
         )
-    if not typed:
-        return
-    api_version, kind = changed.get("apiVersion"), changed.get("kind")
     # What a patch of the whole leaves out is filled in, as everywhere that a kind is known.
-    changed["apiVersion"] = api_version or served.api_version
-    changed["kind"] = kind or served.kind
-    if (changed["apiVersion"], changed["kind"]) != (served.api_version, served.kind):
+    for key in ("apiVersion", "kind"):
+        changed[key] = changed.get(key) or before.get(key)
+    if any(changed[key] != before.get(key) for key in ("apiVersion", "kind")):
         raise internal(
-            f'no kind "{kind}" is registered for version "{api_version}" in scheme '
+            f'no kind "{changed["kind"]}" is registered for version "{changed["apiVersion"]}" in scheme '
             '"pkg/api/legacyscheme/scheme.go:30"'
         )
-    if fault := served.compiled.schema.decode_fault(changed):
+    if typed and (fault := served.compiled.schema.decode_fault(changed)):
         raise internal(fault)
 
 
-def keep_owners(operation: Operation, before: Any) -> None:
+def _keep_owners(operation: Operation, before: Any) -> None:
     """Nobody's field is lost to who spoils managedFields: the client is warned, and they stay as they were."""
     obj = operation.obj
     assert obj is not None

@@ -13,19 +13,36 @@ from apimachinery.server.access.control import Access
 from apimachinery.server.access.escalation import Escalation
 from apimachinery.server.admission import certificates
 from apimachinery.server.admission.access import CreateRights, RoleEscalation
+from apimachinery.server.admission.always import AlwaysAdmit, AlwaysDeny
 from apimachinery.server.admission.claim_resize import PersistentVolumeClaimResize
 from apimachinery.server.admission.default_classes import DefaultIngressClass, DefaultStorageClass
 from apimachinery.server.admission.default_tolerations import DefaultTolerationSeconds
+from apimachinery.server.admission.external_addresses import DenyServiceExternalIPs
 from apimachinery.server.admission.in_use_protection import StorageObjectInUseProtection
 from apimachinery.server.admission.interface import Admission
 from apimachinery.server.admission.limit_ranger import LimitRanger
 from apimachinery.server.admission.mutating_policies import MutatingPolicies
 from apimachinery.server.admission.mutating_webhooks import MutatingWebhooks
-from apimachinery.server.admission.namespaces import FindPhase, NamespaceLifecycle
+from apimachinery.server.admission.namespaces import (
+    FindPhase,
+    NamespaceAutoProvision,
+    NamespaceExists,
+    NamespaceLifecycle,
+)
+from apimachinery.server.admission.node_restriction import NodeRestriction
 from apimachinery.server.admission.node_taints import TaintNodesByCondition
+from apimachinery.server.admission.owner_references import OwnerReferencesPermissionEnforcement
+from apimachinery.server.admission.pod_placement import (
+    ExtendedResourceToleration,
+    LimitPodHardAntiAffinityTopology,
+    PodNodeSelector,
+    PodTolerationRestriction,
+)
+from apimachinery.server.admission.pod_resize import NodeDeclaredFeatureValidator, PodResizeValidator
 from apimachinery.server.admission.pod_security import PodSecurity
 from apimachinery.server.admission.policies import Policies
 from apimachinery.server.admission.priority import Priority
+from apimachinery.server.admission.pull_images import AlwaysPullImages
 from apimachinery.server.admission.resource_quota import ResourceQuota
 from apimachinery.server.admission.runtime_class import RuntimeClass
 from apimachinery.server.admission.service_account import ServiceAccount
@@ -41,51 +58,70 @@ from apimachinery.storage.watch_cache import WatchCache
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What plugins are made of. ``namespaces`` asks for those of another server, where this one has none."""
+    """What plugins are made of. ``namespaces`` asks for those of another server, where this one has none;
+    ``toleration_seconds`` are for nodes not ready and out of reach."""
 
     catalog: Catalog
     cache: WatchCache
     access: Access
     calls: WebhookCalls
     namespaces: FindPhase | None = None
+    toleration_seconds: tuple[int, int] = (300, 300)
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """``make`` is None for what kube-apiserver has and this server has not; ``default`` where it is on there."""
+    """``default`` where it is on in kube-apiserver. ``make`` is None for what this server has not: where ``lacks`` is
+    empty it does nothing there either, as its feature gate is off, else it needs what that says."""
 
     name: str
     make: Callable[[Around], Admission] | None = None
     default: bool = True
+    lacks: str = ""
+
+
+def _owner_references(around: Around) -> Admission:
+    return OwnerReferencesPermissionEnforcement(around.catalog, around.access.authorizer)
 
 
 def _webhooks(kind: str, around: Around) -> Webhooks:
     return Webhooks(kind, around.catalog, around.cache, around.access, around.calls)
 
 
+CONFIGURED = "it needs --admission-control-config-file, which this server does not have"
 PLUGINS = (
-    Plugin("AlwaysAdmit", default=False),
-    Plugin("NamespaceAutoProvision", default=False),
+    Plugin("AlwaysAdmit", lambda around: AlwaysAdmit(), default=False),
+    Plugin("NamespaceAutoProvision", lambda around: NamespaceAutoProvision(around.cache), default=False),
     Plugin("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.cache, around.namespaces)),
-    Plugin("NamespaceExists", default=False),
-    Plugin("LimitPodHardAntiAffinityTopology", default=False),
+    Plugin("NamespaceExists", lambda around: NamespaceExists(around.cache), default=False),
+    Plugin(
+        "LimitPodHardAntiAffinityTopology", lambda around: LimitPodHardAntiAffinityTopology(), default=False
+    ),
     Plugin("LimitRanger", lambda around: LimitRanger(around.cache)),
     Plugin("ServiceAccount", lambda around: ServiceAccount(around.cache)),
-    Plugin("NodeRestriction", default=False),
+    Plugin(
+        "NodeRestriction",
+        lambda around: NodeRestriction(around.cache, around.access.authorizer),
+        default=False,
+    ),
     Plugin("TaintNodesByCondition", lambda around: TaintNodesByCondition()),
-    Plugin("AlwaysPullImages", default=False),
-    Plugin("ImagePolicyWebhook", default=False),
+    Plugin("AlwaysPullImages", lambda around: AlwaysPullImages(), default=False),
+    Plugin("ImagePolicyWebhook", default=False, lacks=CONFIGURED),
     Plugin("PodSecurity", lambda around: PodSecurity(around.cache)),
-    Plugin("PodNodeSelector", default=False),
+    Plugin("PodNodeSelector", lambda around: PodNodeSelector(around.cache), default=False),
     Plugin("Priority", lambda around: Priority(around.cache)),
-    Plugin("DefaultTolerationSeconds", lambda around: DefaultTolerationSeconds()),
-    Plugin("PodTolerationRestriction", default=False),
-    Plugin("EventRateLimit", default=False),
-    Plugin("ExtendedResourceToleration", default=False),
+    Plugin("DefaultTolerationSeconds", lambda around: DefaultTolerationSeconds(around.toleration_seconds)),
+    Plugin("PodTolerationRestriction", lambda around: PodTolerationRestriction(around.cache), default=False),
+    Plugin("EventRateLimit", default=False, lacks=CONFIGURED),
+    Plugin("ExtendedResourceToleration", lambda around: ExtendedResourceToleration(), default=False),
     Plugin("DefaultStorageClass", lambda around: DefaultStorageClass(around.cache)),
     Plugin("StorageObjectInUseProtection", lambda around: StorageObjectInUseProtection()),
     Plugin("PodGroupProtection"),
-    Plugin("OwnerReferencesPermissionEnforcement", default=False),
+    Plugin(
+        "OwnerReferencesPermissionEnforcement",
+        _owner_references,
+        default=False,
+    ),
     Plugin("PersistentVolumeClaimResize", lambda around: PersistentVolumeClaimResize(around.cache)),
     Plugin("RuntimeClass", lambda around: RuntimeClass(around.cache)),
     Plugin("CertificateApproval", lambda around: certificates.CertificateApproval(around.access.authorizer)),
@@ -96,12 +132,12 @@ PLUGINS = (
     ),
     Plugin("CertificateSubjectRestriction", lambda around: certificates.CertificateSubjectRestriction()),
     Plugin("DefaultIngressClass", lambda around: DefaultIngressClass(around.cache)),
-    Plugin("DenyServiceExternalIPs", default=False),
+    Plugin("DenyServiceExternalIPs", lambda around: DenyServiceExternalIPs(), default=False),
     Plugin("PodTopologyLabels", lambda around: PodTopologyLabels(around.cache)),
     Plugin("PodGroupWorkloadExists"),
-    Plugin("NodeDeclaredFeatureValidator"),
+    Plugin("NodeDeclaredFeatureValidator", lambda around: NodeDeclaredFeatureValidator(around.cache)),
     Plugin("JobValidation"),
-    Plugin("PodResizeValidator"),
+    Plugin("PodResizeValidator", lambda around: PodResizeValidator(around.cache)),
     Plugin(
         "MutatingAdmissionPolicy",
         lambda around: MutatingPolicies(Policies("mutating", around.catalog, around.cache, around.access)),
@@ -115,12 +151,10 @@ PLUGINS = (
     ),
     Plugin("ValidatingAdmissionWebhook", lambda around: ValidatingWebhooks(_webhooks("validating", around))),
     Plugin("ResourceQuota", lambda around: ResourceQuota(around.catalog, around.cache)),
-    Plugin("AlwaysDeny", default=False),
+    Plugin("AlwaysDeny", lambda around: AlwaysDeny(), default=False),
 )
 """In order."""
-DEFAULT = frozenset(plugin.name for plugin in PLUGINS if plugin.default and plugin.make is not None) - {
-    "ServiceAccount"
-}
+DEFAULT = frozenset(plugin.name for plugin in PLUGINS if plugin.default) - {"ServiceAccount"}
 """ServiceAccount is on by default in kube-apiserver, where a controller manager makes the accounts; here pods can be
 created without one unless somebody asks for it."""
 
@@ -135,11 +169,8 @@ def parse_plugins(enabled: list[str], disabled: list[str]) -> frozenset[str]:
                 raise OptionError(
                     f"--{option}-admission-plugins: {name!r} is none; use {', '.join(sorted(known))}"
                 )
-            if option == "enable" and known[name].make is None:
-                served = ", ".join(plugin.name for plugin in PLUGINS if plugin.make is not None)
-                raise OptionError(
-                    f"--enable-admission-plugins: {name} is not served here; those that are: {served}"
-                )
+            if option == "enable" and known[name].lacks:
+                raise OptionError(f"--enable-admission-plugins: {name}: {known[name].lacks}")
     return (DEFAULT | more) - fewer
 
 

@@ -57,7 +57,8 @@ class _Failure:
     number: int = 0
     """Which expression of the policy failed."""
     denies: bool = False
-    """Whether it denies whatever a binding does about failures: an audit annotation that cannot be computed does."""
+    """Whether it denies whatever a binding does about failures: an audit annotation that cannot be computed does, and
+    parameters that cannot be found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +141,18 @@ class ValidatingPolicies:
         annotations: dict[str, list[str]],
     ) -> Iterator[_Failure]:
         try:
-            for params in self._policies.params(policy, binding, operation):
-                match = Match(policy, binding, served, params)
-                yield from self._failures_with(match, operation, annotations)
+            every = self._policies.params(policy, binding, operation)
         except PolicyFailure as failure:
             if not policy.ignores_failures:
-                yield _Failure(str(failure))
+                yield _Failure(str(failure), denies=True)
+            return
+        for params in every:
+            try:
+                match = Match(policy, binding, served, params)
+                yield from self._failures_with(match, operation, annotations)
+            except PolicyFailure as failure:
+                if not policy.ignores_failures:
+                    yield _Failure(str(failure))
 
     def _failures_with(
         self, match: Match, operation: Operation, annotations: dict[str, list[str]]

@@ -42,6 +42,8 @@ class ApiOptions:
     emulated_version: str = RELEASE
     plugins: frozenset[str] | None = None
     """Names of the admission plugins that run (``admission.plugins``); None for those that are on by default."""
+    toleration_seconds: tuple[int, int] = (300, 300)
+    """How long pods stay on nodes that are not ready and out of reach, where they do not say it."""
     service_networks: str = "10.0.0.0/24"
     """Where addresses of services come from: a network, or one of each family with a comma, first choice first."""
     node_ports: str = "30000-32767"

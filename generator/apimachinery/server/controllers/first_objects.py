@@ -37,12 +37,17 @@ TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 async def make_first_objects(catalog: Catalog, writer: Writer) -> None:
     """Makes them; one that is refused is left out. Raises StorageError."""
     for name in NAMESPACES:
-        await _make(catalog, writer, ("", "v1", "namespaces"), {"metadata": {"name": name}})
+        await make_namespace(catalog, writer, name)
     for name, value, description in PRIORITIES:
         obj = {"metadata": {"name": name}, "value": value, "description": description}
         await _make(catalog, writer, ("scheduling.k8s.io", "v1", "priorityclasses"), obj)
     since = {"metadata": {"name": TRACKING, "namespace": "kube-system"}, "data": {"since": _today()}}
     await _make(catalog, writer, ("", "v1", "configmaps"), since)
+
+
+async def make_namespace(catalog: Catalog, writer: Writer, name: str) -> None:
+    """Makes a namespace if there is none; one that is refused is left out. Raises StorageError."""
+    await _make(catalog, writer, ("", "v1", "namespaces"), {"metadata": {"name": name}})
 
 
 async def make_service_range(catalog: Catalog, writer: Writer, networks: Sequence[str]) -> None:

@@ -103,8 +103,11 @@ def _along(path: str) -> list[tuple[int, str]]:
     return [(int(part[1:-1]), "") if part.startswith("[") else (0, part) for part in parts]
 
 
-def read_body(request: Request, codecs: Codecs, served: Served, is_kind: IsKind) -> tuple[Json, Sent]:
-    """The object of a body, and the keys that are in it twice. Raises ApiError 400, 415, 422."""
+def read_body(
+    request: Request, codecs: Codecs, served: Served, is_kind: IsKind, same: Collection[str] = ()
+) -> tuple[Json, Sent]:
+    """The object of a body, and the keys that are in it twice; ``same`` are versions of the kind that have the same
+    fields, and are read as it. Raises ApiError 400, 415, 422."""
     codec = codec_of(request, codecs)
     data = request.body
     duplicates = Sent(codec, data)
@@ -118,6 +121,13 @@ def read_body(request: Request, codecs: Codecs, served: Served, is_kind: IsKind)
     except DecodeFault as fault:
         raise unrecognized(served.kind, codec.explain(str(fault)), data) from None
     value = {} if value is None else value
+    if (
+        same
+        and isinstance(value, dict)
+        and value.get("apiVersion") in same
+        and value.get("kind") == served.kind
+    ):
+        value["apiVersion"] = served.api_version
     _name_kind(value, codec, data, served, is_kind)
     if codec.checks_duplicates and not duplicates:
         duplicates += field_texts(duplicate_fields(data, value), [])

@@ -52,6 +52,10 @@ _OVER = ("Failed", "Pending", "Succeeded")
 """Phases in which a pod is of no use to anybody who counts on it."""
 
 
+SAME = {"eviction": ("policy/v1beta1",)}
+"""No release serves this version any more; clients of old ones evict by it all the same, and are understood."""
+
+
 class PodCalls:
     """Answers bindings and evictions. ``kinds`` are what their bodies are read by, by subresource."""
 
@@ -88,8 +92,10 @@ class PodCalls:
         subresource = route.subresource or "binding"
         kind = self._kinds[subresource]
         options = read_write_options(request, "CreateOptions")
-        obj, duplicates = read_body(request, self._codecs, kind, self._is_kind)
+        obj, duplicates = read_body(request, self._codecs, kind, self._is_kind, SAME.get(subresource, ()))
         bring_into_form(obj, kind, options.validation, duplicates, request.warnings)
+        # Plugins see what it is, where the client did not say so.
+        obj = {"kind": kind.kind, "apiVersion": kind.api_version, **obj}
         metadata = metadata_of(obj)
         match_namespace(metadata, route.namespace)
         if not route.name and not metadata.get("name"):
@@ -100,7 +106,7 @@ class PodCalls:
         operation = Operation("CREATE", target, obj, None, target.name)
         if (waiting := self._admission.admit(operation)) is not None:
             await waiting
-        if metadata.get("name") != target.name:
+        if metadata_of(obj).get("name") != target.name:
             raise bad_request(f"name in URL does not match name in {kind.kind} object")
         if subresource == "binding":
             await self._bind(operation, obj)

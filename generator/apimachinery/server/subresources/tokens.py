@@ -16,6 +16,7 @@ from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.access.keys import unverified_claims
 from apimachinery.server.access.service_accounts import Bound, ServiceAccountTokens
+from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
@@ -25,7 +26,7 @@ from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import read_write_options
 from apimachinery.server.request.routes import Route
-from apimachinery.server.request.target import match_namespace, metadata_of
+from apimachinery.server.request.target import WriteTarget, match_namespace, metadata_of
 from apimachinery.server.write.identity import now
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
@@ -44,9 +45,18 @@ class TokenRequests:
     """Makes tokens of service accounts."""
 
     def __init__(
-        self, tokens: ServiceAccountTokens, cache: WatchCache, codecs: Codecs, is_kind: IsKind, kind: Served
+        self,
+        tokens: ServiceAccountTokens,
+        cache: WatchCache,
+        codecs: Codecs,
+        is_kind: IsKind,
+        kind: Served,
+        accounts: Served,
+        admission: Admission,
     ) -> None:
         self._tokens = tokens
+        self._accounts = accounts
+        self._admission = admission
         self._cache = cache
         self._codecs = codecs
         self._is_kind = is_kind
@@ -66,12 +76,18 @@ class TokenRequests:
         obj, duplicates = read_body(request, self._codecs, self._kind, self._is_kind)
         bring_into_form(obj, self._kind, options.validation, duplicates, request.warnings)
         note_object(request.trail, obj)
-        metadata = metadata_of(obj)
-        match_namespace(metadata, route.namespace)
+        obj = {"kind": self._kind.kind, "apiVersion": self._kind.api_version, **obj}
+        match_namespace(metadata_of(obj), route.namespace)
+        target = WriteTarget.asked(
+            request, self._accounts, route.namespace, route.name, options, route.subresource
+        )
+        operation = Operation("CREATE", target, obj, None, route.name)
+        if (waiting := self._admission.admit(operation)) is not None:
+            await waiting
         account = self._read(f"/core/serviceaccounts/{route.namespace}/{route.name}")
         if account is None:
             raise not_found("serviceaccounts", "", route.name)
-        name = metadata.get("name") or ""
+        name = metadata_of(obj).get("name") or ""
         if name and name != route.name:
             fault = invalid_value("metadata.name", name, "must match the service account name if specified")
             raise invalid("TokenRequest", _GROUP, route.name, [fault])
@@ -83,6 +99,8 @@ class TokenRequests:
         if faults:
             raise invalid("TokenRequest", _GROUP, name, faults)
         bound = self._bound(spec.get("boundObjectRef"), route)
+        if (waiting := self._admission.validate(operation)) is not None:
+            await waiting
         uid = account["metadata"]["uid"]
         seconds = int(spec["expirationSeconds"])
         token, expires = self._tokens.sign(
@@ -95,6 +113,8 @@ class TokenRequests:
             "namespace": route.namespace,
             "uid": uid,
             "creationTimestamp": now(),
+            "labels": metadata_of(obj).get("labels"),
+            "annotations": metadata_of(obj).get("annotations"),
             "managedFields": metadata_of(owned).get("managedFields") or [],
         }
         ended = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(expires))

@@ -100,6 +100,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="admission plugins to run besides those that are on by default")  # fmt: skip
     add("--disable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
         help="admission plugins not to run")  # fmt: skip
+    for what, words in (("not-ready", "not ready"), ("unreachable", "out of reach")):
+        add(f"--default-{what}-toleration-seconds", type=int, default=300, metavar="SECONDS",
+            help=f"how long pods stay on nodes {words}, unless they say it (default %(default)s)")  # fmt: skip
     add("--advertise-address", default="", metavar="ADDRESS",
         help="where pods reach the server (default: --host, unless that is loopback)")  # fmt: skip
     add(
@@ -174,6 +177,10 @@ def run(options: argparse.Namespace) -> int:
             node_ports=_checked("--service-node-port-range", parse_ports, options.service_node_port_range),
             port=options.port or 6443,
             plugins=plugins,
+            toleration_seconds=(
+                options.default_not_ready_toleration_seconds,
+                options.default_unreachable_toleration_seconds,
+            ),
             event_seconds=_event_seconds(options.event_ttl),
             advertised=_advertised(options),
         )
