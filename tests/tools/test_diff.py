@@ -344,5 +344,5 @@ def test_one_idea_at_many_places_is_one_finding(tmp_path: Path) -> None:
     old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
     code, out, _ = run(str(old), str(new), "-q")
     assert code == 1 and out.count("D214") == 1
-    assert "spec.x.f0: maxLength changed from none to 9 (at 9 places: also " in out and "and 4 more)" in out
+    assert "spec.x.f0: length is limited now: at most 9 (at 9 places: also " in out and "and 4 more)" in out
     assert run(str(old), str(new), "-q", "--each")[1].count("D214") == 9

@@ -18,11 +18,14 @@ from kubewright.config import DEFAULT_RELEASE
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.ir.api import Api
 from kubewright.tools.diff.change import KINDS
+from kubewright.tools.diff.copies import copies_in
 from kubewright.tools.diff.policy import Exceptions, diagnose, markdown
 from kubewright.tools.diff.resources import compare
 from kubewright.tools.inputs.sources import StateError, read_states, with_facts
 from kubewright.tools.outputs import reporting
 
+_MANY: Final = 20
+"""From so many changes on it is looked up which are in copies of built-in types: reading those takes a second."""
 _WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
@@ -74,9 +77,9 @@ def run(options: argparse.Namespace) -> int:
         form = reporting.FORMATS.get(options.format, reporting.text)  # Markdown is for changes alone
         sys.stdout.write(form([*diagnostics], {}))
         return 2
-    found, unused = diagnose(
-        compare(old, new, documentation=options.documentation), exceptions, each=options.each
-    )
+    changes = compare(old, new, documentation=options.documentation)
+    copies = copies_in(new) if len(changes) >= _MANY and not options.each else lambda path: ""
+    found, unused = diagnose(changes, exceptions, each=options.each, copies=copies)
     levels = {s.value: s for s in Severity}
     shown = [d for d in found if _WEIGHT[d.severity] >= _WEIGHT[levels[options.least]]]
     if options.format == "markdown":

@@ -10,7 +10,7 @@ each weighs one step less.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
@@ -63,10 +63,14 @@ def weigh(change: Change) -> Severity:
 
 
 def diagnose(
-    changes: list[Change], exceptions: Exceptions, *, each: bool = False
+    changes: list[Change],
+    exceptions: Exceptions,
+    *,
+    each: bool = False,
+    copies: Callable[[str], str] = lambda path: "",
 ) -> tuple[list[Diagnostic], list[str]]:
     """The changes as diagnostics, heaviest first, one for each idea or, with ``each``, for each change; and the
-    exceptions that nothing needed."""
+    exceptions that nothing needed. ``copies`` says which built-in type a path is inside a copy of."""
     used: set[tuple[str, str]] = set()
     kept = []
     for change in changes:
@@ -76,7 +80,7 @@ def diagnose(
             continue
         kept.append((change, weigh(change)))
     found = []
-    for group in grouped(kept, each=each):
+    for group in grouped(kept, each=each, copies=copies):
         kind = group.first.kind
         hint = f"{kind.impact.value}; {kind.rule}" if kind.impact is not Impact.SAFE else ""
         found.append(Diagnostic(kind.code, group.severity, group.text, group.first.location, hint))

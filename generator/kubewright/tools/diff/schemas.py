@@ -9,49 +9,38 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
 
 from kubewright.ir.types import (
+    NO_CONSTRAINTS,
     Absent,
-    Constraints,
     Definition,
     EmbeddedObject,
     Field,
+    IntOrString,
     ListOf,
     MapOf,
+    Primitive,
     RawJson,
     Ref,
-    Rule,
     Scalar,
     Struct,
     Type,
     Value,
 )
 from kubewright.location import Location
-from kubewright.tools.diff.meaning import meaning
+from kubewright.tools.diff.limits import limits, shown
+from kubewright.tools.diff.logic import described, judge
+from kubewright.tools.diff.rules import rules
 
 Finding = tuple[str, str, str, Location]
 """Code, path, message, where it is now."""
 
-_OLD: Final = re.compile(r"oldSelf(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 _TOLD_ELSEWHERE: Final = frozenset(
     {"x-kubernetes-preserve-unknown-fields", "title", "example", "examples", "externalDocs"}
 )
 """D222 and D257 tell of the first; the others are prose."""
-
-_UPPER: Final = (
-    ("maximum", "maximum"),
-    ("maxLength", "max_length"),
-    ("maxItems", "max_items"),
-    ("maxProperties", "max_properties"),
-)
-_LOWER: Final = (
-    ("minimum", "minimum"),
-    ("minLength", "min_length"),
-    ("minItems", "min_items"),
-    ("minProperties", "min_properties"),
-)
 
 
 @dataclass(slots=True)
@@ -62,6 +51,8 @@ class Comparison:
     new: Mapping[str, Definition]
     documentation: bool = False
     _entered: set[tuple[str, str]] = field(default_factory=set)
+    _around: list[str] = field(default_factory=list)
+    """What the rules say that are at the places around."""
 
     def values(self, path: str, old: Value, new: Value) -> Iterator[Finding]:
         """What changed from ``old`` to ``new``, here and below."""
@@ -75,7 +66,9 @@ class Comparison:
         yield from self._here(path, old, new, where)
         if was is not old or now is not new:
             yield from self._here(path, was, now, where, of_definition=True)
+        self._around.append(" ".join(_ruled(each) for each in {id(v): v for v in (new, now)}.values()))
         yield from self._types(path, was.type, now.type, where)
+        self._around.pop()
 
     def _here(
         self, path: str, old: Value, new: Value, where: Location, *, of_definition: bool = False
@@ -84,13 +77,54 @@ class Comparison:
             yield "D206", path, "null is no longer accepted", where
         elif new.nullable and not old.nullable:
             yield "D207", path, "may now be null", where
-        yield from _defaults(path, old, new, where)
-        yield from _constraints(path, old.constraints, new.constraints, where)
+        yield from self._defaults(path, old, new, where)
+        kinds = self._follow_old(old).type, _follow(new, self.new).type
+        if is_comparable(*kinds):
+            for code, message in limits(old.constraints, new.constraints, *kinds):
+                yield code, path, message, where
+            yield from self._logic(path, old, new, where)
+            for code, below, message in rules(old, new, self._follow_old):
+                yield code, f"{path}{below}", message, where
         if not of_definition:
             yield from _merge(path, old, new, where)
         yield from _extensions(path, old, new, where)
         if self.documentation and _is_retold(old, new):
             yield "D259", path, "is described otherwise", where
+
+    def _follow_old(self, value: Value) -> Value:
+        return _follow(value, self.old)
+
+    def _logic(self, path: str, old: Value, new: Value, where: Location) -> Iterator[Finding]:
+        was, now = old.constraints, new.constraints
+        if (was.all_of, was.any_of, was.one_of, was.negated) == (
+            now.all_of,
+            now.any_of,
+            now.one_of,
+            now.negated,
+        ):
+            return
+        verdict, said = judge(old, new, self._follow_old), described(was, now)
+        if verdict.refuses is False:
+            yield "D266", path, said, where
+        elif verdict.refuses is None:
+            yield "D227", path, f"{said}; too much is said for it to be decided what is refused now", where
+        else:
+            yield "D227", path, f"{said}: refuses one {verdict.example or 'that it says nothing of'}", where
+
+    def _defaults(self, path: str, old: Value, new: Value, where: Location) -> Iterator[Finding]:
+        if isinstance(old.default, Absent):
+            if not isinstance(new.default, Absent):
+                yield self._default_added(path, f"has the default {new.default!r} now", where)
+        elif isinstance(new.default, Absent):
+            yield "D209", path, f"has no default any more (it was {old.default!r})", where
+        elif old.default != new.default or type(old.default) is not type(new.default):
+            yield "D208", path, f"default changed from {old.default!r} to {new.default!r}", where
+
+    def _default_added(self, path: str, said: str, where: Location) -> Finding:
+        name = re.escape(path.rpartition(".")[2])
+        if any(re.search(rf"\b{name}\b|\bmaxProperties\b", text) for text in self._around):
+            return "D234", path, f"{said}, and a rule around it speaks of it", where
+        return "D210", path, said, where
 
     def _types(self, path: str, old: Type, new: Type, where: Location) -> Iterator[Finding]:
         if isinstance(old, EmbeddedObject) != isinstance(new, EmbeddedObject):
@@ -107,20 +141,11 @@ class Comparison:
             yield from self.values(f"{path}[]", was.items, now.items)
         elif isinstance(was, MapOf) and isinstance(now, MapOf):
             yield from self.values(f"{path}{{}}", was.values, now.values)
-        elif isinstance(was, Scalar) and isinstance(now, Scalar) and was.primitive is now.primitive:
-            if was.format != now.format:
-                widened = (was.format, now.format) in (("int32", "int64"), ("float", "double"))
-                said = f'format changed from "{was.format}" to "{now.format}"'
-                yield (
-                    "D203",
-                    path,
-                    said + (" (readers of the narrow form overflow)" if widened else ""),
-                    where,
-                )
-        elif isinstance(was, Struct) and not was.fields and was.preserve_unknown and isinstance(now, RawJson):
+        elif _is_same_scalar(was, now) or (_is_any_object(was) and isinstance(now, RawJson)):
             return
         elif type(was) is not type(now) or was != now:
-            yield "D202", path, f"type changed from {describe(was)} to {describe(now)}", where
+            code = "D233" if widens(was, now) else "D202"
+            yield code, path, f"type changed from {describe(was)} to {describe(now)}", where
 
     def _structs(self, path: str, old: Struct, new: Struct, where: Location) -> Iterator[Finding]:
         before = {f.wire_name: f for f in old.fields}
@@ -142,7 +167,8 @@ class Comparison:
             yield from self.values(below, was.value, now.value)
         for name, added in after.items():
             if name not in before:
-                yield from self._added(f"{path}.{name}" if path else name, added)
+                is_kept = old.preserve_unknown or old.extra is not None
+                yield from self._added(f"{path}.{name}" if path else name, added, is_kept=is_kept)
         if old.preserve_unknown and not new.preserve_unknown:
             yield "D222", path, "unknown fields were kept and are pruned now", where
         elif new.preserve_unknown and not old.preserve_unknown:
@@ -154,13 +180,16 @@ class Comparison:
         elif new.extra is not None:
             yield "D260", path, "additional fields are accepted now", where
 
-    def _added(self, path: str, added: Field) -> Iterator[Finding]:
-        if added.required and isinstance(added.value.default, Absent):
-            yield "D205", path, "required field added", added.value.location
+    def _added(self, path: str, added: Field, *, is_kept: bool) -> Iterator[Finding]:
+        value = added.value
+        if added.required and isinstance(value.default, Absent):
+            yield "D205", path, "required field added", value.location
+        elif is_kept and not (isinstance(value.type, RawJson) and value.constraints == NO_CONSTRAINTS):
+            yield "D235", path, "field described; before, anything was kept there", value.location
         else:
-            yield "D251", path, "field added", added.value.location
-            if not isinstance(added.value.default, Absent):
-                yield "D210", path, f"added with the default {added.value.default!r}", added.value.location
+            yield "D251", path, "field added", value.location
+        if not isinstance(value.default, Absent):
+            yield self._default_added(path, f"added with the default {value.default!r}", value.location)
 
 
 def _name(value: Value) -> str:
@@ -175,120 +204,44 @@ def _follow(value: Value, definitions: Mapping[str, Definition]) -> Value:
     return value
 
 
-def _defaults(path: str, old: Value, new: Value, where: Location) -> Iterator[Finding]:
-    if isinstance(old.default, Absent):
-        if not isinstance(new.default, Absent):
-            yield "D210", path, f"has the default {new.default!r} now", where
-    elif isinstance(new.default, Absent):
-        yield "D209", path, f"has no default any more (it was {old.default!r})", where
-    elif old.default != new.default or type(old.default) is not type(new.default):
-        yield "D208", path, f"default changed from {old.default!r} to {new.default!r}", where
-
-
-def _constraints(path: str, old: Constraints, new: Constraints, where: Location) -> Iterator[Finding]:
-    yield from _enums(path, old.enum, new.enum, where)
-    for names, tighter in ((_UPPER, _is_less), (_LOWER, _is_more)):
-        for shown, attribute in names:
-            was, now = getattr(old, attribute), getattr(new, attribute)
-            if was != now:
-                code = "D214" if tighter(now, was) else "D253"
-                yield code, path, f"{shown} changed from {_said(was)} to {_said(now)}", where
-    for shown, attribute in (
-        ("exclusiveMinimum", "exclusive_minimum"),
-        ("exclusiveMaximum", "exclusive_maximum"),
-    ):
-        if getattr(old, attribute) != getattr(new, attribute):
-            yield ("D214" if getattr(new, attribute) else "D253"), path, f"{shown} changed", where
-    if old.multiple_of != new.multiple_of:
-        code = "D253" if new.multiple_of is None else "D214"
-        yield (
-            code,
-            path,
-            f"multipleOf changed from {_said(old.multiple_of)} to {_said(new.multiple_of)}",
-            where,
-        )
-    if new.unique_items and not old.unique_items:
-        yield "D230", path, "items must be unique now", where
-    elif old.unique_items and not new.unique_items:
-        yield "D253", path, "items need not be unique any more", where
-    if old.pattern != new.pattern:
-        code = "D216" if not old.pattern else "D254" if not new.pattern else "D215"
-        yield code, path, f"pattern changed from {_said(old.pattern)} to {_said(new.pattern)}", where
-    for shown, attribute in (
-        ("allOf", "all_of"),
-        ("anyOf", "any_of"),
-        ("oneOf", "one_of"),
-        ("not", "negated"),
-    ):
-        was, now = getattr(old, attribute), getattr(new, attribute)
-        if was != now:
-            yield "D227", path, f"{shown} changed: {_alternatives(was, now)}", where
-    yield from _rules(path, old.rules, new.rules, where)
-
-
-def _alternatives(was: Any, now: Any) -> str:
-    """Which schemas of a list are new and which are gone."""
-    before, after = (
-        [*given] if isinstance(given, tuple) else [given] if given else [] for given in (was, now)
+def _ruled(value: Value) -> str:
+    """Every word that the rules at a place say."""
+    c = value.constraints
+    logical = [part for part in (c.all_of, c.any_of, c.one_of, c.negated) if part]
+    sizes = ["maxProperties"] if c.max_properties is not None else []
+    return " ".join(
+        [*(rule.rule for rule in c.rules), *(json.dumps(p, default=str) for p in logical), *sizes]
     )
-    added = [item for item in after if item not in before]
-    gone = [item for item in before if item not in after]
-    if not added and not gone:
-        return "the order"
-    parts = []
-    for word, items in (("removed", gone), ("added", added)):
-        if items:
-            shown = ", ".join(json.dumps(item, sort_keys=True, default=str) for item in items[:3])
-            more = f" and {len(items) - 3} more" if len(items) > 3 else ""
-            parts.append(f"{word} {shown}{more}")
-    return "; ".join(parts)
 
 
-def _enums(path: str, old: tuple[Any, ...], new: tuple[Any, ...], where: Location) -> Iterator[Finding]:
-    if old and not new:
-        yield "D255", path, "any value is accepted now", where
-    elif new and not old:
-        yield "D213", path, f"only {', '.join(map(repr, new))} are accepted now", where
-    else:
-        for value in old:
-            if value not in new:
-                yield "D211", path, f"enum value {value!r} removed", where
-        for value in new:
-            if value not in old:
-                yield "D212", path, f"enum value {value!r} added", where
+def _is_same_scalar(old: Type, new: Type) -> bool:
+    return isinstance(old, Scalar) and isinstance(new, Scalar) and old.primitive is new.primitive
 
 
-def _rules(path: str, old: tuple[Rule, ...], new: tuple[Rule, ...], where: Location) -> Iterator[Finding]:
-    before, after = {meaning(r.rule): r for r in old}, {meaning(r.rule): r for r in new}
-    for key, rule in after.items():
-        text = rule.rule
-        if key not in before:
-            frozen = _frozen(text)
-            if frozen is not None:
-                yield "D225", f"{path}{frozen}", "cannot be changed any more once set", where
-            else:
-                yield "D223", path, f"rule added: {text}", where
-        elif replace(rule, rule=before[key].rule) != before[key]:
-            code = "D224" if rule.optional_old_self != before[key].optional_old_self else "D258"
-            yield code, path, f"rule answers otherwise: {text}", where
-    for key, gone in before.items():
-        text = gone.rule
-        if key not in after:
-            thawed = _frozen(text)
-            if thawed is not None:
-                yield "D231", f"{path}{thawed}", "may be changed now", where
-            else:
-                yield "D256", path, f"rule removed: {text}", where
+def _is_any_object(kind: Type) -> bool:
+    return isinstance(kind, Struct) and not kind.fields and kind.preserve_unknown
 
 
-def _frozen(rule: str) -> str | None:
-    """Of a rule that forbids every change of a value: the path below ``self``; ``None`` of any other."""
-    sides = rule.split("==")
-    if len(sides) != 2:
-        return None
-    left, right = sorted(side.strip() for side in sides)
-    is_frozen = _OLD.match(left) is not None and left.removeprefix("oldSelf") == right.removeprefix("self")
-    return left.removeprefix("oldSelf") if is_frozen else None
+def is_comparable(old: Type, new: Type) -> bool:
+    """Whether what is said of values of one type can be held against what is said of the other's."""
+    was, now = (kind.body if isinstance(kind, EmbeddedObject) else kind for kind in (old, new))
+    return (
+        _is_same_scalar(was, now)
+        or (type(was) is type(now) and not isinstance(was, Scalar))
+        or widens(was, now)
+    )
+
+
+def widens(old: Type, new: Type) -> bool:
+    """Whether every value of one type is one of another."""
+    if isinstance(new, RawJson):
+        return not new.object_only or isinstance(old, Struct | MapOf)
+    if isinstance(old, Scalar) and isinstance(new, Scalar):
+        return (old.primitive, new.primitive) == (Primitive.INTEGER, Primitive.NUMBER)
+    if isinstance(old, Scalar) and isinstance(new, IntOrString):
+        return old.primitive in (Primitive.INTEGER, Primitive.STRING)
+    is_empty = isinstance(old, Struct) and not (old.fields or old.extra or old.preserve_unknown)
+    return is_empty and isinstance(new, MapOf)
 
 
 def _merge(path: str, old: Value, new: Value, where: Location) -> Iterator[Finding]:
@@ -338,19 +291,7 @@ def _extensions(path: str, old: Value, new: Value, where: Location) -> Iterator[
                 else ("D264", path, "is no longer deprecated", where)
             )
         else:
-            yield "D228", path, f"{name} changed from {_said(was)} to {_said(now)}", where
-
-
-def _is_less(now: Any, was: Any) -> bool:
-    return now is not None and (was is None or now < was)
-
-
-def _is_more(now: Any, was: Any) -> bool:
-    return now is not None and (was is None or now > was)
-
-
-def _said(value: Any) -> str:
-    return "none" if value is None or value == "" else f'"{value}"' if isinstance(value, str) else str(value)
+            yield "D228", path, f"{name} changed from {shown(was)} to {shown(now)}", where
 
 
 def describe(kind: Type) -> str:

@@ -1,0 +1,87 @@
+"""CEL rules of one place, held against each other by what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from kubewright.ir.types import Absent, EmbeddedObject, Rule, Struct, Value
+from kubewright.tools.diff.meaning import TRUE, Term, assuming, is_implied, meaning
+
+Change: TypeAlias = tuple[str, str, str]
+"""Code, path below the place, message."""
+
+_OLD: Final = re.compile(r"oldSelf(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
+
+
+def rules(old: Value, new: Value, follow: Callable[[Value], Value]) -> Iterator[Change]:
+    """What changed from the rules of ``old`` to those of ``new``. ``follow`` resolves references of the old state."""
+    before = {meaning(r.rule): r for r in old.constraints.rules}
+    after = {meaning(r.rule): r for r in new.constraints.rules}
+    gone = {term: rule for term, rule in before.items() if term not in after}
+    for term, rule in after.items():
+        if term not in before:
+            yield from _added(rule, term, before, gone, lambda path: _is_there(path, old, follow))
+        elif replace(rule, rule=before[term].rule) != before[term]:
+            is_other = rule.optional_old_self != before[term].optional_old_self
+            said = "rule is asked at other times" if is_other else "rule answers otherwise"
+            yield ("D224" if is_other else "D258"), "", f"{said}: {rule.rule}"
+    for rule in gone.values():
+        thawed = _frozen(rule.rule)
+        if thawed is not None:
+            yield "D231", thawed, "may be changed now"
+        else:
+            yield "D256", "", f"rule removed: {rule.rule}"
+
+
+def _added(
+    rule: Rule,
+    term: Term,
+    before: dict[Term, Rule],
+    gone: dict[Term, Rule],
+    is_there: Callable[[tuple[str, ...]], bool | None],
+) -> Iterator[Change]:
+    """``gone`` loses the rule that this one replaces."""
+    frozen = _frozen(rule.rule)
+    if frozen is not None:
+        yield "D225", frozen, "cannot be changed any more once set"
+        return
+    twin = next((t for t, other in gone.items() if other.message and other.message == rule.message), None)
+    replaced = gone.pop(twin) if twin is not None else None
+    told = f"rule changed from {replaced.rule} to {rule.rule}" if replaced else f"rule added: {rule.rule}"
+    same_times = [t for t, other in before.items() if other.optional_old_self == rule.optional_old_self]
+    if is_implied(term, same_times):
+        yield "D267", "", f"{told} (it refuses nothing that passed)"
+    elif assuming(term, is_there) == TRUE:
+        yield "D267", "", f"{told} (it speaks of what only new fields can hold)"
+    else:
+        yield ("D224" if replaced else "D223"), "", told
+
+
+def _is_there(path: tuple[str, ...], value: Value, follow: Callable[[Value], Value]) -> bool | None:
+    """Whether objects of the old state have the field at ``path``; ``None`` where some may."""
+    always = True
+    for name in path:
+        kind = follow(value).type
+        body = kind.body if isinstance(kind, EmbeddedObject) else kind
+        if not isinstance(body, Struct) or body.preserve_unknown or body.extra is not None:
+            return None
+        found = next((f for f in body.fields if f.wire_name == name), None)
+        if found is None:
+            return False
+        always = always and found.required and not found.value.nullable
+        always = always or (not isinstance(found.value.default, Absent) and len(path) == 1)
+        value = found.value
+    return True if always else None
+
+
+def _frozen(rule: str) -> str | None:
+    """Of a rule that forbids every change of a value: the path below ``self``; ``None`` of any other."""
+    sides = rule.split("==")
+    if len(sides) != 2:
+        return None
+    left, right = sorted(side.strip() for side in sides)
+    is_frozen = _OLD.match(left) is not None and left.removeprefix("oldSelf") == right.removeprefix("self")
+    return left.removeprefix("oldSelf") if is_frozen else None
