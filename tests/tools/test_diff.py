@@ -232,7 +232,8 @@ def test_markdown_is_for_pull_requests_and_carries_no_markup_of_the_spec(removal
     code, out, _ = run("old.yaml", "new.yaml", "--format", "markdown")
     assert code == 1
     assert out.startswith(
-        "## API changes\n\n### Breaking (1)\n\n| change | code | why it matters |\n|---|---|---|\n| things"
+        "## API changes\n\n1 breaking.\n\n### Breaking (1)\n\n"
+        "| change | code | why it matters |\n|---|---|---|\n| things"
     )
     assert run("old.yaml", "old.yaml", "--format", "markdown")[1] == "## API changes\n\nNone.\n"
     assert json.loads(run("old.yaml", "new.yaml", "--format", "json")[1])["summary"]["error"] == 1

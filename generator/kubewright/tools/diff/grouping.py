@@ -139,7 +139,7 @@ def _idea(change: Change) -> object:
     if code in _ANYWHERE:
         return change.message
     if not code.startswith("D2"):
-        return change.path, change.message
+        return change.message
     match = _LAST.search(change.path)
     return (match.group() if match else change.path), change.message
 

@@ -16,6 +16,7 @@ from apimachinery.schema.formats import is_known_format
 from apimachinery.schema.validation.patterns import pattern_test
 from kubewright.ir.types import Constraints, Primitive, Scalar, Type
 from kubewright.tools.diff import patterns
+from kubewright.tools.diff.automata import Undecided
 
 Change: TypeAlias = tuple[str, str]
 """Code and message."""
@@ -27,14 +28,21 @@ RANGES: Final = (
     ("number of properties", "min_properties", "max_properties", "minProperties", "maxProperties"),
 )
 """What is bounded, the attributes of its bounds, and their keywords."""
-_NOWHERE: Final = (None, None)
-Range: TypeAlias = tuple[float | int | None, float | int | None]
+_NARROW: Final = ("int32", "uint32", "float", "float32")
+_SPANS: Final = {
+    "int32": (-(2.0**31), 2.0**31 - 1),
+    "uint32": (0.0, 2.0**32 - 1),
+    "uint64": (0.0, math.inf),
+    "float": (-3.5e38, 3.5e38),
+    "float32": (-3.5e38, 3.5e38),
+}
+"""Formats of numbers that a server holds them against, but for those that every number has."""
 
 
 def limits(old: Constraints, new: Constraints, was: Type, now: Type) -> Iterator[Change]:
     """What changed in the limits of a value whose type, but for a widening, stayed."""
     if isinstance(was, Scalar) and isinstance(now, Scalar) and was.primitive is now.primitive:
-        yield from _format(was.format, now.format, was.primitive)
+        yield from _format(was.format, now.format, was.primitive, old)
     yield from _enums(old, new, now)
     for what, low, high, *_ in RANGES:
         yield from _range(what, low, high, (old, new), was)
@@ -56,17 +64,23 @@ def shown(value: Any) -> str:
     return "none" if value is None or value == "" else f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _format(was: str, now: str, primitive: Primitive) -> Iterator[Change]:
+def _format(was: str, now: str, primitive: Primitive, old: Constraints) -> Iterator[Change]:
     if was == now:
         return
     said = f'format changed from "{was}" to "{now}"'
-    if primitive is not Primitive.STRING:
-        widened = (was, now) in (("int32", "int64"), ("float", "double"))
-        yield "D203", said + (" (readers of the narrow form overflow)" if widened else "")
-    elif now and is_known_format(now):
-        yield "D203", said
-    else:  # a server checks no other format
-        yield "D268", said
+    if primitive is Primitive.STRING:
+        is_checked = bool(now) and is_known_format(now)
+    else:
+        least, most = (_bound(old, end, whole=False) for end in ("minimum", "maximum"))
+        low, high = _SPANS.get(now, (-math.inf, math.inf))
+        was_low, was_high = _SPANS.get(was, (-math.inf, math.inf))
+        is_checked = max(was_low, least[0] if least else -math.inf) < low
+        is_checked |= min(was_high, most[0] if most else math.inf) > high
+        if not is_checked and (low, high) != (was_low, was_high) and was in _NARROW:
+            yield "D233", f"{said} (readers of the narrow form overflow)"
+            return
+    # Of texts a server checks no other formats, and of numbers no wider ones.
+    yield ("D203" if is_checked else "D268"), said
 
 
 def _enums(old: Constraints, new: Constraints, now: Type) -> Iterator[Change]:
@@ -103,17 +117,26 @@ def _range(
         tuple(_bound(state, end, whole=is_whole) if is_value else getattr(state, end) for end in (low, high))
         for state in states
     ]
-    if before == after:
+    is_fraction = (
+        is_value and is_whole and _has_fraction(new, low, high) and not _has_fraction(old, low, high)
+    )
+    if before == after and not is_fraction:
         return
     if not is_value and before[0] in (None, 0) and after[0] in (None, 0) and before[1] == after[1]:
         return  # nothing is shorter than empty
     said = _change(what, _text(old, low, high), _text(new, low, high))
     is_tighter = _is_tighter(before, after)
+    if is_fraction:
+        is_tighter, said = True, f"{said}: a server refuses every whole number next to a fraction"
     if is_tighter and low == "min_length":
         is_tighter = not _is_so_long(old, new)
     if is_tighter and _keeps_enum(old, new):
         is_tighter = False
     yield ("D214" if is_tighter else "D253"), said
+
+
+def _has_fraction(state: Constraints, *ends: str) -> bool:
+    return any(getattr(state, end) not in (None, int(getattr(state, end) or 0)) for end in ends)
 
 
 def _change(what: str, was: str, now: str) -> str:
@@ -139,11 +162,8 @@ def _bound(state: Constraints, end: str, *, whole: bool) -> tuple[float, bool] |
     value, is_out = getattr(state, end), getattr(state, f"exclusive_{end}")
     if value is None:
         return None
-    if whole:
-        step = 1 if end == "minimum" else -1
-        if is_out and value == math.floor(value):
-            return (value + step, False)
-        return (math.ceil(value) if step == 1 else math.floor(value), False)
+    if whole:  # a server cuts off what is behind the point, and compares then
+        return (int(value) + (1 if end == "minimum" else -1) * is_out, False)
     return (value, is_out)
 
 
@@ -180,13 +200,13 @@ def _is_so_long(old: Constraints, new: Constraints) -> bool:
     try:
         wanted = patterns.sized(new.min_length, new.max_length)
         return _example(_texts(old), wanted) is None
-    except patterns.Undecided:
+    except Undecided:
         return False
 
 
 def _texts(state: Constraints) -> tuple[str, ...]:
     """The patterns of all texts that a state accepts. Raises ``Undecided``."""
-    found = (state.pattern,) if state.pattern else ()
+    found: tuple[str, ...] = (state.pattern,) if state.pattern else ()
     if state.min_length or state.max_length is not None:
         found += (patterns.sized(state.min_length, state.max_length),)
     return found
@@ -196,14 +216,14 @@ def _texts(state: Constraints) -> tuple[str, ...]:
 def _decided(old: tuple[str, ...], new: str) -> tuple[str | None, str]:
     try:
         return patterns.counterexample(old, new), ""
-    except patterns.Undecided as error:
+    except Undecided as error:
         return None, str(error)
 
 
 def _example(old: tuple[str, ...], new: str) -> str | None:
     example, why = _decided(old, new)
     if why:
-        raise patterns.Undecided(why)
+        raise Undecided(why)
     return example
 
 
@@ -219,11 +239,11 @@ def _pattern(old: Constraints, new: Constraints) -> Iterator[Change]:
     try:
         try:
             refused = _example(_texts(old), new.pattern)
-        except patterns.Undecided:
+        except Undecided:
             if not old.pattern:
                 raise
             refused = _example((old.pattern,), new.pattern)  # without the lengths, which may be too large
-    except patterns.Undecided as error:
+    except Undecided as error:
         yield code, f"{said}; whether it refuses what was accepted cannot be decided: {error}"
         return
     if refused is not None:
@@ -232,7 +252,7 @@ def _pattern(old: Constraints, new: Constraints) -> Iterator[Change]:
         return
     try:
         is_same = bool(old.pattern) and _example((new.pattern,), old.pattern) is None
-    except patterns.Undecided:
+    except Undecided:
         is_same = False
     if not is_same:
         yield "D265", said

@@ -256,7 +256,7 @@ def _joined(joint: str, terms: Iterable[Term]) -> Term:
     sure = [part for part in parts if _never_fails(part)]
     if ends in parts or any(_negated(part) in parts for part in sure):
         return ends
-    found = set()
+    found: set[Term] = set()
     for part in parts:
         if part[0] == other:
             # a && (!a || b) is a && b, and a || (!a && b) is a || b.

@@ -95,23 +95,33 @@ def diagnose(
     return found, unused
 
 
+MARKDOWN_LIMIT: Final = 60_000
+"""Characters: a comment of GitHub holds 65,536."""
+_ROW_LIMIT: Final = 600
+
+
 def markdown(found: list[Diagnostic]) -> str:
-    """The comment for a pull request."""
-    titles = {Severity.ERROR: "Breaking", Severity.WARNING: "Take care", Severity.NOTE: "Compatible"}
-    lines = ["## API changes", ""]
+    """The comment for a pull request: what breaks in the open, the rest folded, no longer than one can be."""
     if not found:
         return "## API changes\n\nNone.\n"
-    for severity in Severity:
-        group = [d for d in found if d.severity is severity]
+    titles = {Severity.ERROR: "Breaking", Severity.WARNING: "Take care", Severity.NOTE: "Compatible"}
+    groups = {severity: [d for d in found if d.severity is severity] for severity in Severity}
+    counts = [f"{len(group)} {titles[severity].lower()}" for severity, group in groups.items() if group]
+    lines = ["## API changes", "", f"{', '.join(counts)}.", ""]
+    left = MARKDOWN_LIMIT
+    for severity, group in groups.items():
         if not group:
             continue
-        lines += [
-            f"### {titles[severity]} ({len(group)})",
-            "",
-            "| change | code | why it matters |",
-            "|---|---|---|",
-        ]
-        lines += [
-            f"| {reporting.markdown(d.message)} | {d.code} | {reporting.markdown(d.hint)} |" for d in group
-        ] + [""]
+        title, is_open = f"{titles[severity]} ({len(group)})", severity is Severity.ERROR
+        lines += [f"### {title}", ""] if is_open else [f"<details><summary>{title}</summary>", ""]
+        lines += ["| change | code | why it matters |", "|---|---|---|"]
+        for number, each in enumerate(group):
+            text = each.message if len(each.message) <= _ROW_LIMIT else f"{each.message[: _ROW_LIMIT - 3]}..."
+            row = f"| {reporting.markdown(text)} | {each.code} | {reporting.markdown(each.hint)} |"
+            left -= len(row)
+            if left < 0:
+                lines += ["", f"{len(group) - number} more: a comment is not long enough for them."]
+                break
+            lines.append(row)
+        lines += [""] if is_open else ["", "</details>", ""]
     return "\n".join(lines)

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from kubewright.ir.api import Api, Resource
 from kubewright.ir.versions import version_priority
 from kubewright.location import Location
-from kubewright.tools.diff.change import KINDS, Change
+from kubewright.tools.diff.change import KINDS, Change, Impact
 from kubewright.tools.diff.roundtrip import api_version_of, compare_roundtrips, resource_path
 from kubewright.tools.diff.schemas import Comparison
 from kubewright.tools.diff.wire import compare_wire
 
 Found = tuple[str, Resource, str, Location]
+_LOSING = frozenset({"D201", "D222", "D229"})
+_BREAKING = (Impact.BREAKS_WRITERS, Impact.BREAKS_STORED)
 
 
 def compare(old: Api, new: Api, *, documentation: bool = False) -> list[Change]:
@@ -48,7 +50,7 @@ def _resources(old: Api, new: Api) -> Iterator[Found]:
             for resource in versions.values():
                 yield "D101", resource, "resource removed", resource.location
             continue
-        yield from _versions(versions, after[key], new)
+        yield from _versions(versions, after[key], old, new)
     for key, versions in after.items():
         if key not in before:
             for resource in versions.values():
@@ -62,17 +64,24 @@ def _by_plural(api: Api) -> dict[tuple[str, str], dict[str, Resource]]:
     return found
 
 
-def _versions(old: dict[str, Resource], new: dict[str, Resource], state: Api) -> Iterator[Found]:
+def _versions(old: dict[str, Resource], new: dict[str, Resource], before: Api, after: Api) -> Iterator[Found]:
     for version, was in old.items():
         now = new.get(version)
         if now is None:
-            yield "D102", was, f"version {version} removed{_excuse(was)}", was.location
+            judged = _succeeded(was, new, before, after)
+            yield "D102", was, f"version {version} removed{_excuse(was)}{judged}", was.location
             if (was.storage or was.stored) and not was.introduced:
-                yield "D117", was, f"version {version} removed, and objects may be stored in it", was.location
+                said = f"version {version} removed, and objects may be stored in it: a server refuses the CRD until"
+                yield (
+                    "D117",
+                    was,
+                    f"{said} they are stored anew and status.storedVersions lacks it",
+                    was.location,
+                )
             continue
         yield from _resource(was, now)
         if now.deprecated and not was.deprecated:
-            if _has_successor(now, new, state):
+            if _has_successor(now, new, after):
                 yield "D154", now, "deprecated", now.location
             else:
                 yield "D116", now, "deprecated, and no version as stable is served", now.location
@@ -91,6 +100,26 @@ def _versions(old: dict[str, Resource], new: dict[str, Resource], state: Api) ->
             else f"{moved}, which the state before does not know: going back would lose objects"
         )
         yield "D106" if known else "D107", stored[1], said, stored[1].location
+
+
+def _succeeded(gone: Resource, versions: dict[str, Resource], before: Api, after: Api) -> str:
+    """What becomes of the objects of a removed version in the one that is stored now."""
+    successor = next((r for r in versions.values() if r.storage), None)
+    tables = [{d.name: d for d in state.definitions} for state in (before, after)]
+    if successor is None or gone.definition not in tables[0] or successor.definition not in tables[1]:
+        return ""
+    values = tables[0][gone.definition].value, tables[1][successor.definition].value
+    found = [*Comparison(tables[0], tables[1]).values("", *values)]
+    lost = [path for code, path, *_ in found if code in _LOSING]
+    refused = [path for code, path, *_ in found if code not in _LOSING and KINDS[code].impact in _BREAKING]
+    said = [
+        f"{word} {', '.join(dict.fromkeys(paths[:3]))}{f' and {len(paths) - 3} more' if len(paths) > 3 else ''}"
+        for word, paths in (("drops", lost), ("may refuse or change what is at", refused))
+        if paths
+    ]
+    if not said:
+        return f"; {successor.version} takes every object as it is"
+    return f"; of its objects {successor.version} {' and '.join(said)}"
 
 
 def _has_successor(deprecated: Resource, versions: dict[str, Resource], state: Api) -> bool:
