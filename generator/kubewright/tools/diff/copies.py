@@ -14,11 +14,12 @@ from kubewright.tools.diff.roundtrip import resource_path
 def copies_in(api: Api) -> Callable[[str], str]:
     """A function from the path of a change (``widgets.example.com/v1: spec.template.spec.hostUsers``) to the name of
     the built-in type around it, empty where there is none."""
-    from kubewright.pipeline import known_types
+    from kubewright.config import Package
+    from kubewright.pipeline import read_known
 
     if any(resource.introduced for resource in api.resources):
         return lambda path: ""  # the built-in kinds themselves
-    known = known_types(Diagnostics())
+    known = read_known(Package(name="compared", sources=()), Diagnostics())
     folded = fold(api, known) if known is not None else api
     names = {external.definition for external in folded.external}
     table = {definition.name: definition for definition in folded.definitions}

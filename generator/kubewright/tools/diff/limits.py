@@ -126,6 +126,9 @@ def _range(
         return  # nothing is shorter than empty
     said = _change(what, _text(old, low, high), _text(new, low, high))
     is_tighter = _is_tighter(before, after)
+    if is_value and not is_whole:  # of numbers, too, a server compares whole ones with bounds cut off
+        cut = [tuple(_bound(state, end, whole=True) for end in (low, high)) for state in states]
+        is_tighter = is_tighter or _is_tighter(cut[0], cut[1])
     if is_fraction:
         is_tighter, said = True, f"{said}: a server refuses every whole number next to a fraction"
     if is_tighter and low == "min_length":
