@@ -127,6 +127,13 @@ class Target:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def figures(self, name: str) -> dict[str, float]:
+        """The series of a metric that has one label, by its values."""
+        text = self.ask("GET", "/metrics")[1].decode()
+        return {
+            label: float(value) for label, value in re.findall(rf'^{name}{{\w+="(.*)"}} (.+)$', text, re.M)
+        }
+
     def held(self) -> dict[float, int]:
         """How often its loop was held for at most so many seconds of CPU time."""
         text = self.ask("GET", "/metrics")[1].decode()

@@ -23,6 +23,7 @@ from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
+from apimachinery.server.http.governor import Crowded
 from apimachinery.server.http.messages import (
     Counts,
     Request,
@@ -30,7 +31,7 @@ from apimachinery.server.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.server.http.workers import apart, apart_if
+from apimachinery.server.http.workers import TooCostly, apart, apart_if
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.read.listing import needs_newest
@@ -60,6 +61,10 @@ Answer = Response | StreamResponse | UpgradeResponse
 
 LONG_CALLS = frozenset({"exec", "attach", "portforward", "proxy"})
 """Subresources that hand the connection over: counted as CONNECT, as kube-apiserver counts them."""
+
+
+_TOO_MANY = ApiError(429, "TooManyRequests", "Too many requests, please try again later.", retry_after=1)
+_TIMEOUT = ApiError(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,10 @@ class Handlers:
         except ApiError as error:
             # A fault for each of many items is a long answer.
             answer = await apart_if(request.large, failure, request, self._codecs, error)
+        except Crowded:
+            answer = failure(request, self._codecs, _TOO_MANY)
+        except TooCostly:
+            answer = failure(request, self._codecs, _TIMEOUT)
         except RecursionError:
             answer = failure(request, self._codecs, bad_request("exceeded max depth"))
         except (StorageClosed, StorageFull, StorageBusy, StorageUnreachable, ValueTooLarge) as refusal:

@@ -19,9 +19,11 @@ from apimachinery.server.access.control import Access, AccessOptions
 from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.app import App, Limits
 from apimachinery.server.fairness.fairness import Fairness
+from apimachinery.server.http.governor import Governor, trim
 from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.outgoing import Outgoing
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
+from apimachinery.server.http.workers import end_costly
 from apimachinery.server.network.services import Address, ServiceResolver
 from apimachinery.server.operate.audit.audit import Audit, audit_counts
 from apimachinery.server.operate.audit.policy import read_policy
@@ -41,6 +43,8 @@ from apimachinery.storage.url import PLAIN, StorageOptions, open_storage
 from apimachinery.storage.watch_cache import WatchCache
 
 log = logging.getLogger("kubewright.server")
+
+SWEPT_SECONDS, SWEPT_TURNS = 0.25, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +154,12 @@ class Server:
         storage = await open_storage(options.storage, options.storage_options)
         self._stops.append(storage.close)
         cache = await WatchCache.open(storage)
-        watches, metrics = Watches(), Metrics()
+        governor = Governor()
+        watches, metrics = Watches(governor), Metrics()
         cache.on_reset(watches.cut)
         counts = RequestMetrics(metrics)
-        bodies = JoinedBodies()
+        bodies = JoinedBodies(governor=governor)
+        governor.ask("recent_events", lambda: cache.held)
         access = self.access = Access(self._access, cache)
         services = ServiceResolver(cache, options.services)
         outgoing = self._access.outgoing
@@ -224,7 +230,7 @@ class Server:
             tracing=options.tracing,
             debug=Debug(pages) if options.profiling else None,
         )
-        connections = Connections(app, options.limits)
+        connections = Connections(app, options.limits, governor)
         listener = await asyncio.get_running_loop().create_server(
             connections, options.host, options.port, ssl=options.tls, backlog=1024
         )
@@ -234,7 +240,29 @@ class Server:
         metrics.gauge(
             "kubewright_buffered_body_bytes",
             "Bytes of request bodies that are held.",
-            lambda: connections.buffered,
+            lambda: governor.bodies.held,
+        )
+        metrics.asked(
+            "kubewright_held_bytes",
+            "What clients make the server hold, by sort.",
+            ("sort",),
+            lambda: [((name,), held) for name, held in governor.held().items()],
+        )
+        metrics.asked(
+            "kubewright_held_limit_bytes",
+            "The most that it may hold of a sort, and of all together.",
+            ("sort",),
+            lambda: [
+                *[((account.name,), account.limit) for account in governor.accounts.values()],
+                (("",), governor.total),
+            ],
+        )
+        metrics.asked(
+            "kubewright_crowded_total",
+            "How often there was no room, by sort.",
+            ("sort",),
+            lambda: [((account.name,), account.refused) for account in governor.accounts.values()],
+            kind="counter",
         )
         sweeping = asyncio.create_task(_sweep(connections))
         measuring = asyncio.create_task(lag.measure())
@@ -290,6 +318,13 @@ class Server:
 
 
 async def _sweep(connections: Connections) -> None:
+    turn = 0
     while True:
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(SWEPT_SECONDS)
+        end_costly()
+        turn += 1
+        if turn % SWEPT_TURNS:
+            continue
         connections.sweep()
+        if connections.governor.should_trim():
+            await asyncio.to_thread(trim)

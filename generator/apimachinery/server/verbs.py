@@ -164,9 +164,14 @@ class Verbs:
         view = asked_view(request, served, self._codecs, of_list=False)
         options = read_write_options(request, "CreateOptions")
         target = WriteTarget.asked(request, served, route.namespace, "", options)
+        self._hold_body(request)
         obj = await apart_if(target.large, self._read, request, target)
         match_namespace(metadata_of(obj), route.namespace)
         return await self._written(view, served, await self._writer.create(target, obj))
+
+    def _hold_body(self, request: Request) -> None:
+        content_type = request.headers.get("content-type", "")
+        request.hold(request.body, binary="cbor" in content_type or "protobuf" in content_type)
 
     def _read(self, request: Request, target: WriteTarget) -> Json:
         """The object of a body, in form."""
@@ -181,6 +186,7 @@ class Verbs:
         view = asked_view(request, served, self._codecs, of_list=False)
         options = read_write_options(request, "UpdateOptions")
         target = WriteTarget.asked(request, served, route.namespace, route.name, options, route.subresource)
+        self._hold_body(request)
         obj = await apart_if(target.large, self._read, request, target)
         metadata = metadata_of(obj)
         match_namespace(metadata, route.namespace)
@@ -196,6 +202,7 @@ class Verbs:
     async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=False)
         note_patch(request)
+        self._hold_body(request)
         written = await patch(request, served, route.namespace, route.name, route.subresource, self._writer)
         return await self._written(view, served, written)
 

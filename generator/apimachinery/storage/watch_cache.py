@@ -26,6 +26,7 @@ Listener = Callable[[Event], None]
 
 WINDOW_EVENTS = 10_000
 WINDOW_BYTES = 16 << 20
+ALL_WINDOWS_BYTES = 128 << 20
 KEPT_SNAPSHOTS = 64
 
 
@@ -46,6 +47,8 @@ class WatchCache:
         self._resources: dict[str, ResourceCache] = {}
         self._opened = storage.revision
         self._watch: Watch | None = None
+        self.held = 0
+        """Bytes of recent events."""
         self._on_reset: list[Callable[[], None]] = []
 
     @classmethod
@@ -100,12 +103,27 @@ class WatchCache:
         self._opened = self.storage.revision
         for resource in self._resources.values():
             resource.forget_past()
+        self.held = 0
         for call in self._on_reset:
             call()
 
     def _take(self, events: Sequence[Event]) -> None:
         for event in events:
-            self._of(event.record.key).apply(event)
+            resource = self._of(event.record.key)
+            before = resource.window_bytes
+            resource.apply(event)
+            self.held += resource.window_bytes - before
+            if self.held > ALL_WINDOWS_BYTES:
+                self._shorten()
+
+    def _shorten(self) -> None:
+        """The resources with the longest pasts keep half of them."""
+        for resource in sorted(self._resources.values(), key=lambda each: -each.window_bytes):
+            before = resource.window_bytes
+            resource.shorten(before // 2)
+            self.held += resource.window_bytes - before
+            if self.held <= ALL_WINDOWS_BYTES * 3 // 4:
+                return
 
 
 class ResourceCache:
@@ -118,7 +136,7 @@ class ResourceCache:
         self._keys: list[str] = []
         self._stamps: dict[str, int] = {prefix: opened}
         self._window: deque[Event] = deque()
-        self._window_bytes = 0
+        self.window_bytes = 0
         self._window_start = self._opened = opened
         self._snapshots: OrderedDict[tuple[str, int], Snapshot] = OrderedDict()
         self._listeners: dict[str, list[Listener]] = {}
@@ -213,7 +231,7 @@ class ResourceCache:
     def forget_past(self) -> None:
         """Events up to the storage's revision are not all known: states before it are the storage's to tell."""
         self._window.clear()
-        self._window_bytes = 0
+        self.window_bytes = 0
         self._window_start = self.revision
 
     def apply(self, event: Event) -> None:
@@ -239,12 +257,16 @@ class ResourceCache:
 
     def _remember(self, event: Event) -> None:
         self._window.append(event)
-        self._window_bytes += len(event.record.value)
-        while len(self._window) > WINDOW_EVENTS or (
-            self._window_bytes > WINDOW_BYTES and len(self._window) > 1
-        ):
-            oldest = self._window.popleft()
-            self._window_bytes -= len(oldest.record.value)
+        self.window_bytes += len(event.record.value)
+        if len(self._window) > WINDOW_EVENTS or self.window_bytes > WINDOW_BYTES:
+            self.shorten(WINDOW_BYTES)
+
+    def shorten(self, size: int) -> None:
+        """Keeps no more than so many bytes of recent events, and always the last one."""
+        window = self._window
+        while len(window) > WINDOW_EVENTS or (self.window_bytes > size and len(window) > 1):
+            oldest = window.popleft()
+            self.window_bytes -= len(oldest.record.value)
             self._window_start = oldest.revision
 
     def _run(self, scope: str) -> tuple[int, int]:

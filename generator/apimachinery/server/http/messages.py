@@ -12,8 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import unquote_plus
 
+from apimachinery.server.http.governor import SMALL_BYTES, Governor, Holding, weight_of
+
 LARGE_BYTES = 64 << 10
 """Above this a body, or an object that is read for a change, takes some milliseconds to work on."""
+
+COPIES = 2
+"""As which an object is there while it is changed: as it came or was, and as it is to be."""
 
 Handler = Callable[["Request"], Awaitable["Response | StreamResponse | UpgradeResponse"]]
 
@@ -76,7 +81,7 @@ class Request:
     ``uri`` is the target as it came, ``source`` the client's address. ``stamp`` are header lines, ready to send, that
     the answer has whatever becomes of the request. ``counted`` says under what the request is counted, ``trail`` is
     its audit, where there is one. ``done`` is called when the answer was sent, or could not be;
-    ``began`` is when the request was whole (``perf_counter``).
+    ``began`` is when the request was whole (``perf_counter``). ``governor`` counts what working on it takes.
     """
 
     method: str
@@ -97,6 +102,8 @@ class Request:
     trail: Trail | None = None
     done: Callable[[], None] | None = None
     began: float = 0.0
+    governor: Governor | None = None
+    holding: Holding | None = None
     _query: dict[str, list[str]] | None = None
 
     @property
@@ -112,6 +119,15 @@ class Request:
             or len(self.query_string) > LARGE_BYTES >> 4
             or len(self.headers.get("accept", "")) > LARGE_BYTES >> 4
         )
+
+    def hold(self, data: bytes, *, binary: bool = False) -> None:
+        """Counts what an object takes that is read from ``data``, and its copies, for as long as there is the request.
+        Raises Crowded."""
+        if self.governor is None or len(data) < SMALL_BYTES:
+            return
+        if self.holding is None:
+            self.holding = Holding(self.governor.work)
+        self.holding.grow(COPIES * weight_of(data, binary=binary))
 
     @property
     def query(self) -> dict[str, list[str]]:
@@ -135,7 +151,8 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """A whole answer. ``body`` in several parts is sent without being joined.
+    """A whole answer. ``body`` in several parts is sent without being joined. ``holding`` is what of it is counted
+    already.
 
     ``headers`` do not include Content-Type, Content-Length, Content-Encoding, Vary and Date, which ``protocol`` sets.
     """
@@ -144,6 +161,7 @@ class Response:
     body: bytes | tuple[bytes, ...] = b""
     content_type: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
+    holding: Holding | None = None
 
 
 @dataclass(slots=True)

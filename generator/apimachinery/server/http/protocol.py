@@ -23,7 +23,8 @@ What a client can make this side hold is bounded (``ConnectionLimits``):
 - A head, and what surrounds a body (chunk sizes, their extensions, trailers), in bytes and in fields: 431.
 - A body above ``anonymous_body_bytes`` is kept only for somebody whom the application knows; whoever it does not
   know is answered before the rest has come.
-- All bodies together: past ``buffered_bytes`` a request is answered 429 and its connection ends.
+- What all of them together make this side hold (heads, bodies, answers that are not taken) the ``governor`` counts:
+  past its limits a request is answered 429 and its connection ends. Idle ones end sooner where there are many.
 - Who takes nothing of an answer for ``stall_seconds`` is disconnected.
 """
 
@@ -45,7 +46,9 @@ from urllib.parse import unquote
 import httptools
 
 from apimachinery.server.http.compression import gzip_parts, wants_gzip
+from apimachinery.server.http.governor import BODY_BYTES, Governor
 from apimachinery.server.http.messages import BrokenOff, Request, Response, StreamResponse, UpgradeResponse
+from apimachinery.server.http.workers import begin_request
 
 log = logging.getLogger("kubewright.server")
 
@@ -59,6 +62,12 @@ TUNNEL_BYTES = 1 << 20
 LINGER_BYTES = 64 << 20
 LINGER_SECONDS = 2.0
 HALF_SENT_SECONDS = 1.0
+LARGE_HEAD_BYTES = 16 << 10
+"""A larger head is counted for as long as its request is there."""
+PLAIN_CONNECTION_BYTES = 8 << 10
+TLS_CONNECTION_BYTES = 64 << 10
+"""What a connection takes at most while nothing comes or goes."""
+CROWDED_IDLE_SECONDS = 5.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 TOO_LARGE = "431 Request Header Fields Too Large"
 _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
@@ -86,7 +95,7 @@ class ConnectionLimits:
 
     body_bytes: int = 3 << 20
     anonymous_body_bytes: int = 64 << 10
-    buffered_bytes: int = 192 << 20
+    buffered_bytes: int = BODY_BYTES
     request_seconds: float = 60.0
     idle_seconds: float = 90.0
     stall_seconds: float = 30.0
@@ -128,18 +137,24 @@ class _Pending:
     keep_alive: bool
     chunks: bool
     buffered: int
+    head: int
 
 
 class Connections:
     """All connections of a server; the factory of new ones."""
 
-    def __init__(self, application: Application, limits: ConnectionLimits | None = None) -> None:
+    def __init__(
+        self,
+        application: Application,
+        limits: ConnectionLimits | None = None,
+        governor: Governor | None = None,
+    ) -> None:
         self.application = application
         self.limits = limits or ConnectionLimits()
+        self.governor = governor or Governor()
+        self.governor.bodies.limit = self.limits.buffered_bytes
         self.open: set[Connection] = set()
         self.ending = False
-        self.buffered = 0
-        """Bytes of bodies that are held: read in part, waiting, or in a handler's hands."""
 
     def __call__(self) -> Connection:
         """A connection for a socket that was accepted."""
@@ -148,8 +163,12 @@ class Connections:
     def sweep(self) -> None:
         """Ends what takes too long."""
         now = time.monotonic()
+        connections = self.governor.connections
+        idle = self.limits.idle_seconds
+        if connections.held > connections.limit // 2:
+            idle = min(idle, CROWDED_IDLE_SECONDS)
         for connection in tuple(self.open):
-            connection.sweep(now)
+            connection.sweep(now, idle)
 
     async def quiet(self, seconds: float) -> None:
         """Waits until no request is under way, at most so long."""
@@ -187,6 +206,10 @@ class Connection(asyncio.Protocol):
         self._unsent = 0
         self._lingered = 0
         self._held = 0
+        self._head_held = 0
+        self._stuck = 0
+        self._counted = False
+        self._weight = 0
         self._continue_due = False
         self._offer: bytearray | None = None
         self._tunnel: _Tunnel | None = None
@@ -220,14 +243,20 @@ class Connection(asyncio.Protocol):
         self._peer: bytes = (tls.getpeercert(True) or b"") if tls is not None else b""
         address = transport.get_extra_info("peername")
         self._source = str(address[0]) if isinstance(address, tuple) else ""
+        self._weight = TLS_CONNECTION_BYTES if self._secure else PLAIN_CONNECTION_BYTES
         self._connections.open.add(self)
+        connections = self._connections.governor.connections
+        if not connections.take(self._weight):
+            self._weight = 0
+            self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client, or this side, closed."""
         self._connections.open.discard(self)
+        self._connections.governor.connections.give(self._weight)
+        self._weight = 0
         self._release()
-        while self._waiting:
-            self._connections.buffered -= self._waiting.popleft().buffered
+        self._drop_waiting()
         self.resume_writing()
         if self._tunnel is not None:
             self._tunnel.reader.feed_eof()
@@ -242,7 +271,7 @@ class Connection(asyncio.Protocol):
             return
         if self._offer is not None:
             self._offer += data  # of a websocket that is not accepted yet; clients wait, so there is little
-            if len(self._offer) > HEAD_BYTES:
+            if len(self._offer) > HEAD_BYTES or not self._takes_head(len(data)):
                 self._transport.abort()
             return
         if self._state is State.LINGERING:
@@ -261,10 +290,20 @@ class Connection(asyncio.Protocol):
             return
         try:
             self._parser.feed_data(data)
+            if not self._head_done and self._state is not State.LINGERING and not self._takes_head(len(data)):
+                self._crowded = True
+                self._refuse(429, "")
         except httptools.HttpParserUpgrade as offer:
             self._decline_upgrade(data[offer.args[0] :])
         except (httptools.HttpParserError, UnicodeDecodeError, ValueError):
             self._refuse(431 if self._fields > HEAD_FIELDS else 400, self._fault)
+
+    def _takes_head(self, size: int) -> bool:
+        """Counts a part of a head that is not whole yet; whether there is room for it."""
+        if not self._connections.governor.heads.take(size):
+            return False
+        self._head_held += size
+        return True
 
     def _decline_upgrade(self, rest: bytes) -> None:
         """Goes on in HTTP/1.1, as RFC 9110 §7.8 lets a server do. The parser ends a message where its head
@@ -307,11 +346,16 @@ class Connection(asyncio.Protocol):
         if self._drained is None:
             self._drained = asyncio.get_running_loop().create_future()
             self._stalled_since, self._unsent = time.monotonic(), self._transport.get_write_buffer_size()
+            if not self._counted:
+                self._stuck = self._unsent
+                self._connections.governor.answers.held += self._stuck
 
     def resume_writing(self) -> None:
         """The socket takes more."""
         drained, self._drained = self._drained, None
         self._stalled_since = 0.0
+        self._connections.governor.answers.give(self._stuck)
+        self._stuck = 0
         if drained is not None and not drained.done():
             drained.set_result(None)
 
@@ -386,9 +430,9 @@ class Connection(asyncio.Protocol):
             if self._lingered > LINGER_BYTES:
                 self._transport.close()
             return
-        self._held += size
-        self._connections.buffered += size
-        if self._connections.buffered > self._limits.buffered_bytes:
+        if self._connections.governor.bodies.take(size):
+            self._held += size
+        else:
             self._body = b""
             self._release()
             self._crowded = True
@@ -427,6 +471,7 @@ class Connection(asyncio.Protocol):
             peer=self._peer,
             uri=self._url,
             source=self._source,
+            governor=self._connections.governor,
         )
 
     def _knows(self) -> bool:
@@ -437,8 +482,19 @@ class Connection(asyncio.Protocol):
 
     def _release(self) -> None:
         """Lets go of the body that is being read."""
-        self._connections.buffered -= self._held
-        self._held = 0
+        governor = self._connections.governor
+        governor.bodies.give(self._held)
+        governor.heads.give(self._head_held)
+        self._held = self._head_held = 0
+
+    def _drop_waiting(self) -> None:
+        while self._waiting:
+            self._let_go(self._waiting.popleft())
+
+    def _let_go(self, pending: _Pending) -> None:
+        governor = self._connections.governor
+        governor.bodies.give(pending.buffered)
+        governor.heads.give(pending.head)
 
     def _dispatch(self, keep_alive: bool) -> None:
         self._dispatched = True
@@ -446,7 +502,13 @@ class Connection(asyncio.Protocol):
         keep_alive = keep_alive and not self._oversized
         chunks = self._parser.get_http_version() != "1.0"
         held, self._held, self._body = self._held, 0, b""
-        self._waiting.append(_Pending(request, self._oversized, keep_alive, chunks, held))
+        heads = self._connections.governor.heads
+        head = self._received - self._body_size
+        if head < LARGE_HEAD_BYTES:
+            head = 0
+        heads.held += head - self._head_held
+        self._head_held = 0
+        self._waiting.append(_Pending(request, self._oversized, keep_alive, chunks, held, head))
         if self._task is None:
             self._next()
         elif len(self._waiting) > 1:
@@ -459,6 +521,7 @@ class Connection(asyncio.Protocol):
 
     async def _handle(self, pending: _Pending) -> None:
         request, oversized = pending.request, pending.oversized
+        begin_request()
         keep_alive = pending.keep_alive and not self._connections.ending
         try:
             try:
@@ -484,7 +547,7 @@ class Connection(asyncio.Protocol):
             log.exception("the answer could not be sent", extra={"path": request.path})
             keep_alive = False
         finally:
-            self._connections.buffered -= pending.buffered
+            self._let_go(pending)
             if request.done is not None:
                 request.done()
         self._task = None
@@ -518,6 +581,13 @@ class Connection(asyncio.Protocol):
         body = response.body
         parts = (body,) if isinstance(body, bytes) else body
         size = sum(map(len, parts))
+        holding = response.holding
+        if size >= JOIN_BYTES and holding is None:
+            if not self._connections.governor.answers.fits(size):
+                self._transport.abort()
+                return
+            holding = self._connections.governor.answers.holding(size)
+        self._counted = holding is not None
         extra = request.stamp + _lines(response.headers)
         if wants_gzip(size, request.headers.get("accept-encoding")):
             parts = (await gzip_parts(parts, size),)
@@ -538,6 +608,7 @@ class Connection(asyncio.Protocol):
             await self._write_pieces((head, *parts))
         if self._drained is not None:
             await self._drained
+        self._counted = False
 
     async def _write_pieces(self, parts: tuple[bytes, ...]) -> None:
         """Over TLS everything written is encrypted at once, into memory, so a large body goes piece by piece."""
@@ -584,14 +655,14 @@ class Connection(asyncio.Protocol):
 
     # Endings.
 
-    def sweep(self, now: float) -> None:
+    def sweep(self, now: float, idle_seconds: float) -> None:
         """Ends what has taken too long by ``now``."""
         if self._stalled_since and not self._takes(now):
             self._transport.abort()
             return
         took = now - self._since
         match self._state:
-            case State.IDLE if took > self._limits.idle_seconds:
+            case State.IDLE if took > idle_seconds:
                 self._transport.close()
             case State.READING if took > self._limits.request_seconds:
                 self._refuse(408, "408 Request Timeout")
@@ -628,12 +699,11 @@ class Connection(asyncio.Protocol):
     def _refuse(self, status: int, text: str) -> None:
         """Answers what is not a request, and closes."""
         if self._crowded:
-            status, text = 429, "429 Too Many Requests: the bodies of all requests together are too large"
+            status, text = 429, "429 Too Many Requests: what all clients sent together is too large"
         self._release()
         if self._task is not None:
             # The requests before it are answered first; after them the connection ends.
-            while self._waiting:
-                self._connections.buffered -= self._waiting.popleft().buffered
+            self._drop_waiting()
             self._connections_close_after()
             return
         body = text.encode()

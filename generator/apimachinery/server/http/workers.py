@@ -4,6 +4,10 @@ Python runs one thread at a time, so this saves no time; but a thread gives way 
 others meanwhile. Two threads are enough to let a short piece of work pass a long one, and few enough for the loop to
 get its turn. What is handed over must not change what others see: it computes with objects of the request alone.
 
+A request may cost so much CPU time and no more (``CPU_SECONDS``, all of its work on these threads together): work that
+goes on after that, or after nobody waits for it any more, is ended where it is. That is why it must leave nothing half
+done that others see.
+
 What does stop the loop is the collector of cyclic garbage, which walks over all objects there are, again and again
 while a large body becomes millions of them. None of that is garbage, and it holds no cycles; so the collector waits
 while such work runs, except for the young objects once in a while.
@@ -12,12 +16,14 @@ while such work runs, except for the young objects once in a while.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from contextvars import ContextVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 MANY_RECORDS = 1_000
 """Above this a list is joined, encoded and selected from apart."""
@@ -31,6 +37,9 @@ ASKING_THREADS = 32
 
 TURN_SECONDS = 0.005
 """How long work that has to stay on the loop goes on before others have their turn."""
+
+CPU_SECONDS = 30.0
+"""What a request may cost on the threads for work."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -70,14 +79,116 @@ class _Collector:
 _collector = _Collector()
 
 
-def _worked(work: Callable[[], _R]) -> _R:
-    with _collector:
-        return work()
+class OverBudget(BaseException):
+    """Work has cost more CPU time than a request may, or nobody waits for it any more. Not an ``Exception``: no handler
+    of other faults is to take it for its own."""
+
+
+class TooCostly(Exception):
+    """The same, for whoever waits."""
+
+
+class Spending:
+    """What one request has cost on the threads, in seconds of CPU time."""
+
+    __slots__ = ("limit", "spent")
+
+    def __init__(self, limit: float = CPU_SECONDS) -> None:
+        self.limit = limit
+        self.spent = 0.0
+
+
+_spending: ContextVar[Spending | None] = ContextVar("spending", default=None)
+_windows = threading.Lock()
+# Where a system has no clock for another thread, CPU time is taken to pass as all time does.
+_clock_of: Callable[[int], int] = getattr(
+    time, "pthread_getcpuclockid", lambda thread: getattr(time, "CLOCK_MONOTONIC", 0)
+)
+_running: set[_Piece[Any]] = set()
+
+
+def begin_request() -> None:
+    """What this task asks for from now on is of one request, and counted together; of other tasks nothing is."""
+    _spending.set(Spending())
+
+
+def end_costly() -> None:
+    """Ends what has cost too much; to be called several times a second."""
+    for piece in tuple(_running):
+        piece.check()
+
+
+class _Piece(Generic[_R]):
+    """One piece of work. It can be ended while its window is open, by an exception that its thread raises soon."""
+
+    def __init__(self, work: Callable[[], _R], spending: Spending | None) -> None:
+        self._work = work
+        self._spending = spending
+        self._thread = 0
+        self._clock = 0
+        self._began = 0.0
+        self._open = False
+        self._ended = False
+
+    def __call__(self) -> _R:
+        """Does it. Raises what it raises, TooCostly."""
+        with _collector:
+            if self._ended:
+                raise TooCostly
+            self._thread = threading.get_ident()
+            self._clock = _clock_of(self._thread)
+            self._began = time.thread_time()
+            try:
+                self._open = True
+                try:
+                    return self._work()
+                finally:
+                    self._close()
+            except OverBudget:
+                self._close()
+                raise TooCostly from None
+            finally:
+                if self._spending is not None:
+                    self._spending.spent += time.thread_time() - self._began
+
+    def _close(self) -> None:
+        """Nothing ends the thread's next piece in place of this one."""
+        with _windows:
+            self._open = False
+            if self._ended:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), None)
+
+    def check(self) -> None:
+        """Ends it where it has cost too much."""
+        if self._spending is None or not self._open or self._ended:
+            return
+        cost = self._spending.spent + time.clock_gettime(self._clock) - self._began
+        if cost > self._spending.limit:
+            self.end()
+
+    def end(self) -> None:
+        """Ends it, or does not let it begin."""
+        with _windows:
+            if self._ended:
+                return
+            self._ended = True
+            if self._open:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(self._thread), ctypes.py_object(OverBudget)
+                )
 
 
 async def apart(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-    """What ``work`` answers or raises, computed on a thread."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, _worked, lambda: work(*args, **kwargs))
+    """What ``work`` answers or raises, computed on a thread. Raises TooCostly."""
+    piece = _Piece(lambda: work(*args, **kwargs), _spending.get())
+    _running.add(piece)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_threads, piece)
+    except asyncio.CancelledError:
+        piece.end()
+        raise
+    finally:
+        _running.discard(piece)
 
 
 async def apart_if(where: int, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from apimachinery.server.http.messages import Response
-from apimachinery.server.http.workers import apart
+from apimachinery.server.http.workers import ASKING, apart_if
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _Series = TypeVar("_Series", "Count", "Distribution")
@@ -178,7 +178,8 @@ class Metrics:
     async def answer(self) -> Response:
         """The answer to /metrics. It may have tens of thousands of lines, so it is written apart from the loop; series
         are copied in one step of the interpreter, and what is counted meanwhile may be in it or not."""
-        return Response(200, (await apart(_text, self._now())).encode(), TEXT)
+        # Not among the long work of requests, which may be many in a row: this is asked for when there is much of it.
+        return Response(200, (await apart_if(ASKING, _text, self._now())).encode(), TEXT)
 
 
 def _text(families: Sequence[Family[Count] | Family[Distribution] | _Answered]) -> str:

@@ -25,6 +25,7 @@ from itertools import islice
 
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.answer.view import ListMeta, Selection, View
+from apimachinery.server.http.governor import Governor, Holding
 from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.http.workers import ASKING, MANY_RECORDS, apart_if
 from apimachinery.server.request.continue_token import (
@@ -41,6 +42,8 @@ BODIES_BYTES = 48 << 20
 LONG_BYTES = 1 << 20
 Prepare = Callable[[Sequence[Record]], None]
 """Converts records, with one call for all; it may wait."""
+Joined = tuple[bytes, Holding | None]
+"""The items of a list, and where they are counted if they are long."""
 ENTRY_BYTES = 1 << 10
 """What an entry takes besides its body: its key, of a scope and a form, and its place in the order."""
 
@@ -71,14 +74,22 @@ def read_record(cache: ResourceCache, key: str, resource_version: str = "") -> R
 
 
 class JoinedBodies:
-    """Joined list items by what they show, for as long as their scope does not change; bounded in bytes."""
+    """Joined list items by what they show, for as long as their scope does not change; bounded in bytes.
 
-    def __init__(self, capacity: int = BODIES_BYTES) -> None:
+    Whoever answers with the items of a long list has the same holding of them as this, so that they are counted once,
+    among the answers, for as long as somebody is sent them.
+    """
+
+    def __init__(self, capacity: int = BODIES_BYTES, governor: Governor | None = None) -> None:
         self._capacity = capacity
         self._size = 0
-        self._kept: OrderedDict[Hashable, tuple[int, bytes]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[int, Joined]] = OrderedDict()
+        self._answers = governor.answers if governor is not None else None
+        if governor is not None:
+            governor.ask("small_lists", lambda: self._size - self._counted)
+        self._counted = 0
 
-    def get(self, shown: Hashable, stamp: int) -> bytes | None:
+    def get(self, shown: Hashable, stamp: int) -> Joined | None:
         """What was kept for what is shown, where it was made at this stamp."""
         found = self._kept.get(shown)
         if found is None or found[0] != stamp:
@@ -86,17 +97,37 @@ class JoinedBodies:
         self._kept.move_to_end(shown)
         return found[1]
 
-    def keep(self, shown: Hashable, stamp: int, body: bytes) -> None:
+    def holding(self, size: int) -> Holding | None:
+        """Counts a list that is to be made. Raises Crowded."""
+        if size < LONG_BYTES or self._answers is None:
+            return None
+        # What nobody is sent makes room.
+        while self._kept and not self._answers.fits(size):
+            self._drop()
+        return self._answers.holding(size)
+
+    def keep(self, shown: Hashable, stamp: int, body: bytes, holding: Holding | None = None) -> Joined:
         """Keeps a body in place of an older one; forgets those longest unused."""
+        joined = (body, holding)
         if (old := self._kept.pop(shown, None)) is not None:
-            self._size -= len(old[1]) + ENTRY_BYTES
+            self._count(old[1], -1)
         if len(body) + ENTRY_BYTES > self._capacity:
-            return
-        self._kept[shown] = (stamp, body)
-        self._size += len(body) + ENTRY_BYTES
+            return joined
+        self._kept[shown] = (stamp, joined)
+        self._count(joined, 1)
         while self._size > self._capacity:
-            _, (_, dropped) = self._kept.popitem(last=False)
-            self._size -= len(dropped) + ENTRY_BYTES
+            self._drop()
+        return joined
+
+    def _drop(self) -> None:
+        _, (_, dropped) = self._kept.popitem(last=False)
+        self._count(dropped, -1)
+
+    def _count(self, joined: Joined, times: int) -> None:
+        body, holding = joined
+        self._size += times * (len(body) + ENTRY_BYTES)
+        if holding is not None:
+            self._counted += times * holding.size
 
     @property
     def size(self) -> int:
@@ -169,19 +200,33 @@ async def list_records(
     """The answer to a LIST of ``scope``. Raises ApiError 400, 410, 500, 504."""
     page = await list_page(cache, scope, options, selection, prepare)
     if bodies is None or page.span is None:
-        return await apart_if(_is_long(page.records), show_page, page, view)
+        size = _size(page.records)
+        holding = bodies.holding(size) if bodies is not None else None
+        response = await apart_if(_is_long(page.records, size), show_page, page, view)
+        response.holding = holding
+        return response
     shown = (cache.prefix, scope, view.key, *page.span)
-    items = bodies.get(shown, page.stamp)
-    if items is None:
-        items = await apart_if(_is_long(page.records), view.join, page.records)
-        bodies.keep(shown, page.stamp, items)
+    joined = bodies.get(shown, page.stamp)
+    if joined is None:
+        holding = bodies.holding(size := _size(page.records))
+        items = await apart_if(_is_long(page.records, size), view.join, page.records)
+        if holding is not None:
+            holding.set(len(items))
+        joined = bodies.keep(shown, page.stamp, items, holding)
+    items, holding = joined
     body = await apart_if(len(items) > LONG_BYTES and not view.lists_quickly, view.list, page.meta, items)
-    return Response(200, body, view.content_type)
+    if not view.lists_quickly:
+        holding = bodies.holding(sum(map(len, body)))
+    return Response(200, body, view.content_type, holding=holding)
 
 
-def _is_long(records: Sequence[Record]) -> bool:
+def _size(records: Sequence[Record]) -> int:
+    return sum([len(record.value) for record in records])
+
+
+def _is_long(records: Sequence[Record], size: int) -> bool:
     """Whether a list of these is made apart from the loop: many of them, or many bytes."""
-    return len(records) > MANY_RECORDS or sum(len(record.value) for record in records) > LONG_BYTES
+    return len(records) > MANY_RECORDS or size > LONG_BYTES
 
 
 def show_page(page: Page, view: View) -> Response:

@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import Selection, View, at_revision
+from apimachinery.server.http.governor import SMALL_BYTES, Account, Governor
 from apimachinery.server.http.messages import StreamResponse
 from apimachinery.server.http.workers import ASKING, apart_if
 from apimachinery.server.read.listing import expired, too_large
@@ -57,18 +58,19 @@ Seen = Callable[[int, int], None]
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
-class Budget:
+class Budget(Account):
     """What all backlogs together hold, in bytes."""
 
-    def __init__(self, total: int = ALL_BACKLOGS_BYTES) -> None:
-        self.total = total
-        self.held = 0
+    __slots__ = ("cut_off", "watchers")
+
+    def __init__(self, total: int = ALL_BACKLOGS_BYTES, governor: Governor | None = None) -> None:
+        super().__init__("watch_backlogs", total, governor)
         self.watchers = 0
         self.cut_off = 0
 
     def allows(self, weight: int) -> bool:
-        """Whether a backlog of this weight may grow."""
-        return self.held <= self.total or weight * self.watchers <= self.total
+        """Whether a backlog of this weight may grow: more than its share it may have while there is room."""
+        return weight * self.watchers <= self.limit
 
 
 class Watcher:
@@ -98,7 +100,10 @@ class Watcher:
         self._weight += weight
         budget = self._budget
         budget.held += weight
-        if self._size > BACKLOG_BYTES or (budget.held > budget.total and not budget.allows(self._weight)):
+        if self._size > BACKLOG_BYTES or (
+            (budget.held > budget.limit or (size > SMALL_BYTES and not budget.fits(0)))
+            and not budget.allows(self._weight)
+        ):
             budget.cut_off += 1
             self._clear()
             self.end()
@@ -321,10 +326,12 @@ class Feed:
 class Watches:
     """All live watches of a server, so that those who see the same share the work, and all can be ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, governor: Governor | None = None) -> None:
         self._feeds: dict[str, Feed] = {}
         self._ending = False
-        self.budget = Budget()
+        self.budget = Budget(governor=governor)
+        if governor is not None:
+            governor.add(self.budget)
 
     def start(
         self,

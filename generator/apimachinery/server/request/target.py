@@ -29,13 +29,18 @@ class Allocation(Protocol):
         """Called when it is not: what it was given is free."""
 
 
+def _hold_nothing(data: bytes) -> None:
+    """Of what the server itself writes little is under way at once."""
+
+
 @dataclass(slots=True)
 class WriteTarget:
     """What a write is about. ``warnings`` collects texts for the answer, ``annotations`` for the audit event.
 
     ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale), and
     ``takes`` puts into the object what admission made of that. ``large`` says that the request is worked on apart
-    from the loop. ``allocation`` is what its object is given meanwhile.
+    from the loop. ``allocation`` is what its object is given meanwhile. ``hold`` counts what an object takes that is
+    read from bytes; it raises Crowded.
     """
 
     served: Served
@@ -51,6 +56,7 @@ class WriteTarget:
     large: bool = False
     annotations: dict[str, str] = field(default_factory=dict)
     allocation: Allocation | None = None
+    hold: Callable[[bytes], None] = _hold_nothing
 
     @classmethod
     def asked(
@@ -73,6 +79,7 @@ class WriteTarget:
             request.user,
             large=request.large,
             annotations=request.annotations,
+            hold=request.hold,
         )
 
     @property

@@ -58,6 +58,8 @@ class Deleter:
             if record is None:
                 raise not_found(served.plural, served.group, target.name)
             where = target.asking or len(record.value) > LARGE_BYTES
+            if tries == 1:
+                target.hold(record.value)
             obj = await apart_if(where, served.read, record)
             self.check(target, obj, options)
             operation = Operation("DELETE", target, None, obj, "" if of_collection else target.name, options)

@@ -288,6 +288,8 @@ class Writer:
                     continue
                 return written
             large = target.where or len(record.value) > LARGE_BYTES
+            if tries == 1:
+                target.hold(record.value)
             operation, waiting = await apart_if(
                 large, self._begin_change, target, record, transform, uid, owned
             )

@@ -1,0 +1,170 @@
+"""The governor: what clients make the server hold, counted in one place, and the most that it may be.
+
+Every sort of thing that grows with what clients send or do not read has an *account* here: heads and bodies that are
+on their way or in a handler's hands, objects that are being worked on, answers that are not sent yet, backlogs of
+watches, lists kept joined, connections. An account has a limit of its own, and all of them together have one, so that
+an attack with many kinds at once is held by the second where none of the first is passed. Past a limit nothing is
+kept: the client is answered 429, or its connection ends.
+
+What others count already is *asked* for it instead (the recent events of the watch cache, which lie below).
+
+A ``Holding`` is a part of an account that is given back when nobody has the holding any more, whatever became of the
+request that it was for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+TOTAL_BYTES = 1 << 30
+SMALL_BYTES = 8 << 10
+"""What is smaller is bounded by how many there can be."""
+HEAD_BYTES = 32 << 20
+BODY_BYTES = 192 << 20
+WORK_BYTES = 512 << 20
+ANSWER_BYTES = 384 << 20
+CONNECTION_BYTES = 256 << 20
+VALUE_BYTES = 100
+"""What a value takes at most when it is read, and the key before it."""
+BINARY_FACTOR = 64
+"""How much larger an object may be in memory than in a form where an empty list is one byte."""
+TRIMMED_BYTES = 64 << 20
+"""After so much was held and given back, the allocator's free pages are given back to the system."""
+
+
+class Crowded(Exception):
+    """Something would be held that there is no room for now; it may be asked again."""
+
+
+class Account:
+    """How many bytes of one sort are held, and how many may be."""
+
+    __slots__ = ("_governor", "held", "limit", "name", "refused")
+
+    def __init__(self, name: str, limit: int, governor: Governor | None = None) -> None:
+        self.name = name
+        self.limit = limit
+        self.held = 0
+        self.refused = 0
+        self._governor = governor
+
+    def fits(self, size: int) -> bool:
+        """Whether there is room for ``size`` more; a refusal is counted. What is small does not have all others
+        counted, nothing has: it asks whether there is any room."""
+        if self.held + size <= self.limit and (
+            0 < size < SMALL_BYTES or self._governor is None or self._governor.fits(size)
+        ):
+            return True
+        self.refused += 1
+        return False
+
+    def take(self, size: int) -> bool:
+        """Counts ``size`` where there is room for it; says whether."""
+        if not self.fits(size):
+            return False
+        self.held += size
+        return True
+
+    def give(self, size: int) -> None:
+        """Counts that so much is no longer held."""
+        self.held -= size
+
+    def holding(self, size: int) -> Holding:
+        """A part of it. Raises Crowded."""
+        holding = Holding(self)
+        holding.grow(size)
+        return holding
+
+
+class Holding:
+    """A part of an account, given back with the last reference to it."""
+
+    __slots__ = ("_account", "size")
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self.size = 0
+
+    def grow(self, size: int) -> None:
+        """Takes more. Raises Crowded."""
+        if not self._account.take(size):
+            raise Crowded(self._account.name)
+        self.size += size
+
+    def set(self, size: int) -> None:
+        """Says what it has turned out to be."""
+        self._account.held += size - self.size
+        self.size = size
+
+    def __del__(self) -> None:
+        self._account.held -= self.size
+
+
+class Governor:
+    """All accounts of a server."""
+
+    def __init__(self, total: int = TOTAL_BYTES) -> None:
+        self.total = total
+        self.accounts: dict[str, Account] = {}
+        self._asked: dict[str, Callable[[], int]] = {}
+        self._peak = 0
+        self.heads = self.add(Account("heads", HEAD_BYTES, self))
+        self.bodies = self.add(Account("bodies", BODY_BYTES, self))
+        self.work = self.add(Account("work", WORK_BYTES, self))
+        self.answers = self.add(Account("answers", ANSWER_BYTES, self))
+        self.connections = self.add(Account("connections", CONNECTION_BYTES, self))
+
+    def add(self, account: Account) -> Account:
+        """Counts an account with the others."""
+        self.accounts[account.name] = account
+        return account
+
+    def ask(self, name: str, held: Callable[[], int]) -> None:
+        """Counts what somebody else bounds."""
+        self._asked[name] = held
+
+    def held(self) -> dict[str, int]:
+        """What is held, by name."""
+        counted = {name: account.held for name, account in self.accounts.items()}
+        return counted | {name: held() for name, held in self._asked.items()}
+
+    def fits(self, size: int) -> bool:
+        """Whether all accounts together have room for so much more."""
+        held = sum(self.held().values())
+        self._peak = max(self._peak, held + size)
+        return held + size <= self.total
+
+    def should_trim(self) -> bool:
+        """Whether much has been given back since this was last true."""
+        held = sum(self.held().values())
+        if self._peak - held < TRIMMED_BYTES:
+            self._peak = max(self._peak, held)
+            return False
+        self._peak = held
+        return True
+
+
+def weight_of(data: bytes, *, binary: bool = False) -> int:
+    """What an object may take in memory that is read from these bytes: of text at most so much for each value, of which
+    no two are without a comma, a colon, a bracket or a line end between them."""
+    if binary:
+        return BINARY_FACTOR * len(data)
+    values = data.count(b",") + data.count(b":") + data.count(b"{") + data.count(b"[")
+    return len(data) + VALUE_BYTES * values
+
+
+def _allocator() -> Callable[[int], int] | None:
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # no glibc
+        return None
+
+
+_trim = _allocator()
+
+
+def trim() -> None:
+    """Gives free memory back to the system; without the interpreter's lock, so on any thread but the loop's."""
+    if _trim is not None:
+        _trim(0)

@@ -1,0 +1,154 @@
+"""The governor: what clients make the server hold is counted in one place, and given back; work has a price."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.server.test_protocol import BASE, read_all, request, split, talk
+
+from apimachinery.server.http import workers
+from apimachinery.server.http.governor import Account, Crowded, Governor, Holding, weight_of
+from apimachinery.server.http.messages import COPIES, Request
+from apimachinery.server.http.protocol import ConnectionLimits
+from apimachinery.wire.json import decode
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab", max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=6) | st.dictionaries(st.text("abcd", max_size=3), inner, max_size=6)
+    ),
+    max_leaves=60,
+)
+
+
+def held_by(value: object) -> int:
+    size = sys.getsizeof(value)
+    if isinstance(value, dict):
+        return size + sum(held_by(key) + held_by(item) for key, item in value.items())
+    return size + sum(map(held_by, value)) if isinstance(value, list) else size
+
+
+@given(VALUES)
+def test_an_object_takes_no_more_than_its_weight(value: object) -> None:
+    data = json.dumps([value] * 20, separators=(",", ":")).encode()
+    assert held_by(decode(data)) <= COPIES * weight_of(data)
+
+
+def test_accounts_are_bounded_each_and_together() -> None:
+    governor = Governor(total=1_000_000)
+    first, second = Account("first", 800_000, governor), Account("second", 800_000, governor)
+    governor.add(first)
+    governor.add(second)
+    assert first.take(700_000)
+    assert not first.take(200_000)
+    assert not second.take(400_000)
+    assert second.take(300_000)
+    first.give(700_000)
+    assert second.take(400_000)
+    governor.ask("others'", lambda: 300_000)
+    assert not second.take(50_000)
+    assert (first.refused, second.refused) == (1, 2)
+
+
+def test_a_holding_is_given_back_with_its_last_reference() -> None:
+    account = Account("a", 100)
+    holding = Holding(account)
+    holding.grow(60)
+    with pytest.raises(Crowded):
+        holding.grow(60)
+    again = holding
+    del holding
+    assert account.held == 60
+    again.set(10)
+    assert account.held == 10
+    del again
+    assert account.held == 0
+
+
+def test_a_request_holds_what_is_worked_on_for_it() -> None:
+    governor = Governor()
+    asked = Request("POST", "/", governor=governor)
+    asked.hold(b"[" * 9_000)
+    assert governor.work.held == COPIES * (9_000 + 100 * 9_000)
+    with pytest.raises(Crowded):
+        asked.hold(b"\x80" * 5_000_000, binary=True)
+    del asked
+    assert governor.work.held == 0
+
+
+def spin(seconds: float) -> int:
+    until, turns = time.thread_time() + seconds, 0
+    while time.thread_time() < until:
+        turns += 1
+    return turns
+
+
+def test_work_ends_when_it_has_cost_too_much_or_nobody_waits() -> None:
+    async def story() -> None:
+        workers.begin_request()
+        spending = workers._spending.get()
+        assert spending is not None
+        spending.limit = 0.1
+        sweeping = asyncio.create_task(sweep())
+        began = time.thread_time()
+        with pytest.raises(workers.TooCostly):
+            await workers.apart(spin, 30.0)
+        with pytest.raises(workers.TooCostly):  # what it has cost before counts too
+            await workers.apart(spin, 30.0)
+        assert time.thread_time() - began < 5
+        workers.begin_request()
+        assert await workers.apart(spin, 0.01)
+        left = asyncio.create_task(workers.apart(spin, 30.0))
+        await asyncio.sleep(0.05)
+        left.cancel()
+        assert all([await workers.apart(spin, 0.001) for _ in range(50)])
+        sweeping.cancel()
+        assert not workers._running
+        assert not workers._collector._running
+
+    async def sweep() -> None:
+        while True:
+            await asyncio.sleep(0.01)
+            workers.end_costly()
+
+    asyncio.run(story())
+
+
+def test_nothing_is_counted_when_nobody_asks(serve) -> None:
+    server = serve(limits=ConnectionLimits(request_seconds=1.0))
+    port = server.port
+    body = json.dumps({"metadata": {"name": "a"}, "data": {"a": "x" * 500_000}}).encode()
+    assert split(talk(port, request("POST", BASE, body)))[0] == 201
+    for _ in range(3):
+        assert split(talk(port, request("GET", BASE)))[0] == 200
+    left: list[socket.socket] = []
+    for half in (
+        b"GET / HTTP/1.1\r\nX: " + b"y" * 100_000,
+        request("POST", BASE, body)[:-9],
+        request("GET", BASE)[:9],
+    ):
+        left.append(socket.create_connection(("127.0.0.1", port), timeout=5))
+        left[-1].sendall(half)
+    large = request("GET", BASE, b"", "X: " + "y" * 200_000)
+    assert split(talk(port, large))[0] == 200
+    for sock in left[:2]:
+        assert read_all(sock).startswith(b"HTTP/1.1 408")
+    for sock in left:
+        sock.close()
+    held = {}
+    for _ in range(50):
+        text = split(talk(port, request("GET", "/metrics")))[2].decode()
+        lines = [line.split() for line in text.splitlines() if line.startswith("kubewright_held_bytes")]
+        held = {name.partition('"')[2].partition('"')[0]: int(float(value)) for name, value in lines}
+        if not any(held[name] for name in ("heads", "bodies", "work")):
+            break
+        time.sleep(0.1)
+    assert (held["heads"], held["bodies"], held["work"], held["watch_backlogs"]) == (0, 0, 0, 0)
+    assert 0 < held["connections"] < 100_000
