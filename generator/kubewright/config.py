@@ -26,7 +26,8 @@ from kubewright.location import Document, Location
 
 FILE_NAME = "kubewright.yaml"
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
-_PACKAGE_KEYS = {"sources", "documentation", "models", "facts", "only", "standalone", "lenient"}
+_PACKAGE_KEYS = {"sources", "documentation", "models", "facts", "only", "standalone", "lenient", "enums"}
+ENUMS = ("literal", "enum")
 DEFAULT_RELEASE = "1.37"
 
 
@@ -52,7 +53,8 @@ Source = PathSource | KubernetesSource
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
     """One generated package. ``only`` limits the emitters, empty means all. A ``standalone`` one has classes of its own
-    even for copies of built-in types; a ``lenient`` one is made of faulty documents as far as they can be read."""
+    even for copies of built-in types; a ``lenient`` one is made of faulty documents as far as they can be read.
+    ``enums`` says whether enums are ``Literal`` or classes."""
 
     name: str
     sources: tuple[Source, ...]
@@ -62,6 +64,7 @@ class Package:
     only: tuple[str, ...] = ()
     standalone: bool = False
     lenient: bool = False
+    enums: str = "literal"
 
     @property
     def is_documented(self) -> bool:
@@ -195,6 +198,9 @@ class _Reader:
         lenient = body.get("lenient", False)
         if not isinstance(lenient, bool):
             self.fault("`lenient` must be true or false", f"{place}/lenient")
+        enums = body.get("enums", "literal")
+        if enums not in ENUMS:
+            self.fault(f"unknown enums {enums!r}", f"{place}/enums", f"one of: {', '.join(ENUMS)}")
         facts = body.get("facts")
         if facts is not None and not isinstance(facts, str):
             self.fault("`facts` must be the path of a folder", f"{place}/facts")
@@ -218,6 +224,7 @@ class _Reader:
             models=str(models),
             standalone=standalone is True,
             lenient=lenient is True,
+            enums=str(enums),
             facts=self.folder / facts if facts else None,
             only=tuple(only),
         )

@@ -152,6 +152,7 @@ def build(package: Package, folder: Path, progress: Progress = lambda text: None
         origins=origins(package),
         documentation=package.is_documented,
         models=package.models,
+        enums=package.enums == "enum",
     )
     chosen = [name for name in EMITTERS if not package.only or name in package.only]
     for count, name in enumerate(chosen, 1):

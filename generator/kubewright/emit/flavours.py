@@ -8,7 +8,7 @@ generator is not trusted to keep a spec's text out of code.
 
 Names: pydantic has snake-case attributes with the wire name as alias. A TypedDict is the JSON form itself. A
 dataclass keeps wire names where they are Python names, so that ``asdict`` and decoders of dataclasses meet the
-JSON form; others (``from``, ``$ref``) have the attribute name of ``names``, and a decoder must be told. Times are
+JSON form; others (``from``, ``$ref``) have the attribute name of ``names``, which ``json_form.py`` knows. Times are
 ``datetime`` where the flavour reads and writes JSON by itself (pydantic), and the text of JSON elsewhere.
 """
 
@@ -23,7 +23,7 @@ from functools import cache
 
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import ClassPlan, FieldPlan, Layout, ModulePlan, lay_out
-from kubewright.emit.code.render import LINE_LENGTH, docstring, formatted, header, module, render
+from kubewright.emit.code.render import LINE_LENGTH, docstring, expression, formatted, header, module, render
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.types import Json, ListOf, Primitive, Scalar
@@ -62,13 +62,15 @@ class ForeignModels:
 
     def emit(self, api: Api) -> Iterable[File]:
         """``models.py`` and ``__init__.py`` of each group-version, and the package's own ``__init__.py``."""
-        layout = lay_out(api)
+        layout = lay_out(api, enums=self.options.enums and self.options.models != "typeddict")
         first_line = header(self.options.origins)
         yield File("__init__.py", f'{first_line}"""Models of {self.options.package}."""\n')
         yield File("py.typed", "")
         written = self._generate(layout)
+        if self.options.models == "dataclass":
+            yield self._json_form(layout, first_line)
         for plan in layout.modules:
-            classes = [c.name for c in plan.classes]
+            classes = [c.name for c in plan.classes] + [enum.name for enum in plan.enums]
             doc = docstring(f"Models of {plan.title}.")
             yield File(
                 f"{plan.name}/__init__.py",
@@ -94,6 +96,28 @@ class ForeignModels:
             text = _LEADING_COMMENTS.sub("", body)
             yield File(f"{plan.name}/models.py", formatted(f"{first_line}{doc}\n\n{text}"))
 
+    def _json_form(self, layout: Layout, first_line: str) -> File:
+        """``json_form.py``: dataclasses from JSON and back, with the unknown fields that their schemas keep."""
+        schema = _Schema(layout, self.options)
+        keeping, attributes = [], {}
+        for plan in layout.modules:
+            for item in plan.classes:
+                called = f"{plan.name}.{item.name}"
+                if item.is_open:
+                    keeping.append(called)
+                renamed = {schema.attribute(member): member.wire_name for member in item.fields}
+                renamed = {name: wire for name, wire in renamed.items() if name != wire}
+                if renamed:
+                    attributes[called] = renamed
+        text = render(
+            "json_form",
+            header=first_line,
+            docstring=docstring("These dataclasses from JSON values and back, unknown fields included."),
+            keeping=expression(keeping, 4, 22),
+            attributes=expression(attributes, 4, 13),
+        )
+        return File("json_form.py", module(text))
+
     def _generate(self, layout: Layout) -> dict[str, str]:
         """Module name → its source."""
         import datamodel_code_generator as generator
@@ -113,7 +137,8 @@ class ForeignModels:
                 aliases=schema.aliases(),
                 allow_population_by_field_name=True,
                 capitalise_enum_members=False,
-                enum_field_as_literal=LiteralType.All,
+                enum_field_as_literal=LiteralType.Off if self.options.enums else LiteralType.All,
+                set_default_enum_member=True,
                 field_constraints=True,
                 custom_class_name_generator=str,  # names are the layout's: `Field_` stays `Field_`
                 disable_timestamp=True,
@@ -150,6 +175,17 @@ class _Schema:
                 for plan in self.layout.modules
                 for item in plan.classes
             }
+            | {
+                f"{plan.name}.{enum.name}": {
+                    "type": "string" if enum.root == "StrEnum" else "integer",
+                    "title": enum.name,
+                    "description": f"What {enum.name} can be.",
+                    "enum": [value for _, value in enum.members],
+                    "x-enum-varnames": [name for name, _ in enum.members],
+                }
+                for plan in self.layout.modules
+                for enum in plan.enums
+            }
         }
 
     def aliases(self) -> dict[str, str]:
@@ -160,13 +196,14 @@ class _Schema:
         for plan in self.layout.modules:
             for item in plan.classes:
                 for member in item.fields:
-                    attribute = self._attribute(member)
+                    attribute = self.attribute(member)
                     usual = found.setdefault(member.wire_name, attribute)
                     if usual != attribute:  # the class decides where a name would meet another one
                         found[f"{item.name}.{member.wire_name}"] = attribute
         return {wire_name: name for wire_name, name in found.items() if wire_name != name}
 
-    def _attribute(self, member: FieldPlan) -> str:
+    def attribute(self, member: FieldPlan) -> str:
+        """What a field is called in Python."""
         if self.options.models == "dataclass" and _is_attribute(member.wire_name):
             return member.wire_name
         if self.options.models == "pydantic" and member.attribute in _names_of_pydantic():
@@ -299,7 +336,7 @@ def _is_attribute(wire_name: str) -> bool:
 def _inspect(source: str, plan: ModulePlan) -> None:
     """Raises ``ValueError`` unless ``source`` holds imports and models alone: one class a planned class, with a
     docstring and fields; a ``TypedDict`` call for one whose keys are not names; and what rebuilds references."""
-    planned = {c.name for c in plan.classes}
+    planned = {c.name for c in plan.classes} | {enum.name for enum in plan.enums}
     for node in ast.parse(source).body:
         if not _is_part_of_models(node, planned):
             raise ValueError(
@@ -330,7 +367,9 @@ def _is_member(node: ast.stmt) -> bool:
     if isinstance(node, ast.AnnAssign):
         return all(map(_is_harmless_call, _calls(node)))
     if isinstance(node, ast.Assign):
-        return [ast.unparse(target) for target in node.targets] == ["model_config"]
+        return [ast.unparse(target) for target in node.targets] == ["model_config"] or isinstance(
+            node.value, ast.Constant
+        )
     return isinstance(node, ast.Pass)
 
 

@@ -42,7 +42,7 @@ class MsgspecModels:
 
     def emit(self, api: Api) -> Iterable[File]:
         """``models.py`` and ``__init__.py`` of each group-version, and the package's own ``__init__.py``."""
-        layout = lay_out(api)
+        layout = lay_out(api, enums=self.options.enums)
         classes = StructClasses(self.options)
         first_line = header(self.options.origins)
         yield File(
@@ -77,7 +77,7 @@ class MsgspecModels:
             )
 
     def _table_of_contents(self, plan: ModulePlan, first_line: str) -> str:
-        own = [item.name for item in plan.classes] + [item.name for item in plan.aliases]
+        own = [c.name for c in plan.classes] + [e.name for e in plan.enums] + [a.name for a in plan.aliases]
         homes = {f"{self.options.package}.{plan.name}.models": own} if own else {}
         for home, name in plan.shared:
             if name not in own:

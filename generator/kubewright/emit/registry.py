@@ -62,12 +62,14 @@ def form_of(name: str) -> Form:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What an emitter may depend on besides the API. ``package`` is the import name of the package made;
-    ``origins`` are its sources as headers name them; ``models`` is the flavour of the typed models."""
+    ``origins`` are its sources as headers name them; ``models`` is the flavour of the typed models; with
+    ``enums`` they are classes there."""
 
     package: str
     origins: tuple[str, ...] = ()
     documentation: bool = False
     models: str = "msgspec"
+    enums: bool = False
 
 
 def load_emitter(name: str, options: Options) -> Emitter:

@@ -40,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--models", choices=configuration.FLAVOURS, help="flavour of the typed models")
     parser.add_argument(
+        "--enums", choices=configuration.ENUMS, help="enums as Literal (the default) or as classes"
+    )
+    parser.add_argument(
         "--documentation",
         action=argparse.BooleanOptionalAction,
         default=None,
@@ -119,6 +122,7 @@ def _configure(options: argparse.Namespace, diagnostics: Diagnostics) -> Config 
         documentation=options.documentation,
         standalone=options.standalone,
         lenient=options.lenient,
+        enums=options.enums,
     )
     _has_prose(config, diagnostics)
     return _known_emitters(config, diagnostics)

@@ -17,6 +17,7 @@ import msgspec
 import pytest
 import yaml
 
+from kubewright.cli import main
 from kubewright.config import KubernetesSource, Package, PathSource, Source
 from kubewright.pipeline import build
 
@@ -179,3 +180,98 @@ def test_dataclasses_read_samples(packages: Path) -> None:
     for sample in samples("backup"):
         version = sample["apiVersion"].rpartition("/")[2]
         msgspec.convert(sample, load(packages, f"backup_dataclass.backup_{version}", sample["kind"]))
+
+
+ENUMS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: pools.example.com}
+spec:
+  group: example.com
+  names: {kind: Pool, plural: pools}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [mode]
+            properties:
+              mode: {type: string, enum: [Always, never-ever, "", 4x], default: Always}
+              size: {type: integer, enum: [1, 2]}
+              tags: {type: array, items: {type: string, enum: [a, b]}, default: [a]}
+              ports: {type: array, items: {type: object, properties: {mode: {type: string, enum: [Always, Never]}}}}
+              free:
+                type: object
+                x-kubernetes-preserve-unknown-fields: true
+                properties: {a: {type: string}, from: {type: string}}
+"""
+POOL = {
+    "apiVersion": "example.com/v1",
+    "kind": "Pool",
+    "spec": {
+        "mode": "never-ever",
+        "size": 2,
+        "tags": ["b"],
+        "ports": [{"mode": "Never"}],
+        "free": {"a": None, "from": "here", "more": {"deep": [1]}},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def pools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pools")
+    (folder / "crd.yaml").write_text(ENUMS)
+    for models in ("msgspec", "pydantic", "dataclass"):
+        arguments = ["generate", str(folder / "crd.yaml"), "--package", f"pools_{models}", "--models", models]
+        assert main([*arguments, "--enums", "enum", "--output", str(folder), "-q", "-j1"]) == 0
+    sys.path.insert(0, str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("models", ["msgspec", "pydantic", "dataclass"])
+def test_enums_are_classes_where_that_is_asked_for(pools: Path, models: str) -> None:
+    module = importlib.import_module(f"pools_{models}.example_v1")
+    members = {each.name: each.value for each in module.PoolSpecMode}
+    assert members == {"ALWAYS": "Always", "NEVER_EVER": "never-ever", "EMPTY": "", "VALUE_4X": "4x"}
+    made = module.PoolSpec()
+    assert made.mode is module.PoolSpecMode.ALWAYS and made.tags == [module.PoolSpecTag.A]
+    if models == "msgspec":
+        scheme = importlib.import_module("pools_msgspec.scheme").SCHEME
+        pool = scheme.from_dict(POOL)
+        assert scheme.to_dict(pool)["spec"]["mode"] == "never-ever"
+    elif models == "pydantic":
+        pool = module.Pool.model_validate(POOL)
+        assert pool.model_dump(mode="json", by_alias=True, exclude_unset=True) == POOL
+    else:
+        pool = importlib.import_module("pools_dataclass.json_form").decode(POOL, module.Pool)
+    assert pool.spec.mode is module.PoolSpecMode.NEVER_EVER and pool.spec.size is module.PoolSpecSize.VALUE_2
+
+
+def test_dataclasses_keep_the_unknown_fields_that_the_schema_keeps(pools: Path) -> None:
+    form = importlib.import_module("pools_dataclass.json_form")
+    models = importlib.import_module("pools_dataclass.example_v1")
+    pool = form.decode(POOL, models.Pool)
+    assert pool.spec.free.from_ == "here"
+    assert form.encode(pool) == POOL
+    pool.spec.free.a = "x"
+    assert form.encode(pool)["spec"]["free"] == {"a": "x", "from": "here", "more": {"deep": [1]}}
+    dropped = form.decode({**POOL, "unknown": 1}, models.Pool)
+    assert "unknown" not in form.encode(dropped)
+    for spec, text in (
+        ({"size": 3}, "Invalid enum value 3"),
+        ({"ports": [{"mode": 1}]}, r"at `\$.spec.ports\[0\].mode`"),
+    ):
+        with pytest.raises(msgspec.ValidationError, match=text):
+            form.decode({**POOL, "spec": spec}, models.Pool)
+
+
+@pytest.mark.thorough
+def test_enums_pass_mypy(pools: Path) -> None:
+    pass_mypy(pools)

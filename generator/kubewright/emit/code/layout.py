@@ -12,6 +12,7 @@ lists, then names for types that are not objects. Other modules are imported who
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -107,6 +108,19 @@ class AliasPlan:
     annotation: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnumPlan:
+    """An enum as a class of its own: the name of each member, with its value."""
+
+    name: str
+    members: tuple[tuple[str, Json], ...]
+
+    @property
+    def root(self) -> str:
+        """The class that it is made of."""
+        return "StrEnum" if isinstance(self.members[0][1], str) else "IntEnum"
+
+
 @dataclass(slots=True, kw_only=True)
 class ModulePlan:
     """One group-version. ``imports`` are the sub-packages whose models it names; ``foreign`` those of other packages:
@@ -118,6 +132,7 @@ class ModulePlan:
     name: str
     classes: list[ClassPlan] = field(default_factory=list)
     aliases: list[AliasPlan] = field(default_factory=list)
+    enums: list[EnumPlan] = field(default_factory=list)
     imports: set[str] = field(default_factory=set)
     foreign: dict[str, tuple[str, str]] = field(default_factory=dict)
     shared: set[tuple[str, str]] = field(default_factory=set)
@@ -141,9 +156,9 @@ class Layout:
     place: dict[str, tuple[str, str]]
 
 
-def lay_out(api: Api) -> Layout:
-    """The layout of ``api``. Equal inputs give equal layouts."""
-    return _Planner(api).plan()
+def lay_out(api: Api, *, enums: bool = False) -> Layout:
+    """The layout of ``api``, its enums as classes where that is wanted. Equal inputs give equal layouts."""
+    return _Planner(api, enums=enums).plan()
 
 
 class Outside:
@@ -194,8 +209,9 @@ def definition_class_names(api: Api) -> dict[str, str]:
 
 
 class _Planner:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, *, enums: bool = False) -> None:
         self.api = api
+        self.enums: dict[tuple[object, ...], EnumPlan] | None = {} if enums else None
         self.external = {external.definition: external for external in api.external}
         self.table = {definition.name: definition for definition in api.definitions} | {
             name: Definition(
@@ -298,6 +314,8 @@ class _Planner:
             if definition.name in self.forms and isinstance(node, Scalar) and node.format == "binary":
                 return "bytes"
             if isinstance(node, Scalar) and (members := _members(inner, definition)):
+                if self.enums is not None:
+                    return self._enum(module, definition, owner, word, members)
                 return f"Literal[{', '.join(literal(member) for member in members)}]"
             if union := self.unions.members(inner):
                 return " | ".join(self._annotate_ref(module, Ref(name)) for name in union)
@@ -311,6 +329,10 @@ class _Planner:
         for member in _head_first(struct.fields, is_kind=not path and _kind_of(definition) is not None):
             annotation = annotate(member.value, member.wire_name, f"{path}.{member.wire_name}")
             default, factory = self.defaults.of(definition, member, annotation)
+            if self.enums and (default or factory):
+                default, factory = self._enum_default(
+                    module, member.value.default, annotation, default, factory
+                )
             plans.append(
                 FieldPlan(
                     attribute=attributes[member.wire_name],
@@ -340,6 +362,31 @@ class _Planner:
             count += 1
         taken.add(name)
         return name
+
+    def _enum(
+        self, module: ModulePlan, definition: Definition, owner: str, word: str, members: tuple[Json, ...]
+    ) -> str:
+        """The class of an enum; one for all fields of a module that have one name and the same members."""
+        assert self.enums is not None
+        key = (module.name, word, members)
+        plan = self.enums.get(key)
+        if plan is None:
+            plan = self.enums[key] = EnumPlan(
+                name=self._inline_name(module, definition, owner, word), members=_enum_members(members)
+            )
+            module.enums.append(plan)
+        return plan.name
+
+    def _enum_default(
+        self, module: ModulePlan, given: Json, annotation: str, default: str, factory: str
+    ) -> tuple[str, str]:
+        """A default that is, or holds, a member of an enum."""
+        for plan in module.enums:
+            if plan.name == annotation:
+                return next(f"{plan.name}.{name}" for name, value in plan.members if value == given), ""
+            if re.search(rf"\b{plan.name}\b", annotation) and given:
+                return "", f"lambda: convert({literal(given)}, {annotation})"
+        return default, factory
 
     def _annotate(self, module: ModulePlan, node: Type) -> str:
         """The annotation of a type that holds no inline class."""
@@ -404,6 +451,18 @@ def _members(value: Value, definition: Definition) -> tuple[Json, ...]:
         return ()
     wanted = {Primitive.STRING: str, Primitive.INTEGER: int}.get(value.type.primitive)
     return members if wanted and all(type(member) is wanted for member in members) else ()
+
+
+def _enum_members(members: tuple[Json, ...]) -> tuple[tuple[str, Json], ...]:
+    """Each member with its name: ``never-ever`` is ``NEVER_EVER``, ``4x`` ``VALUE_4X``, the empty string ``EMPTY``."""
+    named = {str(member): member for member in members}
+    found = {}
+    for text, attribute in names.attribute_names(named).items():
+        word = attribute.strip("_")
+        if word.startswith("field") and not text.lower().startswith("field"):
+            word = f"value{word.removeprefix('field')}" if text else "empty"
+        found[word.replace("__", "_").upper()] = named[text]
+    return tuple(sorted(found.items(), key=lambda each: members.index(each[1])))
 
 
 def _opened(items: Value) -> Value:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from kubewright.emit.code.layout import ClassPlan, FieldPlan, ModulePlan
-from kubewright.emit.code.render import class_header, docstring, render, statement, string_literal
+from kubewright.emit.code.render import class_header, docstring, literal, render, statement, string_literal
 from kubewright.emit.registry import Options
 
 
@@ -39,6 +39,15 @@ class StructClasses:
                 )
             ],
             uses=_Uses(plan, text),
+            enums=[
+                {
+                    "name": enum.name,
+                    "root": enum.root,
+                    "members": [f"{name} = {literal(value)}" for name, value in enum.members],
+                    "docstring": docstring(f"What {enum.name} can be.", 4),
+                }
+                for enum in (plan.enums if stem == "models" else ())
+            ],
             classes=classes,
             aliases=aliases,
         )
@@ -98,6 +107,10 @@ class _Uses:
     @property
     def datetime(self) -> bool:
         return "datetime" in self._words()
+
+    @property
+    def enum(self) -> list[str]:
+        return sorted({enum.root for enum in self.plan.enums})
 
     @property
     def roots(self) -> list[str]:
