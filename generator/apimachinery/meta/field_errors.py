@@ -60,12 +60,14 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One fault. ``field`` is the path as shown; ``bad_value`` any JSON value, or ``NO_VALUE``."""
+    """One fault. ``field`` is the path as shown; ``bad_value`` any JSON value, or ``NO_VALUE``. ``compared`` is the
+    name of a Go struct and two of these, whose differences end the message (``apimachinery.schema.go_form``)."""
 
     reason: Reason
     field: str
     detail: str = ""
     bad_value: Any = NO_VALUE
+    compared: tuple[str, Any, Any] | None = None
 
     @property
     def body(self) -> str:

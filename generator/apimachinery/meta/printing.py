@@ -121,8 +121,10 @@ def go_json(value: Any) -> str:
     return _html_escaped("".join(_json_pieces(value, by_name=True)))
 
 
-def go_struct_json(value: Any) -> str:
-    """Encode with keys in the order given: a Go struct."""
+def go_struct_json(value: Any, *, indent: int | None = None) -> str:
+    """Encode with keys in the order given: a Go struct; on one line, or indented by so many spaces."""
+    if indent is not None:
+        return _html_escaped(json.dumps(value, ensure_ascii=False, indent=indent))
     return _html_escaped("".join(_json_pieces(value, by_name=False)))
 
 

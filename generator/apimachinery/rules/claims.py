@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.meta import names
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import FieldError, Reason, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 from apimachinery.meta.quantity import parse_quantity
@@ -105,7 +105,7 @@ def claim_update(value: Json, path: str, old: Json) -> Errors:
         if (beta or "") != (old_beta or ""):
             yield invalid_value(f"metadata.annotations.{_BETA_CLASS}", beta or "", "field is immutable")
         if new_class is not None and old_class is None and old_beta in (None, new_class):
-            masked["storageClassName"] = None
+            masked["storageClassName"] = old_class
     if lookup(value, "status", "phase") == "Bound":
         resources = struct(masked, "resources") or {}
         if resources.get("requests") is not None:
@@ -113,9 +113,11 @@ def claim_update(value: Json, path: str, old: Json) -> Errors:
             masked["resources"] = {**resources, "requests": asked}
         masked["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
     if _present(masked) != _present(kept):
-        yield forbidden(
+        yield FieldError(
+            Reason.FORBIDDEN,
             "spec",
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
+            compared=("core.PersistentVolumeClaimSpec", kept, masked),
         )
     yield from _smaller(spec, before, old)
     if spec.get("volumeMode") != before.get("volumeMode"):

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import FieldError, Reason, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 from apimachinery.meta.quantity import parse_quantity
@@ -233,9 +233,9 @@ def volume_update(value: Json, path: str, old: Json) -> Errors:
         # A secret for expanding may be given later.
         now["csi"] = {key: item for key, item in csi.items() if key != "controllerExpandSecretRef"}
     if now != last:
-        yield forbidden(
-            "spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation"
-        )
+        detail = "spec.persistentvolumesource is immutable after creation"
+        compared = ("core.PersistentVolumeSource", last, now)
+        yield FieldError(Reason.FORBIDDEN, "spec.persistentvolumesource", detail, compared=compared)
     if spec.get("volumeMode") != before.get("volumeMode"):
         yield invalid_value("volumeMode", spec.get("volumeMode"), "field is immutable")
     if before.get("nodeAffinity") is not None and not gates.enabled("MutablePVNodeAffinity"):

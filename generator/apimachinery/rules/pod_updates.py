@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
+from apimachinery.meta.field_errors import FieldError, Reason, forbidden, invalid_value
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 from apimachinery.meta.quantity import parse_quantity
@@ -80,7 +80,11 @@ def spec(value: Any, path: str, old: Any) -> Errors:
     if old.get("schedulingGates"):
         yield from _narrowed(masked, path, old)
     if _present(masked) != _present(_masked(old, old)):
-        yield forbidden(path, _FIXED)
+        kept = {**masked, **_fixed(value, old)}
+        for key in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
+            if key in old:
+                kept[key] = old[key]
+        yield FieldError(Reason.FORBIDDEN, path, _FIXED, compared=("core.PodSpec", old, kept))
 
 
 def _deadline(value: Json, path: str, old: Json) -> FieldError | None:
@@ -125,6 +129,18 @@ def _masked(value: Json, old: Json) -> Json:
     if before is not None and before < 0 and value.get("terminationGracePeriodSeconds") == 1:
         masked["terminationGracePeriodSeconds"] = before
     return masked
+
+
+def _fixed(value: Json, old: Json) -> Json:
+    """The containers of a spec with the stored images."""
+    return {
+        kind: [
+            {**container, "image": stored.get("image", "")}
+            for container, stored in zip(items(value, kind), items(old, kind), strict=False)
+        ]
+        for kind in ("containers", "initContainers")
+        if kind in value
+    }
 
 
 _MAPS = frozenset({"annotations", "labels", "limits", "matchLabels", "nodeSelector", "overhead", "requests"})

@@ -4,33 +4,36 @@ type fails the decode; defaults and checks of values are generated code, not sch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.schema.decoding import Decoder
+from apimachinery.schema.decoding import Decoder, Names
 from apimachinery.schema.node import Node, Schema, SchemaReader
 
 
-def compile_builtin(name: str, definitions: Mapping[str, Schema]) -> BuiltinSchema:
+def compile_builtin(
+    name: str, definitions: Mapping[str, Schema], names: Callable[[], Names] | None = None
+) -> BuiltinSchema:
     """Compile a definition of a built-in kind.
 
-    ``$ref: '#/definitions/NAME'`` is looked up in ``definitions``.
+    ``$ref: '#/definitions/NAME'`` is looked up in ``definitions``; ``names`` tells how faults of decoding call types.
 
     Raises ``KeyError`` for a name that is not defined.
     """
     reader = SchemaReader(definitions)
     package = name.rpartition(".")[0]
     inner = f"{package}.JSONSchemaProps"
-    return BuiltinSchema(reader.definition(name), reader.definition(inner) if inner in definitions else None)
+    schema_node = reader.definition(inner) if inner in definitions else None
+    return BuiltinSchema(reader.definition(name), schema_node, names)
 
 
 class BuiltinSchema:
     """The behaviour of a built-in kind. Its values' own rules are not a schema's: they are generated code."""
 
-    def __init__(self, node: Node, schema_node: Node | None):
+    def __init__(self, node: Node, schema_node: Node | None, names: Callable[[], Names] | None = None):
         self.node = node
-        self._decoder = Decoder(node, schema_node)
+        self._decoder = Decoder(node, schema_node, names) if names else Decoder(node, schema_node)
 
     def default(self, value: Any) -> None:
         """Nothing: the defaults of built-in kinds are generated code."""

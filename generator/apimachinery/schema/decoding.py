@@ -11,7 +11,8 @@ what fails in them fails at once, and no unknown field within them is noticed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.meta.printing import go_float
@@ -21,65 +22,39 @@ from apimachinery.schema.node import Node
 from apimachinery.schema.numbers import fits_range
 
 Fits = Callable[[Any], bool]
+Names = Mapping[str, Mapping[str, str]]
+"""Definition → field → the name of its Go type: ``v1.Protocol``, ``[]v1.KeyUsage``, ``map[string]v1.ExtraValue``."""
 
 _FREE = frozenset({"RawExtension", "FieldsV1", "JSON"})
 _INNER_SCHEMA = frozenset({"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"})
 _TIMES = {"Time": SECONDS_LAYOUT, "MicroTime": MICROS_LAYOUT}
 _QUANTITY = re.compile(QUANTITY)
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-# Named types of text that Go's API types have, by struct and field; without a struct wherever the field is.
-_TEXT_TYPES = {
-    ("CustomResourceDefinitionSpec", "scope"): "ResourceScope",
-    ("CustomResourceConversion", "strategy"): "ConversionStrategyType",
-    ("DaemonSetUpdateStrategy", "type"): "DaemonSetUpdateStrategyType",
-    ("DeploymentStrategy", "type"): "DeploymentStrategyType",
-    ("StatefulSetUpdateStrategy", "type"): "StatefulSetUpdateStrategyType",
-    ("LabelSelectorRequirement", "operator"): "LabelSelectorOperator",
-    ("NodeSelectorRequirement", "operator"): "NodeSelectorOperator",
-    ("Toleration", "operator"): "TolerationOperator",
-    ("LimitRangeItem", "type"): "LimitType",
-    ("ResourceQuotaSpec", "scopes"): "ResourceQuotaScope",
-    ("Secret", "type"): "SecretType",
-    ("ServiceSpec", "type"): "ServiceType",
-    ("NamespaceSpec", "finalizers"): "FinalizerName",
-    ("CertificateSigningRequestSpec", "usages"): "KeyUsage",
-    ("EndpointSlice", "addressType"): "AddressType",
-    ("ValidatingAdmissionPolicyBindingSpec", "validationActions"): "ValidationAction",
-    ("NamedRuleWithOperations", "scope"): "ScopeType",
-    ("RuleWithOperations", "scope"): "ScopeType",
-    ("", "failurePolicy"): "FailurePolicyType",
-    ("", "matchPolicy"): "MatchPolicyType",
-    ("", "operations"): "OperationType",
-    ("", "patchType"): "PatchType",
-    ("", "reinvocationPolicy"): "ReinvocationPolicyType",
-    ("", "accessModes"): "PersistentVolumeAccessMode",
-    ("", "completionMode"): "CompletionMode",
-    ("", "concurrencyPolicy"): "ConcurrencyPolicy",
-    ("", "dnsPolicy"): "DNSPolicy",
-    ("", "effect"): "TaintEffect",
-    ("", "externalTrafficPolicy"): "ServiceExternalTrafficPolicy",
-    ("", "imagePullPolicy"): "PullPolicy",
-    ("", "internalTrafficPolicy"): "ServiceInternalTrafficPolicy",
-    ("", "ipFamilies"): "IPFamily",
-    ("", "ipFamilyPolicy"): "IPFamilyPolicy",
-    ("", "pathType"): "PathType",
-    ("", "persistentVolumeReclaimPolicy"): "PersistentVolumeReclaimPolicy",
-    ("", "podManagementPolicy"): "PodManagementPolicyType",
-    ("", "policyTypes"): "PolicyType",
-    ("", "preemptionPolicy"): "PreemptionPolicy",
-    ("", "protocol"): "Protocol",
-    ("", "reclaimPolicy"): "PersistentVolumeReclaimPolicy",
-    ("", "restartPolicy"): "RestartPolicy",
-    ("", "sessionAffinity"): "ServiceAffinity",
-    ("", "terminationMessagePolicy"): "TerminationMessagePolicy",
-    ("", "volumeBindingMode"): "VolumeBindingMode",
-    ("", "volumeMode"): "PersistentVolumeMode",
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+# Types with names of their own, by definition and field: those that every package has.
+_META_NAMES: Names = {
+    f"{_META}DeleteOptions": {"propagationPolicy": "v1.DeletionPropagation"},
+    f"{_META}LabelSelectorRequirement": {"operator": "v1.LabelSelectorOperator"},
+    f"{_META}ManagedFieldsEntry": {"operation": "v1.ManagedFieldsOperationType"},
+    f"{_META}ObjectMeta": {"uid": "types.UID"},
+    f"{_META}OwnerReference": {"uid": "types.UID"},
+    f"{_META}Preconditions": {"uid": "types.UID"},
 }
-_LISTS = {"x-kubernetes-validations": "ValidationRules"}
-_LIST_OWNERS = frozenset({("JSONSchemaProps", "x-kubernetes-validations")})
-_PLAIN_UIDS = frozenset({"UserInfo", "CertificateSigningRequestSpec", "SubjectAccessReviewSpec"})
-"""Structs whose ``uid`` is a string; everywhere else it has a type of its own."""
 _SCALARS = {"string": "string", "boolean": "bool", "number": "float64", "integer": "int64"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value is: the innermost struct, the names of fields, and the name of the type if it has one."""
+
+    struct: str
+    path: tuple[str, ...]
+    type_name: str
+
+    def within(self, opening: str) -> _Place:
+        """An item of the list or an entry of the map that is here."""
+        inner = self.type_name.removeprefix(opening) if self.type_name.startswith(opening) else ""
+        return self if inner == self.type_name else _Place(self.struct, self.path, inner)
 
 
 class DecodeError(Exception):
@@ -87,10 +62,13 @@ class DecodeError(Exception):
 
 
 class Decoder:
-    """The typed decoding of one definition."""
+    """The typed decoding of one definition. ``names`` are asked for with the first fault."""
 
-    def __init__(self, node: Node, schema_node: Node | None = None):
+    def __init__(
+        self, node: Node, schema_node: Node | None = None, names: Callable[[], Names] = lambda: _META_NAMES
+    ):
         self._node = node
+        self._names = names
         self._schema_node = schema_node
         self._fits = _Fitter(schema_node).fits(node)
 
@@ -111,7 +89,7 @@ class Decoder:
             return None
         faults: list[str] = []
         try:
-            self._decode(self._node, value, "", (), faults)
+            self._decode(self._node, value, _Place("", (), ""), faults)
         except DecodeError as error:
             return str(error)
         return faults[0] if faults else None
@@ -151,52 +129,56 @@ class Decoder:
             for index, each in enumerate(value):
                 self._unknown(node.items, each, f"{path}[{index}]", paths, drop)
 
-    def _decode(self, node: Node, value: Any, struct: str, path: tuple[str, ...], faults: list[str]) -> None:
+    def _decode(self, node: Node, value: Any, place: _Place, faults: list[str]) -> None:
         if value is None or node.go_type in _FREE:
             return
         if node.go_type in _INNER_SCHEMA:
-            self._decode_schema(node, value, struct, path)
+            self._decode_schema(node, value, place)
         elif node.go_type in _TIMES:
-            _decode_time(node.go_type, value, struct, path)
+            _decode_time(node.go_type, value, place)
         elif node.go_type == "Quantity":
             _decode_quantity(value)
         elif node.int_or_string:
-            _decode_int_or_string(value, struct, path)
+            _decode_int_or_string(value, place)
         elif isinstance(node.additional, Node):
             if not isinstance(value, dict):
-                faults.append(_mismatch(value, struct, path, go_type(node)))
+                faults.append(_mismatch(value, place, place.type_name or go_type(node)))
                 return
+            inner = place.within("map[string]")
             for each in value.values():
-                self._decode(node.additional, each, struct, path, faults)
+                self._decode(node.additional, each, inner, faults)
         elif node.types == ("object",) or node.properties:
             if not isinstance(value, dict):
-                faults.append(_mismatch(value, struct, path, go_type(node)))
+                faults.append(_mismatch(value, place, go_type(node)))
                 return
+            names = self._names().get(node.definition, {})
             for name, each in value.items():
                 child = node.properties.get(name)
                 if child is not None:
-                    self._decode(child, each, node.go_type or struct, (*path, name), faults)
+                    field = _Place(node.go_type or place.struct, (*place.path, name), names.get(name, ""))
+                    self._decode(child, each, field, faults)
         elif node.types == ("array",):
             if not isinstance(value, list):
-                faults.append(_mismatch(value, struct, path, _named(node, struct, path)))
+                faults.append(_mismatch(value, place, place.type_name or go_type(node)))
             elif node.items is not None:
+                inner = place.within("[]")
                 for each in value:
-                    self._decode(node.items, each, struct, path, faults)
+                    self._decode(node.items, each, inner, faults)
         elif node.types:
-            _decode_scalar(node, value, struct, path, faults)
+            _decode_scalar(node, value, place, faults)
 
-    def _decode_schema(self, node: Node, value: Any, struct: str, path: tuple[str, ...]) -> None:
+    def _decode_schema(self, node: Node, value: Any, place: _Place) -> None:
         schema = self._schema_node
         if schema is None:
             return
         faults: list[str] = []
         if isinstance(value, dict):
-            self._decode(schema, value, struct, path, faults)
+            self._decode(schema, value, place, faults)
         elif isinstance(value, list) and node.go_type == "JSONSchemaPropsOrArray":
             for each in value:
-                self._decode(schema, each, struct, path, faults)
+                self._decode(schema, each, place, faults)
         elif isinstance(value, list) and node.go_type == "JSONSchemaPropsOrStringArray":
-            faults += [_mismatch(each, struct, path, "string") for each in value if not isinstance(each, str)]
+            faults += [_mismatch(each, place, "string") for each in value if not isinstance(each, str)]
         elif not (isinstance(value, bool) and node.go_type == "JSONSchemaPropsOrBool"):
             if node.go_type == "JSONSchemaPropsOrBool":
                 raise DecodeError("boolean or JSON schema expected")
@@ -222,18 +204,6 @@ def go_type(node: Node) -> str:
     return _SCALARS.get(node.types[0], "interface {}") if node.types else "interface {}"
 
 
-def _named(node: Node, struct: str, path: tuple[str, ...]) -> str:
-    """The same for a field that may have a named type of text."""
-    field = path[-1] if path else ""
-    if field == "uid" and struct not in _PLAIN_UIDS:
-        return "types.UID"
-    name = _TEXT_TYPES.get((struct, field)) or _TEXT_TYPES.get(("", field))
-    plain = go_type(node)
-    if name is None or plain not in ("string", "[]string"):
-        return f"v1.{_LISTS[field]}" if (struct, field) in _LIST_OWNERS else plain
-    return plain.replace("string", f"v1.{name}")
-
-
 def json_kind(value: Any) -> str:
     """The kind of a JSON value as Go's decoder calls it."""
     if isinstance(value, bool):
@@ -245,28 +215,29 @@ def json_kind(value: Any) -> str:
     return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
 
 
-def _mismatch(value: Any, struct: str, path: tuple[str, ...], wanted: str, *, shown: str = "") -> str:
+def _mismatch(value: Any, place: _Place, wanted: str, *, shown: str = "") -> str:
     said = f"{json_kind(value)} {shown}" if shown else json_kind(value)
-    if not path:
+    if not place.path:
         return f"json: cannot unmarshal {said} into Go value of type {wanted}"
-    return f"json: cannot unmarshal {said} into Go struct field {struct}.{'.'.join(path)} of type {wanted}"
+    field = ".".join((place.struct, *place.path))
+    return f"json: cannot unmarshal {said} into Go struct field {field} of type {wanted}"
 
 
-def _decode_scalar(node: Node, value: Any, struct: str, path: tuple[str, ...], faults: list[str]) -> None:
+def _decode_scalar(node: Node, value: Any, place: _Place, faults: list[str]) -> None:
     kind = node.types[0]
     if kind == "string":
         if not isinstance(value, str):
-            faults.append(_mismatch(value, struct, path, _named(node, struct, path)))
+            faults.append(_mismatch(value, place, place.type_name or go_type(node)))
         elif node.format == "byte" and not _is_base64(value):
             raise DecodeError(f"illegal base64 data at input byte {_first_bad_base64(value)}")
     elif kind == "boolean":
         if not isinstance(value, bool):
-            faults.append(_mismatch(value, struct, path, "bool"))
+            faults.append(_mismatch(value, place, "bool"))
     elif isinstance(value, bool) or not isinstance(value, (int, float)):
-        faults.append(_mismatch(value, struct, path, go_type(node)))
+        faults.append(_mismatch(value, place, go_type(node)))
     elif kind == "integer" and (isinstance(value, float) or not fits_range(value, "integer", node.format)):
         shown = go_float(value) if isinstance(value, float) else str(value)
-        faults.append(_mismatch(value, struct, path, go_type(node), shown=shown))
+        faults.append(_mismatch(value, place, go_type(node), shown=shown))
 
 
 def _is_base64(text: str) -> bool:
@@ -283,9 +254,9 @@ def _first_bad_base64(text: str) -> int:
     return len(text) - len(text) % 4 if found is None else found.start()
 
 
-def _decode_time(kind: str, value: Any, struct: str, path: tuple[str, ...]) -> None:
+def _decode_time(kind: str, value: Any, place: _Place) -> None:
     if not isinstance(value, str):
-        raise DecodeError(_mismatch(value, struct, path, "string"))
+        raise DecodeError(_mismatch(value, place, "string"))
     if value and (fault := parse_fault(value, _TIMES[kind])) is not None:
         raise DecodeError(fault)
 
@@ -301,14 +272,14 @@ def _decode_quantity(value: Any) -> None:
         raise DecodeError(str(e)) from None
 
 
-def _decode_int_or_string(value: Any, struct: str, path: tuple[str, ...]) -> None:
+def _decode_int_or_string(value: Any, place: _Place) -> None:
     if isinstance(value, str):
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise DecodeError(_mismatch(value, struct, path, "int32"))
+        raise DecodeError(_mismatch(value, place, "int32"))
     if isinstance(value, float) or not fits_range(value, "integer", "int32"):
         shown = go_float(value) if isinstance(value, float) else str(value)
-        raise DecodeError(_mismatch(value, struct, path, "int32", shown=shown))
+        raise DecodeError(_mismatch(value, place, "int32", shown=shown))
 
 
 class _Fitter:

@@ -37,7 +37,8 @@ class Node:
     """One schema. ``additional`` is None where the keyword is missing, else a bool or a node.
 
     ``go_type`` is the Go struct of a built-in's definition (``DeploymentSpec``), with its package's name
-    before it in ``go_package`` (``v1``). Filled in place while reading, never changed after.
+    before it in ``go_package`` (``v1``), and ``definition`` all of its name. Filled in place while reading, never
+    changed after.
     """
 
     types: tuple[str, ...] = ()
@@ -73,6 +74,7 @@ class Node:
     list_map_keys: tuple[str, ...] = ()
     go_type: str = ""
     go_package: str = ""
+    definition: str = ""
 
 
 class SchemaReader:
@@ -93,7 +95,7 @@ class SchemaReader:
             schema = self._definitions[name]
             node = self._nodes[name] = Node()
             parts = name.split(".")
-            node.go_type = parts[-1]
+            node.go_type, node.definition = parts[-1], name
             node.go_package = parts[-2] if len(parts) > 1 else ""
             self._fill(node, schema, 0)
         return node

@@ -27,6 +27,7 @@ EMITTERS = {
     "strategies": "kubewright.emit.strategies",
     "zero_values": "kubewright.emit.zero_values",
     "protobuf": "kubewright.emit.protobuf",
+    "go_types": "kubewright.emit.go_types",
     "enums": "kubewright.emit.enums",
     "apply": "kubewright.emit.apply",
     "client": "kubewright.emit.client",

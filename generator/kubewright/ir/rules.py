@@ -117,6 +117,16 @@ class FieldNumbers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GoTypes:
+    """How Go prints a kind's values: the fields of a struct as text, or the types of a definition's fields that have
+    names of their own. One of the two is empty."""
+
+    name: str
+    struct: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRule:
     """One line of a validation file: ``check`` names a function of ``apimachinery.rules.checks`` (or
     ``module.function`` of another module next to it), which gets the value at ``target``, its path and

@@ -17,6 +17,7 @@ from kubewright.ir.rules import (
     DefaultRule,
     FieldNumber,
     FieldNumbers,
+    GoTypes,
     StrategyRules,
     TypeChecks,
     TypeRules,
@@ -33,6 +34,7 @@ ACTIONS = ("default", "set", "default-entries", "remove", "call")
 _OPTIONS = frozenset(
     {"value", "copy", "from", "text", "lower", "collect", "create", "zero", "when", "function"}
 )
+_GO_FIELD = re.compile(r"<[\w.]+>|[\w$-]+(=[\w$-]+)?\?? [*{}\[\]]*[\w.]+")
 _SOURCES = ("value", "copy", "text", "collect")
 
 
@@ -46,6 +48,7 @@ def read_rules(
         "strategies": read_strategies,
         "zero_values": read_zero_values,
         "protobuf": read_protobuf,
+        "go_types": read_go_types,
         "validation": read_validation,
         "conversions": read_conversions,
     }
@@ -271,6 +274,27 @@ def read_protobuf(document: Document, diagnostics: Diagnostics) -> tuple[FieldNu
         for definition, entry in reader.mapping(document.value, "").items()
         for pointer in [f"/{escape_pointer(definition)}"]
     )
+
+
+def read_go_types(document: Document, diagnostics: Diagnostics) -> tuple[GoTypes, ...]:
+    """The facts of ``go_types.yaml``."""
+    reader = RuleReader(document, diagnostics)
+    sections = reader.mapping(document.value, "")
+    reader.only(sections, {"structs", "names"}, "")
+    found: list[GoTypes] = []
+    for name, text in reader.mapping(sections.get("structs", {}), "/structs").items():
+        fields = text.split(", ") if isinstance(text, str) and text else []
+        pointer = f"/structs/{escape_pointer(name)}"
+        wrong = next((each for each in fields if _GO_FIELD.fullmatch(each) is None), None)
+        if not isinstance(text, str) or wrong is not None:
+            what = f"{name}: {wrong or text!r} is no field of a struct"
+            reader.error("K182", what, pointer, "Name type, or <Struct>")
+        else:
+            found.append(GoTypes(name=name, struct=text))
+    for name, entry in reader.mapping(sections.get("names", {}), "/names").items():
+        fields_of = reader.mapping(entry, f"/names/{escape_pointer(name)}")
+        found.append(GoTypes(name=name, fields=tuple((key, str(each)) for key, each in fields_of.items())))
+    return tuple(found)
 
 
 def _field_numbers(reader: RuleReader, entries: Mapping[str, Any], pointer: str) -> tuple[FieldNumber, ...]:

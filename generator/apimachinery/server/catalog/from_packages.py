@@ -20,12 +20,14 @@ from apimachinery.merge.errors import UnknownVersion
 from apimachinery.merge.from_openapi import METADATA_TYPES, builtin_table
 from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.schema import Ref, Type
+from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.import_faults import describe_import_fault
 from apimachinery.meta.resources import Group, Resource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.builtin import compile_builtin
 from apimachinery.schema.custom import CustomSchema, compile_custom
+from apimachinery.schema.go_form import GO_PACKAGES, GoForms
 from apimachinery.schema.interface import CompiledSchema
 from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.schema.unfolding import unfold
@@ -99,6 +101,18 @@ class Package:
                 if field in properties:
                     properties[field] = {**properties[field], "enum": [*words]}
             found[name] = {**found[name], "properties": properties}
+        return found
+
+    @cached_property
+    def go_forms(self) -> GoForms | None:
+        """How Go prints the package's kinds; None where nobody knows."""
+        module = self._module("go_types")
+        return None if module is None else GoForms(module.STRUCTS)
+
+    def go_names(self) -> Mapping[str, Mapping[str, str]]:
+        """The names of fields' Go types, by definition and field."""
+        module = self._module("go_types")
+        found: Mapping[str, Mapping[str, str]] = {} if module is None else module.NAMES
         return found
 
     def messages(self) -> Messages | None:
@@ -343,7 +357,7 @@ def _compile(package: Package, resource: Resource) -> Compiled:
     schema: CompiledSchema
     stated = rules = scale = None
     if to_form is not None:
-        schema = compile_builtin(definition, package.definitions)
+        schema = compile_builtin(definition, package.definitions, package.go_names)
     else:
         # No Go type is behind the kind: what its schema says is the rule, as it is for a CRD.
         whole = unfold(definition, package.definitions)
@@ -355,6 +369,7 @@ def _compile(package: Package, resource: Resource) -> Compiled:
         schema=schema,
         merge_type=package.merge_types.named(definition),
         to_form=to_form,
+        printed=_printer(package, resource) if to_form is not None else None,
         defaulter=defaulter,
         stated=stated,
         rules=rules,
@@ -372,6 +387,17 @@ def _compile(package: Package, resource: Resource) -> Compiled:
         main_ignored=unowned_by_main(versions.names, has_status=True, fields=hooks.unowned),
         status_ignored=unowned_by_status(versions.names, other, hooks.status_keeps),
     )
+
+
+def _printer(package: Package, resource: Resource) -> Callable[[FieldError], FieldError]:
+    """How faults of a kind are printed; the package's Go structs are read when there is a fault."""
+    group = GO_PACKAGES.get(resource.group) or resource.group.partition(".")[0]
+
+    def printed(fault: FieldError) -> FieldError:
+        forms = package.go_forms
+        return fault if forms is None else forms.printed(f"{group}.{resource.kind}", fault)
+
+    return printed
 
 
 def _scale_paths(resource: Resource) -> Json | None:

@@ -46,7 +46,8 @@ class Compiled:
     """What makes objects of one kind and version good: functions over plain JSON, made when first asked for.
 
     ``stated`` is what schemas say of values, for kinds whose values schemas describe; ``validator`` what they cannot,
-    and ``subresource_validators`` what is asked instead where one of those subresources is written.
+    and ``subresource_validators`` what is asked instead where one of those subresources is written. ``printed`` puts a
+    fault of those into the words of the kind's Go struct.
     """
 
     schema: CompiledSchema
@@ -57,6 +58,7 @@ class Compiled:
     subresource_validators: Mapping[str, Callable[[Json, Json], Iterable[FieldError]]] = field(
         default_factory=dict
     )
+    printed: Callable[[FieldError], FieldError] | None = None
     rules: CompiledRules | None = None
     scale: Json | None = None
     stated: CustomSchema | None = None

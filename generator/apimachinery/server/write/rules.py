@@ -35,7 +35,8 @@ def check_object(
         return [fault for ask in asked if ask is not None for fault in ask(obj, old)]
 
     if compiled.stated is None:
-        return [*metadata_faults, *own(obj, old)]
+        faults = [*metadata_faults, *own(obj, old)]
+        return [compiled.printed(fault) for fault in faults] if faults and compiled.printed else faults
     found = Validation(metadata_faults, warnings)
     check_values(
         found,
