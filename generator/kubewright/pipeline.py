@@ -67,6 +67,7 @@ def read_api(
     from kubewright.ir.check_rules import check_rules
     from kubewright.ir.link import link
     from kubewright.source import reading
+    from kubewright.source.releases import fields_since
 
     paths = [source.path for source in package.sources if isinstance(source, PathSource)]
     releases = [source.release for source in package.sources if isinstance(source, KubernetesSource)]
@@ -89,7 +90,10 @@ def read_api(
         fragments,
         diagnostics,
         library=lambda: reading.read_library(diagnostics, prose=library_prose),
-        facts=reading.read_facts(package.facts, diagnostics),
+        facts=(
+            *reading.read_facts(package.facts, diagnostics),
+            *(("since", fields_since(release)) for release in releases),
+        ),
     )
     check(api, diagnostics)
     check_rules(api, diagnostics)

@@ -69,7 +69,7 @@ class Api:
 
     def __init__(self, backend: Backend, options: ApiOptions) -> None:
         self.catalog = Catalog(options.emulated_version)
-        packages = [Package(name) for name in options.packages]
+        packages = [Package(name, options.emulated_version) for name in options.packages]
         for package in packages:
             add_package(self.catalog, package, options)
         self._packages = packages

@@ -28,6 +28,7 @@ EMITTERS = {
     "zero_values": "kubewright.emit.zero_values",
     "protobuf": "kubewright.emit.protobuf",
     "go_types": "kubewright.emit.go_types",
+    "since": "kubewright.emit.since",
     "enums": "kubewright.emit.enums",
     "apply": "kubewright.emit.apply",
     "client": "kubewright.emit.client",

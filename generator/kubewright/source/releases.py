@@ -50,6 +50,23 @@ def definitions(release: str) -> Json | None:
     return None
 
 
+def fields_since(newest: str) -> dict[str, dict[str, str]]:
+    """Definition → field → the release that added the field, for fields of ``newest`` that are younger than their
+    definition."""
+    if newest not in releases():
+        return {}
+    found: dict[str, dict[str, str]] = {}
+    seen: dict[str, set[str]] = {}
+    for release in releases()[: releases().index(newest) + 1]:
+        for name, schema in (definitions(release) or {}).items():
+            fields = set(schema.get("properties", ()))
+            before = seen.get(name)
+            for field in sorted(fields - before) if before is not None else ():
+                found.setdefault(name, {})[field] = release
+            seen[name] = fields | (before or set())
+    return found
+
+
 def pack(described: Mapping[str, Json], path: Path) -> None:
     """Writes the definitions of releases (release → definitions) without their prose, the same bytes for the same
     input."""

@@ -250,6 +250,21 @@ def _resize(new: Json, old: Json, now: str) -> None:
     _keep_spec_of_pod(new, old, spec)
 
 
+_POD_GATED = (
+    "schedulingGroup",
+    "volumes[*].projected.sources[*].clusterTrustBundle",
+    "volumes[*].projected.sources[*].podCertificate",
+    *(f"{kind}[*].lifecycle?.stopSignal" for kind in ("containers", "initContainers", "ephemeralContainers")),
+)
+
+
+def _gated_in(prefix: str) -> tuple[str, ...]:
+    """The gated fields of the pods that a kind's template describes."""
+    return tuple(prefix + name for name in _POD_GATED)
+
+
+_TEMPLATE_GATED = _gated_in("template.spec.")
+
 HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Namespace"): Hooks(
         selectable={"status.phase": "status.phase", "name": "metadata.name"},
@@ -279,17 +294,15 @@ HOOKS: dict[tuple[str, str], Hooks] = {
             **_field("status", "phase", "podIP", "nominatedNodeName"),
             "spec.hostNetwork": _flag("spec", "hostNetwork"),
         },
-        gated=(
-            "schedulingGroup",
-            "volumes[*].projected.sources[*].clusterTrustBundle",
-            "volumes[*].projected.sources[*].podCertificate",
-        ),
+        gated=_POD_GATED,
     ),
     ("apps", "StatefulSet"): replace(
-        BUILTIN, gated=("updateStrategy.rollingUpdate.maxUnavailable",), warnings=warn.stateful_set
+        BUILTIN,
+        gated=("updateStrategy.rollingUpdate.maxUnavailable", *_gated_in("template.spec.")),
+        warnings=warn.stateful_set,
     ),
     ("discovery.k8s.io", "EndpointSlice"): replace(BUILTIN, warnings=warn.endpoint_slice),
-    ("apps", "DaemonSet"): replace(BUILTIN, warnings=warn.daemon_set),
+    ("apps", "DaemonSet"): replace(BUILTIN, warnings=warn.daemon_set, gated=_TEMPLATE_GATED),
     # Events of the first API may have any name.
     ("", "Event"): Hooks(
         name_rule=lambda name, prefix: [], selectable={**_field("involvedObject", *_OBJECT), **_EVENT}
@@ -301,9 +314,11 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         warnings=warn.node_fields,
     ),
     ("", "Secret"): Hooks(selectable={"type": "type"}),
-    ("", "PersistentVolume"): replace(BUILTIN, answers_deleted=True, warnings=warn.volume),
+    ("", "PersistentVolume"): replace(BUILTIN, answers_deleted=True, warnings=warn.volume, asks_twice=True),
     ("", "PersistentVolumeClaim"): replace(BUILTIN, answers_deleted=True, warnings=warn.claim),
-    ("", "PodTemplate"): replace(BUILTIN, answers_deleted=True, warnings=warn.pod_template),
+    ("", "PodTemplate"): replace(
+        BUILTIN, answers_deleted=True, warnings=warn.pod_template, gated=_gated_in("$.template.spec.")
+    ),
     ("", "ResourceQuota"): replace(BUILTIN, answers_deleted=True),
     ("", "ServiceAccount"): replace(BUILTIN, answers_deleted=True, warnings=warn.service_account),
     ("", "Service"): Hooks(
@@ -313,18 +328,25 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         prepare_update=_keep_allocated,
     ),
     ("", "ReplicationController"): Hooks(
-        orphans=True, warnings=warn.workload, selectable=_field("status", "replicas")
+        orphans=True, warnings=warn.workload, selectable=_field("status", "replicas"), gated=_TEMPLATE_GATED
     ),
-    ("apps", "ReplicaSet"): replace(BUILTIN, warnings=warn.workload, selectable=_field("status", "replicas")),
-    ("apps", "Deployment"): replace(BUILTIN, warnings=warn.workload, status_keeps=("labels",)),
-    ("batch", "CronJob"): replace(BUILTIN, warnings=warn.cron_job),
+    ("apps", "ReplicaSet"): replace(
+        BUILTIN, warnings=warn.workload, selectable=_field("status", "replicas"), gated=_TEMPLATE_GATED
+    ),
+    ("apps", "Deployment"): replace(
+        BUILTIN, warnings=warn.workload, status_keeps=("labels",), gated=_TEMPLATE_GATED
+    ),
+    ("batch", "CronJob"): replace(
+        BUILTIN, warnings=warn.cron_job, gated=_gated_in("jobTemplate.spec.template.spec.")
+    ),
     ("batch", "Job"): Hooks(
         orphans=True,
         orphan_warning=warn.ORPHANED_PODS,
         selectable={"status.successful": "status.succeeded"},
         unknown_label='field label "{label}" not supported for Job',
         warnings=warn.workload,
-        gated=("scheduling",),
+        gated=("scheduling", *_TEMPLATE_GATED),
+        asks_twice=True,
         fills_in_when_read=_labels_of_template,
     ),
     ("coordination.k8s.io", "Lease"): replace(BUILTIN, gated=("strategy", "preferredHolder")),

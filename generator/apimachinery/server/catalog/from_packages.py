@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from importlib import resources as package_files
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from apimachinery.merge.compile import MergeTypes
 from apimachinery.merge.errors import UnknownVersion
 from apimachinery.merge.from_openapi import METADATA_TYPES, builtin_table
 from apimachinery.merge.patch_type import PatchType
-from apimachinery.merge.schema import Ref, Type
+from apimachinery.merge.schema import Ref, Struct, Type
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.import_faults import describe_import_fault
@@ -45,14 +46,15 @@ if TYPE_CHECKING:
 
 
 class Package:
-    """One generated package."""
+    """One generated package; with a ``release`` its definitions are without the fields that later releases added."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, release: str = "") -> None:
         try:
             registry = importlib.import_module(f"{name}.registry")
         except ModuleNotFoundError as fault:
             raise OptionError(f"--packages: there is no generated package {name!r} ({fault})") from None
         self.name = name
+        self._release = release
         self.groups: tuple[Group, ...] = registry.GROUPS
         self._forms: dict[str, Callable[[Json], None]] = {}
         self._conversions: dict[tuple[str, str, str], Callable[[Json], Json] | None] = {}
@@ -64,7 +66,26 @@ class Package:
         found: Mapping[str, Any] = json.loads(
             package_files.files(self.name).joinpath("definitions.json").read_bytes()
         )
-        return found
+        later = self._later
+        return {
+            name: {**schema, "properties": _without(schema["properties"], later[name])}
+            if name in later
+            else schema
+            for name, schema in found.items()
+        }
+
+    @cached_property
+    def _later(self) -> Mapping[str, frozenset[str]]:
+        """The fields that releases after the one asked for added, by definition."""
+        module = self._module("since") if self._release else None
+        if module is None:
+            return {}
+        now = _release(self._release)
+        later = {
+            name: frozenset(field for field, release in fields.items() if _release(release) > now)
+            for name, fields in module.FIELDS_SINCE.items()
+        }
+        return {name: fields for name, fields in later.items() if fields}
 
     @cached_property
     def merge_table(self) -> dict[str, Type]:
@@ -75,6 +96,10 @@ class Package:
         table: dict[str, Type] = dict(METADATA_TYPES)
         for module in modules:
             table.update(getattr(module, "TYPES", {}))
+        for name, fields in self._later.items():
+            known = table.get(name)
+            if isinstance(known, Struct):
+                table[name] = replace(known, fields=_without(known.fields, fields))
         return table
 
     @cached_property
@@ -186,6 +211,10 @@ class Package:
         """A table of such a module; empty where there is none."""
         found: Mapping[Any, Any] = getattr(self.module_of(api_version, stem), name, {})
         return found
+
+
+def _without(fields: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in names}
 
 
 def add_package(catalog: Catalog, package: Package, options: ApiOptions) -> None:

@@ -34,7 +34,8 @@ class Hooks:
     ``prepare_subresource``: what an update of another subresource than status and scale keeps of the stored object; it
     gets the time.
     ``gated``: fields of the spec that the emulated release has switched off: they are dropped unless they are stored
-    (``a.b[*].c{*}.d`` goes through lists and maps).
+    (``a.b[*].c{*}.d?.e`` goes through lists and maps, and takes an empty ``d`` away too; ``$.`` begins at the object).
+    ``asks_twice``: kube-apiserver checks a changed object as a new one and once more as an update.
     ``fills_in_when_read``: whether a new object is shown with more than was stored of it, so that the first update
     writes even if it changes nothing.
     ``answers_deleted``: DELETE answers the object instead of a Status. ``validates_metadata``: ``validate`` looks at
@@ -58,6 +59,7 @@ class Hooks:
     prepare_status: Callable[[Json, Json], None] | None = None
     prepare_subresource: Mapping[str, Callable[[Json, Json, str], None]] = field(default_factory=dict)
     gated: tuple[str, ...] = ()
+    asks_twice: bool = False
     fills_in_when_read: Callable[[Json], bool] | None = None
     validate: Callable[[Json, Json | None], list[FieldError]] | None = None
     validate_status: Callable[[Json, Json], list[FieldError]] | None = None

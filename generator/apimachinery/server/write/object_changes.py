@@ -24,25 +24,30 @@ def name_requester(obj: Json, user: User) -> None:
 
 def drop_gated(served: Served, new: Json, old: Json | None) -> None:
     """Drops the fields that the emulated release has switched off; what is stored stays."""
-    spec = new.get("spec")
-    if not served.hooks.gated or not isinstance(spec, dict):
-        return
-    stored = (old or {}).get("spec") or {}
     for name in served.hooks.gated:
-        if "." not in name:
-            if name not in stored:
-                spec.pop(name, None)
-        elif not any(name.rpartition(".")[2] in holder for holder in _holders(stored, name)):
-            for holder in _holders(spec, name):
-                holder.pop(name.rpartition(".")[2], None)
+        spec, stored = new.get("spec"), (old or {}).get("spec") or {}
+        if name[0] == "$":
+            spec, stored, name = new, old or {}, name[2:]
+        way, _, field = name.rpartition(".")
+        holders = [each for each in _holders(spec, way) if field in each]
+        if holders and not any(field in each for each in _holders(stored, way)):
+            for holder in holders:
+                del holder[field]
+            if way.endswith("?"):
+                parent, _, kept = way.rpartition(".")
+                for each in _holders(spec, parent):
+                    if each.get(kept[:-1]) == {}:
+                        del each[kept[:-1]]
 
 
-def _holders(spec: Json, path: str) -> list[Json]:
-    """The objects that may have the field at ``path``, which goes through lists by ``[*]`` and maps by ``{*}``."""
+def _holders(spec: Any, path: str) -> list[Json]:
+    """The objects at ``path``, which goes through lists by ``[*]`` and maps by ``{*}``."""
     found: list[Any] = [spec]
-    for step in path.split(".")[:-1]:
-        key = step.removesuffix("[*]").removesuffix("{*}")
+    for step in path.split(".") if path else ():
+        key = step.removesuffix("[*]").removesuffix("{*}").removesuffix("?")
         found = [each[key] for each in found if isinstance(each, dict) and each.get(key)]
+        if not found:
+            return found
         if step.endswith("[*]"):
             found = [item for each in found if isinstance(each, list) for item in each]
         elif step.endswith("{*}"):

@@ -32,7 +32,8 @@ def check_object(
             if status:
                 return hooks.validate_status(obj, old) if hooks.validate_status is not None else []
         asked = (compiled.validator, hooks.validate)
-        return [fault for ask in asked if ask is not None for fault in ask(obj, old)]
+        faults = [fault for ask in asked if ask is not None for fault in ask(obj, old)]
+        return [*own(obj, None), *faults] if faults and old is not None and hooks.asks_twice else faults
 
     if compiled.stated is None:
         faults = [*metadata_faults, *own(obj, old)]
