@@ -49,6 +49,11 @@ def default_daemon_set_spec(daemon_set_spec: Json) -> None:
             rolling_update["maxUnavailable"] = 1
         if "maxSurge" not in rolling_update:
             rolling_update["maxSurge"] = 0
+    if (rolling_update := struct(daemon_set_spec, "updateStrategy", "rollingUpdate")) is not None:
+        if "maxUnavailable" not in rolling_update:
+            rolling_update["maxUnavailable"] = 0
+        if "maxSurge" not in rolling_update:
+            rolling_update["maxSurge"] = 0
     if "revisionHistoryLimit" not in daemon_set_spec:
         daemon_set_spec["revisionHistoryLimit"] = 10
     if (template := struct(daemon_set_spec, "template")) is not None:

@@ -107,8 +107,9 @@ def check_deployment_spec(deployment_spec: Json, prefix: str) -> Iterator[FieldE
     yield from workloads.selection(
         deployment_spec, prefix.removesuffix("."), kind="deployment", unreadable="invalid label selector"
     )
-    if (template := struct(deployment_spec, "template")) is not None:
-        yield from core_v1.check_pod_template_spec(template, f"{prefix}template.")
+    yield from core_v1.check_pod_template_spec(
+        workloads.template_of_selector(deployment_spec), f"{prefix}template."
+    )
     if (spec := struct(deployment_spec, "template", "spec")) is not None:
         yield from pods.restart_policy_of_template(
             spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
@@ -181,8 +182,9 @@ def check_replica_set_spec(replica_set_spec: Json, prefix: str) -> Iterator[Fiel
     yield from workloads.selection(
         replica_set_spec, prefix.removesuffix("."), kind="deployment", unreadable="invalid label selector"
     )
-    if (template := struct(replica_set_spec, "template")) is not None:
-        yield from core_v1.check_pod_template_spec(template, f"{prefix}template.")
+    yield from core_v1.check_pod_template_spec(
+        workloads.template_of_selector(replica_set_spec), f"{prefix}template."
+    )
     if (spec := struct(replica_set_spec, "template", "spec")) is not None:
         yield from pods.restart_policy_of_template(
             spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
@@ -230,6 +232,7 @@ def check_stateful_set_spec(stateful_set_spec: Json, prefix: str) -> Iterator[Fi
     yield from core_v1.check_pod_template_spec(
         workloads.template_with_claims(stateful_set_spec), f"{prefix}template."
     )
+    yield from workloads.template_metadata_again(stateful_set_spec, prefix.removesuffix("."))
     if (spec := struct(stateful_set_spec, "template", "spec")) is not None:
         yield from pods.restart_policy_of_template(
             spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"

@@ -37,12 +37,12 @@ def validate_horizontal_pod_autoscaler(new: Json, old: Json | None = None) -> li
 
 def check_horizontal_pod_autoscaler_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new HorizontalPodAutoscaler and may be so in one that is stored."""
-    yield from autoscalers.replicas(new, prefix.removesuffix("."))
+    yield from autoscalers.resource_replicas(new, prefix.removesuffix("."))
 
 
 def check_horizontal_pod_autoscaler_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a HorizontalPodAutoscaler."""
-    yield from autoscalers.replicas(new, prefix.removesuffix("."), old)
+    yield from autoscalers.resource_replicas(new, prefix.removesuffix("."), old)
 
 
 def check_horizontal_pod_autoscaler_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

@@ -60,8 +60,7 @@ def check_http_ingress_path(http_ingress_path: Json, prefix: str) -> Iterator[Fi
             values=("Exact", "ImplementationSpecific", "Prefix"),
             pointer=True,
         )
-    if is_set(http_ingress_path.get("pathType")):
-        yield from networks.ingress_backend(http_ingress_path.get("backend"), f"{prefix}backend")
+    yield from networks.path_backend(http_ingress_path, prefix.removesuffix("."))
 
 
 def check_http_ingress_rule_value(http_ingress_rule_value: Json, prefix: str) -> Iterator[FieldError]:

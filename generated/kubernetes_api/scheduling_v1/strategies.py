@@ -4,4 +4,4 @@
 
 from apimachinery.meta.strategies import Strategy
 
-STRATEGIES: dict[str, Strategy] = {"PriorityClass": Strategy(generation=())}
+STRATEGIES: dict[str, Strategy] = {"PriorityClass": Strategy(generation=("value",))}

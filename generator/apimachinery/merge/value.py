@@ -109,7 +109,18 @@ def go_text(value: Any) -> str:
         return "map[" + " ".join(f"{key}:{go_text(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
         return "[" + " ".join(map(go_text, value)) + "]"
-    return encode(value)
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+        value = float(value)
+    if isinstance(value, float) and (value == 0 or 1e-4 <= abs(value) < 1e6):
+        return f"{value:.17g}" if value == int(value) else repr(value)
+    return _exponential(value) if isinstance(value, float) else encode(value)
+
+
+def _exponential(number: float) -> str:
+    """The shortest digits that say which float it is, and an exponent of two figures or more."""
+    if number != number or number in (float("inf"), float("-inf")):
+        return "NaN" if number != number else "+Inf" if number > 0 else "-Inf"
+    return next(text for length in range(17) if float(text := f"{number:.{length}e}") == number)
 
 
 def go_syntax(value: Any) -> str:

@@ -22,6 +22,8 @@ _SOURCES = {
     "ContainerResource": "containerResource",
 }
 _OF_RESOURCES = ("Resource", "ContainerResource")
+_METRICS = "autoscaling.alpha.kubernetes.io/metrics"
+_NONE_TO_SCALE_BY = "must specify at least one Object or External metric to support scaling to zero replicas"
 _ABOVE_ZERO = "must be greater than zero"
 
 
@@ -44,6 +46,14 @@ def replicas(value: Json, path: str, old: Json | None = None) -> Errors:
     if was is None or any(was.get(key) != target.get(key) for key in ("kind", "apiVersion")):
         plain = target.get("kind") == "ReplicationController"
         yield from _version(target, "spec.scaleTargetRef", plain=plain)
+
+
+def resource_replicas(value: Json, path: str, old: Json | None = None) -> Errors:
+    """The same of the version that scales by the load of processors alone, which is none when there are no replicas."""
+    yield from replicas(value, path, old)
+    annotations = lookup(value, "metadata", "annotations") or {}
+    if lookup(value, "spec", "minReplicas") == 0 and _METRICS not in annotations:
+        yield forbidden("spec.metrics", _NONE_TO_SCALE_BY)
 
 
 def _kind_and_name(ref: Json, path: str) -> Errors:
@@ -70,8 +80,7 @@ def autoscaler(value: Json, path: str, old: Json | None = None) -> Errors:
         yield from _metric(metric, f"spec.metrics[{index}]", lenient=lenient)
     if spec.get("minReplicas") == 0:
         if all(each.get("type") not in ("Object", "External") for each in items(spec, "metrics")):
-            detail = "must specify at least one Object or External metric to support scaling to zero replicas"
-            yield forbidden("spec.metrics", detail)
+            yield forbidden("spec.metrics", _NONE_TO_SCALE_BY)
     for key in ("scaleUp", "scaleDown"):
         rules = struct(spec, "behavior", key)
         if rules is not None:
@@ -84,6 +93,8 @@ def _metric(metric: Json, path: str, *, lenient: bool) -> Errors:
     if not kind:
         yield required_error(f"{path}.type", "must specify a metric source type")
     if kind not in _SOURCES:
+        # kube-apiserver says so when it looks at the type, and again when it looks for its source.
+        yield not_supported(f"{path}.type", kind, sorted(_SOURCES))
         yield not_supported(f"{path}.type", kind, sorted(_SOURCES))
     given = [name for name, field in _SOURCES.items() if struct(metric, field) is not None]
     if given:

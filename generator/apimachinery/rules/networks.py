@@ -45,6 +45,12 @@ def ingress_backend(value: Any, path: str) -> Errors:
         yield invalid_value(path, "", "resource or service backend is required")
 
 
+def path_backend(value: Json, path: str) -> Errors:
+    """The backend of a path; of one without a type nothing more is asked."""
+    if value.get("pathType") is not None:
+        yield from ingress_backend(value.get("backend"), f"{path}.backend")
+
+
 def _reference(value: Json, path: str) -> Errors:
     """A group, a kind and a name."""
     if value.get("apiGroup") is not None:

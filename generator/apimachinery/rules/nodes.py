@@ -38,6 +38,7 @@ def node(value: Json, path: str) -> Errors:
     """A new node."""
     del path
     yield from _any_node(value)
+    yield from _new_blocks(value)
     capacity = lookup(value, "status", "nodeInfo", "swap", "capacity")
     if capacity is not None and capacity <= 0:
         yield invalid_value("metadata.nodeSwapStatus.capacity", capacity, "must be greater than zero")
@@ -54,6 +55,9 @@ def _any_node(value: Json) -> Errors:
         for name, quantity in (struct(status, key) or {}).items():
             yield from amount(name, quantity, f"status.{key}.{name}")
     yield from _features(status.get("declaredFeatures") or [], "status.declaredFeatures")
+
+
+def _new_blocks(value: Json) -> Errors:
     yield from _blocks(lookup(value, "spec", "podCIDRs") or [], "spec.podCIDRs")
 
 

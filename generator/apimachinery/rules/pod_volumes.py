@@ -150,8 +150,9 @@ def template_metadata(value: Any, path: str) -> Errors:
     yield from checks.annotation_map(value.get("annotations"), f"{path}.annotations")
     yield from checks.labels(value.get("labels"), f"{path}.labels")
     for key in sorted(value):
-        if key not in ("annotations", "labels") and value[key] not in (None, "", 0, [], {}):
-            yield forbidden(f"{path}.{key}", "cannot be set")
+        # What is there is set, be it an empty list or a number that may be missing.
+        if key not in ("annotations", "labels") and value[key] not in (None, ""):
+            yield forbidden(f"{path}.{'uID' if key == 'uid' else key}", "cannot be set")
 
 
 def of_pod(pod: Json, path: str) -> Errors:

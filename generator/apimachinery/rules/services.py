@@ -247,9 +247,14 @@ def _balancer(spec: Json) -> Errors:
         yield forbidden("spec.allocateLoadBalancerNodePorts", _OF_BALANCERS)
     if allocates is None and balances:
         yield required_error("allocateLoadBalancerNodePorts")
+    yield from _class(spec)
+
+
+def _class(spec: Json) -> Errors:
+    """Which balancer a service asks for."""
     of_class = spec.get("loadBalancerClass")
     if of_class is not None:
-        if balances:
+        if spec.get("type") == "LoadBalancer":
             yield from checks.each_fault(of_class, "spec.loadBalancerClass", "qualified-name")
         else:
             yield forbidden("spec.loadBalancerClass", _OF_BALANCERS)
@@ -305,6 +310,7 @@ def service_update(value: Json, path: str, old: Json) -> Errors:
         if spec.get("loadBalancerClass") != before.get("loadBalancerClass"):
             shown = spec.get("loadBalancerClass")
             yield invalid_value("spec.loadBalancerClass", shown, "may not change once set")
+    yield from _class(spec)  # and once more with all the rest
     if needs_health_check(spec) and needs_health_check(before):
         if (spec.get("healthCheckNodePort") or 0) != (before.get("healthCheckNodePort") or 0):
             yield forbidden("spec.healthCheckNodePort", "field is immutable")

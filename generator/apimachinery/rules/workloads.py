@@ -13,6 +13,7 @@ from apimachinery.rules import checks
 from apimachinery.rules.claims import claim_spec
 from apimachinery.rules.defaulters import TEMPLATE_GENERATION
 from apimachinery.rules.fields import Json, items, lookup, numbered, of_missing, struct
+from apimachinery.rules.pods import template_metadata
 
 Errors = Iterator[FieldError]
 
@@ -66,12 +67,30 @@ def selection(spec: Json, path: str, kind: str, unreadable: str | None, optional
         )
 
 
+def _is_readable(spec: Json) -> bool:
+    return not any(checks.label_selector(spec.get("selector"), ""))
+
+
+def template_of_selector(spec: Json) -> Json:
+    """The template of a workload, empty where its selector cannot be read: then kube-apiserver looks no further."""
+    return (struct(spec, "template") or {}) if _is_readable(spec) else {}
+
+
+def template_metadata_again(spec: Json, path: str) -> Errors:
+    """The labels and annotations of a stateful set's template are looked at twice."""
+    metadata = struct(spec, "template", "metadata")
+    if metadata is not None and _is_readable(spec):
+        yield from template_metadata(metadata, f"{path}.template.metadata")
+
+
 def template_with_claims(spec: Json) -> Json:
     """The template of a stateful set as its pods will be: with the volumes of its claims, and names of their own."""
-    template = struct(spec, "template") or {}
+    template = template_of_selector(spec)
+    if not template:
+        return template
     pod = struct(template, "spec") or {}
     claims = list(items(spec, "volumeClaimTemplates"))
-    made = [lookup(claim, "metadata", "name") or "" for claim in claims]
+    made = dict.fromkeys(lookup(claim, "metadata", "name") or "" for claim in claims)
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in made]
     others = [volume for volume in items(pod, "volumes") if volume.get("name") not in made]
     kept = {key: value for key, value in pod.items() if key not in ("hostname", "subdomain")}

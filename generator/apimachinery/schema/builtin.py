@@ -10,6 +10,7 @@ from typing import Any
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.schema.decoding import Decoder, Names
 from apimachinery.schema.node import Node, Schema, SchemaReader
+from apimachinery.schema.restoring import restored
 
 
 def compile_builtin(
@@ -58,7 +59,13 @@ class BuiltinSchema:
 
     def decode_fault(self, value: Any) -> str | None:
         """See ``CompiledSchema``."""
-        return self._decoder.fault(value)
+        fault = self._decoder.fault(value)
+        return None if fault is None else str(fault)
+
+    def restore_fault(self, value: Any) -> str | None:
+        """See ``CompiledSchema``."""
+        fault = self._decoder.fault(value)
+        return None if fault is None else restored(fault)
 
     def validate(self, value: Any, old: Any = None) -> list[FieldError]:
         """Nothing: a value of a wrong type is a decode fault, other rules are generated code."""

@@ -73,6 +73,10 @@ class CustomSchema:
         """See ``CompiledSchema``."""
         return metadata_fault(value) or (embedded_fault(self.node, value) if self._embeds else None)
 
+    def restore_fault(self, value: Any) -> str | None:
+        """See ``CompiledSchema``; custom resources take no strategic patches."""
+        return self.decode_fault(value)
+
     def validate(self, value: Any, old: Any = None) -> list[FieldError]:
         """See ``CompiledSchema``."""
         embedded = self.embedded_faults(value)

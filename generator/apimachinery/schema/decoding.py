@@ -29,6 +29,7 @@ _FREE = frozenset({"RawExtension", "FieldsV1", "JSON"})
 _INNER_SCHEMA = frozenset({"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"})
 _TIMES = {"Time": SECONDS_LAYOUT, "MicroTime": MICROS_LAYOUT}
 _QUANTITY = re.compile(QUANTITY)
+_BASE64_LETTER = re.compile(r"[A-Za-z0-9+/]")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 # Types with names of their own, by definition and field: those that every package has.
@@ -51,10 +52,26 @@ class _Place:
     path: tuple[str, ...]
     type_name: str
 
+    def field(self, struct: str, name: str, fact: str) -> _Place:
+        """A field; ``fact`` is the name of its type, and before it in ``<>`` the embedded struct that has it."""
+        embedded, _, type_name = fact[1:].partition(">") if fact[:1] == "<" else ("", "", fact)
+        path = (*self.path, embedded, name) if embedded else (*self.path, name)
+        return _Place(struct or self.struct, path, type_name.lstrip())
+
     def within(self, opening: str) -> _Place:
         """An item of the list or an entry of the map that is here."""
         inner = self.type_name.removeprefix(opening) if self.type_name.startswith(opening) else ""
         return self if inner == self.type_name else _Place(self.struct, self.path, inner)
+
+
+class Mismatch(str):
+    """A fault of decoding, with what it is made of: the ``value``, the ``wanted`` type, and the ``form`` that this has:
+    ``struct``, ``map``, ``slice`` or the name of a scalar."""
+
+    __slots__ = ("form", "value", "wanted")
+    value: Any
+    wanted: str
+    form: str
 
 
 class DecodeError(Exception):
@@ -81,7 +98,7 @@ class Decoder:
         if self._fits(value):
             return None, []
         fault = self.fault(value)
-        return (fault, []) if fault is not None else (None, self.unknown(value, drop=True))
+        return (str(fault), []) if fault is not None else (None, self.unknown(value, drop=True))
 
     def fault(self, value: Any) -> str | None:
         """Why ``value`` cannot be decoded, None where it can."""
@@ -142,24 +159,23 @@ class Decoder:
             _decode_int_or_string(value, place)
         elif isinstance(node.additional, Node):
             if not isinstance(value, dict):
-                faults.append(_mismatch(value, place, place.type_name or go_type(node)))
+                faults.append(_mismatch(value, place, place.type_name or go_type(node), form="map"))
                 return
             inner = place.within("map[string]")
             for each in value.values():
                 self._decode(node.additional, each, inner, faults)
         elif node.types == ("object",) or node.properties:
             if not isinstance(value, dict):
-                faults.append(_mismatch(value, place, go_type(node)))
+                faults.append(_mismatch(value, place, go_type(node), form="struct"))
                 return
             names = self._names().get(node.definition, {})
             for name, each in value.items():
                 child = node.properties.get(name)
                 if child is not None:
-                    field = _Place(node.go_type or place.struct, (*place.path, name), names.get(name, ""))
-                    self._decode(child, each, field, faults)
+                    self._decode(child, each, place.field(node.go_type, name, names.get(name, "")), faults)
         elif node.types == ("array",):
             if not isinstance(value, list):
-                faults.append(_mismatch(value, place, place.type_name or go_type(node)))
+                faults.append(_mismatch(value, place, place.type_name or go_type(node), form="slice"))
             elif node.items is not None:
                 inner = place.within("[]")
                 for each in value:
@@ -215,29 +231,38 @@ def json_kind(value: Any) -> str:
     return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
 
 
-def _mismatch(value: Any, place: _Place, wanted: str, *, shown: str = "") -> str:
+def _mismatch(value: Any, place: _Place, wanted: str, *, shown: str = "", form: str = "") -> str:
     said = f"{json_kind(value)} {shown}" if shown else json_kind(value)
-    if not place.path:
-        return f"json: cannot unmarshal {said} into Go value of type {wanted}"
-    field = ".".join((place.struct, *place.path))
-    return f"json: cannot unmarshal {said} into Go struct field {field} of type {wanted}"
+    into = f"struct field {'.'.join((place.struct, *place.path))}" if place.path else "value"
+    made = Mismatch(f"json: cannot unmarshal {said} into Go {into} of type {wanted}")
+    made.value, made.wanted, made.form = value, wanted, form or wanted
+    return made
 
 
 def _decode_scalar(node: Node, value: Any, place: _Place, faults: list[str]) -> None:
     kind = node.types[0]
     if kind == "string":
         if not isinstance(value, str):
-            faults.append(_mismatch(value, place, place.type_name or go_type(node)))
+            item = (
+                next((each for each in value if not isinstance(each, int)), None)
+                if node.format == "byte" and isinstance(value, list)
+                else None
+            )
+            if item is not None:
+                faults.append(_mismatch(item, place, "uint8"))
+                return
+            form = "slice" if node.format == "byte" else "string"
+            faults.append(_mismatch(value, place, place.type_name or go_type(node), form=form))
         elif node.format == "byte" and not _is_base64(value):
-            raise DecodeError(f"illegal base64 data at input byte {_first_bad_base64(value)}")
+            faults.append(f"illegal base64 data at input byte {_first_bad_base64(value)}")
     elif kind == "boolean":
         if not isinstance(value, bool):
             faults.append(_mismatch(value, place, "bool"))
     elif isinstance(value, bool) or not isinstance(value, (int, float)):
         faults.append(_mismatch(value, place, go_type(node)))
     elif kind == "integer" and (isinstance(value, float) or not fits_range(value, "integer", node.format)):
-        shown = go_float(value) if isinstance(value, float) else str(value)
-        faults.append(_mismatch(value, place, go_type(node), shown=shown))
+        # Go shows the number as it was sent, which is most often as repr has it.
+        faults.append(_mismatch(value, place, go_type(node), shown=repr(value)))
 
 
 def _is_base64(text: str) -> bool:
@@ -248,10 +273,24 @@ def _is_base64(text: str) -> bool:
 
 
 def _first_bad_base64(text: str) -> int:
-    found = re.search(r"[^A-Za-z0-9+/\r\n]", text)
-    if found is not None and (found.group() != "=" or len(text) % 4):
-        return found.start()
-    return len(text) - len(text) % 4 if found is None else found.start()
+    """Where encoding/base64 stops: it reads four letters at a time, passing over the ends of lines."""
+    places = [index for index, letter in enumerate(text) if letter not in "\r\n"]
+    for start in range(0, len(places), 4):
+        group = places[start : start + 4]
+        for number, index in enumerate(group):
+            letter = text[index]
+            if _BASE64_LETTER.fullmatch(letter):
+                continue
+            if letter != "=" or number < 2:
+                return index
+            if number == 2 and len(group) < 4:
+                return len(text)
+            if number == 2 and text[group[3]] != "=":
+                return group[3] - 1
+            return places[start + 4] if start + 4 < len(places) else len(text)
+        if len(group) < 4:
+            return len(text) - len(group)
+    return len(text)
 
 
 def _decode_time(kind: str, value: Any, place: _Place) -> None:

@@ -61,6 +61,8 @@ class GoForms:
         type_ = self.type_at(root, fault.field)
         if type_ is None:
             return fault
+        if isinstance(fault.bad_value, dict):
+            type_ = type_.removeprefix("[]")  # some faults of a list show the item
         try:
             return replace(fault, bad_value=InOrder(self._value(type_, fault.bad_value)))
         except _Misfit:

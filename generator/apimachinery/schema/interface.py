@@ -65,6 +65,10 @@ class CompiledSchema(Protocol):
         """``decode_fault`` and, where there is none, ``prune``: one pass for the usual value."""
         ...
 
+    def restore_fault(self, value: Any) -> str | None:
+        """``decode_fault`` in the words that strategic patches fail with."""
+        ...
+
     def decode_fault(self, value: Any) -> str | None:
         """Why the value cannot be decoded, or None.
 

@@ -28,7 +28,8 @@ def metadata_fault(resource: Any) -> str | None:
     if not isinstance(resource, dict):
         return None
     metadata = resource.get("metadata")
-    return None if metadata is None else _DECODER.fault(metadata)
+    fault = None if metadata is None else _DECODER.fault(metadata)
+    return None if fault is None else str(fault)
 
 
 def prune_metadata(resource: Any, path: str = "") -> list[str]:

@@ -57,6 +57,7 @@ class _Struct:
     written: Mapping[str, Any]
     nullable: set[str] = field(default_factory=set)
     omitted: set[str] = field(default_factory=set)
+    forgotten: set[str] = field(default_factory=set)
     inner: dict[str, Apply] = field(default_factory=dict)
 
     def __call__(self, value: Any) -> Any:
@@ -67,7 +68,9 @@ class _Struct:
             if key in self.omitted or (value[key] is None and key in self.nullable):
                 del value[key]
         for key, zero in self.written.items():
-            if value.get(key) is None:
+            item = value.get(key)
+            # Storage forgets the difference between an empty list and none, so answers have none.
+            if item is None or (not item and key in self.forgotten):
                 value[key] = {} if zero == {} else zero
         for key, apply in self.inner.items():
             item = value.get(key)
@@ -101,6 +104,8 @@ class _Compiler:
                 form.nullable.add(key)
                 if "$ref" not in schema and "type" in schema and key not in kept:
                     form.omitted.add(key)
+            elif written[key] is None and ("items" in schema or "additionalProperties" in schema):
+                form.forgotten.add(key)
             apply = self.value(schema)
             if apply is not _unchanged:
                 form.inner[key] = apply

@@ -63,7 +63,10 @@ class MetadataView:
 
     def shown(self, record: Record) -> dict[str, Any]:
         """One object's metadata."""
-        return {**self._names, "metadata": decode(self._served.shown(record))["metadata"]}
+        return {
+            **self._names,
+            "metadata": _alone(self._served, decode(self._served.shown(record))["metadata"]),
+        }
 
     def object(self, record: Record) -> bytes:
         """One object."""
@@ -95,6 +98,15 @@ class MetadataView:
         return encode({"type": "ERROR", "object": status}) + b"\n"
 
 
+def _alone(served: Served, metadata: dict[str, Any]) -> dict[str, Any]:
+    """Metadata without its object, which lacks the annotations that are fields in kube-apiserver's struct."""
+    for name in served.hooks.internal_annotations:
+        annotations = metadata.get("annotations") or {}
+        if annotations.pop(name, None) is not None and not annotations:
+            del metadata["annotations"]
+    return metadata
+
+
 class TableView:
     """A Table: columns, and a row for each object with its cells and what ``includeObject`` asks for."""
 
@@ -123,7 +135,7 @@ class TableView:
             shown = {
                 "kind": METADATA,
                 "apiVersion": f"meta.k8s.io/{self._version}",
-                "metadata": obj["metadata"],
+                "metadata": _alone(self._served, obj["metadata"]),
             }
         return {"cells": self._columns.cells(obj), "object": shown}
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
 from apimachinery.crd.defaults import prepare_crd_for_update
+from apimachinery.rules.defaulters import TEMPLATE_GENERATION
 from apimachinery.rules.services import is_external, needs_health_check
 from apimachinery.server.catalog import builtin_warnings as warn
 from apimachinery.server.catalog.api_services import mark_local
@@ -187,6 +188,24 @@ _METADATA_OF_CLIENTS = ("labels", "annotations", "finalizers", "ownerReferences"
 """What of metadata some kinds let nobody change by their status."""
 
 
+def _count_changes(new: Json, old: Json) -> None:
+    """A generation that only changes give: a new object has none."""
+    new["metadata"]["generation"] += new.get("spec") != old.get("spec")
+
+
+def _names_of_secrets(obj: Json) -> None:
+    """Of references to secrets only the name counts."""
+    for secret in obj.get("secrets") or ():
+        if isinstance(secret, dict):
+            for key in [key for key in secret if key != "name"]:
+                del secret[key]
+
+
+def _names_of_changed_secrets(new: Json, old: Json) -> None:
+    del old
+    _names_of_secrets(new)
+
+
 def _keep_spec(new: Json, old: Json) -> None:
     new["spec"] = old["spec"]
 
@@ -301,8 +320,15 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         gated=("updateStrategy.rollingUpdate.maxUnavailable", *_gated_in("template.spec.")),
         warnings=warn.stateful_set,
     ),
-    ("discovery.k8s.io", "EndpointSlice"): replace(BUILTIN, warnings=warn.endpoint_slice),
-    ("apps", "DaemonSet"): replace(BUILTIN, warnings=warn.daemon_set, gated=_TEMPLATE_GATED),
+    ("discovery.k8s.io", "EndpointSlice"): replace(
+        BUILTIN, warnings=warn.endpoint_slice, gated=("$.endpoints[*].deprecatedTopology",)
+    ),
+    ("apps", "DaemonSet"): replace(
+        BUILTIN,
+        warnings=warn.daemon_set,
+        gated=_TEMPLATE_GATED,
+        internal_annotations=(TEMPLATE_GENERATION,),
+    ),
     # Events of the first API may have any name.
     ("", "Event"): Hooks(
         name_rule=lambda name, prefix: [], selectable={**_field("involvedObject", *_OBJECT), **_EVENT}
@@ -311,6 +337,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Node"): Hooks(
         selectable={"spec.unschedulable": _flag("spec", "unschedulable")},
         gated=("configSource",),
+        asks_twice=True,
         warnings=warn.node_fields,
     ),
     ("", "Secret"): Hooks(selectable={"type": "type"}),
@@ -320,7 +347,13 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         BUILTIN, answers_deleted=True, warnings=warn.pod_template, gated=_gated_in("$.template.spec.")
     ),
     ("", "ResourceQuota"): replace(BUILTIN, answers_deleted=True),
-    ("", "ServiceAccount"): replace(BUILTIN, answers_deleted=True, warnings=warn.service_account),
+    ("", "ServiceAccount"): replace(
+        BUILTIN,
+        answers_deleted=True,
+        warnings=warn.service_account,
+        prepare_create=_names_of_secrets,
+        prepare_update=_names_of_changed_secrets,
+    ),
     ("", "Service"): Hooks(
         warnings=warn.service,
         answers_deleted=True,
@@ -369,7 +402,13 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ),
     ("resource.k8s.io", "ResourceClaimTemplate"): replace(BUILTIN, answers_deleted=True),
     ("storage.k8s.io", "StorageClass"): replace(BUILTIN, answers_deleted=True),
-    ("storage.k8s.io", "CSIDriver"): replace(BUILTIN, answers_deleted=True),
+    ("storage.k8s.io", "CSIDriver"): replace(
+        BUILTIN,
+        answers_deleted=True,
+        prepare_update=_count_changes,
+        gated=("preventPodSchedulingIfMissing",),
+        warnings=warn.csi_driver,
+    ),
     ("storage.k8s.io", "CSINode"): replace(BUILTIN, answers_deleted=True),
     ("storage.k8s.io", "VolumeAttributesClass"): replace(BUILTIN, answers_deleted=True),
     ("storage.k8s.io", "VolumeAttachment"): replace(

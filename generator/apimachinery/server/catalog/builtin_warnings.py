@@ -165,6 +165,22 @@ def _find_formats(schema: object, found: dict[str, None]) -> None:
         _find_formats(each, found)
 
 
+def csi_driver(obj: Json, old: Json | None) -> list[str]:
+    """A driver that gets tokens should not have them among attributes, which are logged."""
+    spec, before = obj.get("spec") or {}, (old or {}).get("spec") or {}
+    asked = spec.get("tokenRequests")
+    if (
+        not asked
+        or asked == before.get("tokenRequests")
+        or spec.get("serviceAccountTokenInSecrets") is not None
+    ):
+        return []
+    return [
+        "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+        "logging of tokens in volume attributes"
+    ]
+
+
 def service(obj: Json, old: Json | None) -> list[str]:
     """Fields of a Service that nothing will look at, or soon nothing."""
     spec = obj.get("spec") or {}
@@ -176,7 +192,7 @@ def service(obj: Json, old: Json | None) -> list[str]:
             found.append("spec.externalIPs is ignored for headless services")
         if (spec.get("sessionAffinity") or "None") != "None":
             found.append("spec.SessionAffinity is ignored for headless services")
-    elif spec.get("type") != "ExternalName" and spec.get("externalName"):
+    if spec.get("type") != "ExternalName" and spec.get("externalName"):
         found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     if spec.get("clusterIP") != "None" and spec.get("externalIPs"):
         if spec.get("type") == "ExternalName":

@@ -35,6 +35,7 @@ class Hooks:
     gets the time.
     ``gated``: fields of the spec that the emulated release has switched off: they are dropped unless they are stored
     (``a.b[*].c{*}.d?.e`` goes through lists and maps, and takes an empty ``d`` away too; ``$.`` begins at the object).
+    ``internal_annotations``: those that stand for fields of kube-apiserver's struct, so that metadata alone lacks them.
     ``asks_twice``: kube-apiserver checks a changed object as a new one and once more as an update.
     ``fills_in_when_read``: whether a new object is shown with more than was stored of it, so that the first update
     writes even if it changes nothing.
@@ -60,6 +61,7 @@ class Hooks:
     prepare_subresource: Mapping[str, Callable[[Json, Json, str], None]] = field(default_factory=dict)
     gated: tuple[str, ...] = ()
     asks_twice: bool = False
+    internal_annotations: tuple[str, ...] = ()
     fills_in_when_read: Callable[[Json], bool] | None = None
     validate: Callable[[Json, Json | None], list[FieldError]] | None = None
     validate_status: Callable[[Json, Json], list[FieldError]] | None = None

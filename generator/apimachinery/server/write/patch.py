@@ -34,7 +34,6 @@ from apimachinery.server.write.patch_faults import (
     copied,
     encoded,
     patch_fault,
-    restored,
     translated,
 )
 from apimachinery.server.write.writes import Writer
@@ -65,8 +64,8 @@ async def patch(
         raise translated(error) from None
 
 
-Change = Callable[[Json], tuple[Any, Callable[[Any], str], Callable[[str], str]]]
-"""From an object to the patched one, how a fault of that shows the patch, and how it words what does not decode."""
+Change = Callable[[Json], tuple[Any, Callable[[Any], str], bool]]
+"""From an object to the patched one, how a fault of that shows the patch, and whether it is a strategic one."""
 
 
 def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
@@ -81,33 +80,32 @@ def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
     if media_type == JSON_PATCH:
         target.duplicates += _unknown_members(value)
         show = _sorted_along if target.served.builtin else _sorted
-        return lambda old: (json_patch.apply(old, value), lambda new: encoded(show(new, value)), str)
+        return lambda old: (json_patch.apply(old, value), lambda new: encoded(show(new, value)), False)
     if media_type == MERGE_PATCH:
         show = _sorted_by if target.served.builtin else _sorted
-        return lambda old: (merge_patch.apply(old, value), lambda new: encoded(show(new, value)), str)
+        return lambda old: (merge_patch.apply(old, value), lambda new: encoded(show(new, value)), False)
     patch_type = target.served.compiled.patch_type
     assert patch_type is not None
     shown = go_text(value)
-    return lambda old: (strategic.apply(old, value, patch_type()), lambda _: shown, restored)
+    return lambda old: (strategic.apply(old, value, patch_type()), lambda _: shown, True)
 
 
 def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[str]) -> Json:
     """The patched object, in form; the target's warnings become ``warnings`` and its own. Raises ApiError."""
     served = target.served
-    found, show, worded = change(old)
+    found, show, restores = change(old)
     # A strategic patch is read into the struct of the kind, which has its name without being told.
-    fills_in_kind = worded is restored
     if not isinstance(found, dict):
         raise patch_fault(show(found), f"json: cannot unmarshal {type_name(found)} into Go value")
     # What a patch shares with the object it is applied to must not change with it.
     new = copied(found)
     target.warnings[:] = warnings
-    if fills_in_kind and all(isinstance(new.get(name, ""), str) for name in ("kind", "apiVersion")):
+    if restores and all(isinstance(new.get(name, ""), str) for name in ("kind", "apiVersion")):
         new = {**new, "kind": served.kind, "apiVersion": served.api_version}
     served.family.check_patched_kind(served, new, target.name, lambda why: patch_fault(show(new), why))
     schema = served.compiled.schema
-    if fault := schema.decode_fault(new):
-        raise patch_fault(show(new), worded(fault))
+    if fault := schema.restore_fault(new) if restores else schema.decode_fault(new):
+        raise patch_fault(show(new), fault)
     if unknown := unknown_faults(new, served, target.options.validation, target.duplicates, target.warnings):
         # What is shown still has the fields that nobody knows.
         raise patch_fault(show(change(old)[0]), strict_error(unknown))

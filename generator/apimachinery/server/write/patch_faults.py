@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from json import dumps
 from typing import Any
 
 from apimachinery.merge.errors import MergeError
@@ -27,28 +27,9 @@ def copied(obj: Json) -> Json:
 
 def encoded(value: Any) -> str:
     """A value as refusals show it: JSON."""
-    return json.encode(value).decode()
+    return dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def patch_fault(shown: str, why: str) -> ApiError:
     """422 with the field ``patch``: ``shown`` is the object or patch that cannot be read as the kind."""
     return invalid("", "", "", [invalid_value("patch", shown, why)])
-
-
-_UNMARSHAL = re.compile(r"json: cannot unmarshal (\w+) into .* of type (\S+)\Z")
-_GO_FORMS = {"object": "map", "array": "slice", "bool": "bool", "string": "string", "number": "int64"}
-
-
-def restored(fault: str) -> str:
-    """A decoder's fault as the converter from untyped values says it, which reads strategic patches."""
-    match = _UNMARSHAL.match(fault)
-    if match is None:
-        return fault
-    given, wanted = _GO_FORMS.get(match[1], match[1]), match[2]
-    if wanted.startswith("[]"):
-        return f"cannot restore slice from {given}"
-    if wanted.startswith("map["):
-        return f"cannot restore map from {given}"
-    if "." in wanted:
-        return f"cannot restore struct from: {given}"
-    return f"unrecognized type: {wanted}"
