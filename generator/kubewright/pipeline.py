@@ -92,7 +92,7 @@ def read_api(
         library=lambda: reading.read_library(diagnostics, prose=library_prose),
         facts=(
             *reading.read_facts(package.facts, diagnostics),
-            *(("since", fields_since(release)) for release in releases),
+            *(("since", tuple(fields_since(release).items())) for release in releases),
         ),
     )
     check(api, diagnostics)

@@ -12,7 +12,7 @@ def default_horizontal_pod_autoscaler(horizontal_pod_autoscaler: Json) -> None:
     if (spec := struct(horizontal_pod_autoscaler, "spec")) is not None:
         if "minReplicas" not in spec:
             spec["minReplicas"] = 1
-        if "metrics" not in spec:
+        if not spec.get("metrics"):
             spec["metrics"] = [
                 {
                     "type": "Resource",

@@ -28,7 +28,7 @@ def default_job(job: Json) -> None:
             spec["backoffLimit"] = 6
     if (
         (metadata := struct(job, "metadata")) is not None
-        and "labels" not in metadata
+        and not metadata.get("labels")
         and (found := lookup(job, "spec", "template", "metadata", "labels")) is not None
     ):
         metadata["labels"] = copied(found)

@@ -9,6 +9,7 @@ from apimachinery.rules.defaulters import (
     encode_string_data,
     pair_pod_cidrs,
     pair_pod_ips,
+    positive_grace,
 )
 from apimachinery.rules.fields import Json, copied, created, default_entries, items, lookup, struct
 from apimachinery.rules.predicates import has_latest_tag, has_only, is_set
@@ -66,6 +67,7 @@ def default_persistent_volume_claim(persistent_volume_claim: Json) -> None:
 def default_pod(pod: Json) -> None:
     """Fill in what a Pod leaves out."""
     pair_pod_ips(pod)
+    positive_grace(pod)
     if (spec := struct(pod, "spec")) is not None:
         if "enableServiceLinks" not in spec:
             spec["enableServiceLinks"] = True
@@ -108,13 +110,13 @@ def default_replication_controller(replication_controller: Json) -> None:
     """Fill in what a ReplicationController leaves out."""
     if (
         (spec := struct(replication_controller, "spec")) is not None
-        and "selector" not in spec
+        and not spec.get("selector")
         and (found := lookup(replication_controller, "spec", "template", "metadata", "labels")) is not None
     ):
         spec["selector"] = copied(found)
     if (
         (metadata := struct(replication_controller, "metadata")) is not None
-        and "labels" not in metadata
+        and not metadata.get("labels")
         and (found := lookup(replication_controller, "spec", "template", "metadata", "labels")) is not None
     ):
         metadata["labels"] = copied(found)
@@ -155,6 +157,7 @@ def default_service(service: Json) -> None:
         if (
             spec.get("type") == "ClusterIP"
             and is_set(spec.get("externalIPs"))
+            and spec.get("externalIPs") != []
             and "externalTrafficPolicy" not in spec
         ):
             spec["externalTrafficPolicy"] = "Cluster"

@@ -17,9 +17,9 @@ def default_ingress_class(ingress_class: Json) -> None:
 def default_network_policy(network_policy: Json) -> None:
     """Fill in what a NetworkPolicy leaves out."""
     if (spec := struct(network_policy, "spec")) is not None:
-        if is_set(spec.get("egress")) and "policyTypes" not in spec:
+        if is_set(spec.get("egress")) and spec.get("egress") != [] and not spec.get("policyTypes"):
             spec["policyTypes"] = ["Ingress", "Egress"]
-        if "policyTypes" not in spec:
+        if not spec.get("policyTypes"):
             spec["policyTypes"] = ["Ingress"]
         default_network_policy_spec(spec)
 

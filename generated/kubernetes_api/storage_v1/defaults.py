@@ -19,7 +19,7 @@ def default_csi_driver(csi_driver: Json) -> None:
             spec["storageCapacity"] = False
         if "fsGroupPolicy" not in spec:
             spec["fsGroupPolicy"] = "ReadWriteOnceWithFSType"
-        if "volumeLifecycleModes" not in spec:
+        if not spec.get("volumeLifecycleModes"):
             spec["volumeLifecycleModes"] = ["Persistent"]
         if "requiresRepublish" not in spec:
             spec["requiresRepublish"] = False

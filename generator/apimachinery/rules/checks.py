@@ -26,7 +26,7 @@ from apimachinery.meta.field_errors import (
     required as required_error,
 )
 from apimachinery.meta.quantity import parse_quantity
-from apimachinery.rules.fields import Json, numbered, of_missing
+from apimachinery.rules.fields import Json, numbered, of_missing, same
 
 Errors = Iterator[FieldError]
 
@@ -61,7 +61,7 @@ def not_null(value: Any, path: str, detail: str = "") -> Errors:
 
 def forbid(value: Any, path: str, detail: str = "") -> Errors:
     """Nothing may be there."""
-    if value is not None:
+    if value is not None and value != []:
         yield forbidden(path, detail)
 
 
@@ -180,14 +180,14 @@ def unique(value: Any, path: str, key: str = "") -> Errors:
 
 def immutable(value: Any, path: str, old: Any, pointer: bool = False) -> Errors:
     """A field must stay as it is stored. A string that is missing is shown as empty unless it is a ``pointer``."""
-    if value != old:
+    if not same(value, old):
         shown = "" if value is None and isinstance(old, str) and not pointer else value
         yield invalid_value(path, shown, "field is immutable")
 
 
 def forbid_change(value: Any, path: str, old: Any, detail: str) -> Errors:
     """A field must stay as it is stored, and saying so is a refusal of its own words."""
-    if value != old:
+    if not same(value, old):
         yield forbidden(path, detail)
 
 

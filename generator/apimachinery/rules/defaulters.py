@@ -132,6 +132,14 @@ def set_ip_families(service: Json) -> None:
     spec.setdefault("ipFamilyPolicy", "SingleStack")
 
 
+def positive_grace(pod: Json) -> None:
+    """A pod ends after at least a second; what a template says is only warned of."""
+    spec = struct(pod, "spec")
+    seconds = spec.get("terminationGracePeriodSeconds") if spec is not None else None
+    if spec is not None and isinstance(seconds, int) and seconds < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+
+
 def pair_pod_ips(pod: Json) -> None:
     """``status.podIP`` is the first of ``podIPs``; where the two differ the one address counts, as older nodes set it
     alone."""

@@ -94,6 +94,26 @@ def lookup(value: Any, *keys: str) -> Any:
     return value
 
 
+_MAPS = frozenset({"annotations", "labels", "limits", "matchLabels", "nodeSelector", "overhead", "requests"})
+
+
+def same(value: Any, other: Any) -> bool:
+    """Whether two values are equal for Go, to which an empty list or map is none; an empty object is there."""
+    return bool(value == other or _present(value) == _present(other))
+
+
+def _present(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _present(item)
+            for key, item in value.items()
+            if item is not None and item != [] and not (item == {} and key in _MAPS)
+        }
+    if isinstance(value, list):
+        return [_present(item) for item in value] or None
+    return value
+
+
 def copied(value: Any) -> Any:
     """A copy that shares nothing with ``value``."""
     return deepcopy(value)

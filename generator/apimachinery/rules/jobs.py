@@ -18,7 +18,7 @@ from apimachinery.meta.field_errors import (
 )
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks, gates
-from apimachinery.rules.fields import Json, items, lookup, struct
+from apimachinery.rules.fields import Json, items, lookup, same, struct
 
 Errors = Iterator[FieldError]
 
@@ -334,7 +334,7 @@ def _completions(spec: Json, before: Json) -> Errors:
 def _template(spec: Json, before: Json, old: Json) -> Errors:
     """Where its pods may run and what they ask for may change while a job is suspended and has none."""
     now, last = spec.get("template") or {}, before.get("template") or {}
-    if now == last:
+    if same(now, last):
         return
     suspended = before.get("suspend") is True
     started = lookup(old, "status", "startTime") is not None
@@ -345,9 +345,9 @@ def _template(spec: Json, before: Json, old: Json) -> Errors:
         last = _directed(now, last)
     if suspended and idle and gates.enabled("MutablePodResourcesForSuspendedJobs"):
         pod, stored = (struct(each, "spec") or {} for each in (now, last))
-        if _without_sizes(pod) != _without_sizes(stored):
+        if not same(_without_sizes(pod), _without_sizes(stored)):
             yield invalid_value("spec.template.spec", pod, "field is immutable")
-    elif now != last:
+    elif not same(now, last):
         yield invalid_value("spec.template", now, "field is immutable")
 
 

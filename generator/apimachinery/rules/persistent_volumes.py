@@ -12,7 +12,7 @@ from apimachinery.meta.printing import InOrder
 from apimachinery.meta.quantity import parse_quantity
 from apimachinery.rules import checks, gates, pod_affinity
 from apimachinery.rules.claims import access_modes
-from apimachinery.rules.fields import Json, lookup, numbered, struct
+from apimachinery.rules.fields import Json, lookup, numbered, same, struct
 from apimachinery.rules.volume_sources import csi_driver_name, initiator, secret_reference, source
 
 Errors = Iterator[FieldError]
@@ -232,7 +232,7 @@ def volume_update(value: Json, path: str, old: Json) -> Errors:
     if csi is not None and struct(last, "csi") is not None and "controllerExpandSecretRef" not in last["csi"]:
         # A secret for expanding may be given later.
         now["csi"] = {key: item for key, item in csi.items() if key != "controllerExpandSecretRef"}
-    if now != last:
+    if not same(now, last):
         detail = "spec.persistentvolumesource is immutable after creation"
         compared = ("core.PersistentVolumeSource", last, now)
         yield FieldError(Reason.FORBIDDEN, "spec.persistentvolumesource", detail, compared=compared)

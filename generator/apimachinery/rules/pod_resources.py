@@ -205,7 +205,7 @@ def pod_resources(spec: Json, path: str) -> Errors:
     if lookup(spec, "os", "name") == "windows":
         yield forbidden(place, "may not be set for a windows pod")
         return
-    if resources.get("claims"):
+    if resources.get("claims") is not None:
         yield forbidden(f"{place}.claims", "claims may not be set for Resources at pod-level")
         known = {claim["name"] for claim in items(spec, "resourceClaims") if claim.get("name")}
         yield from claims(resources, f"{place}.claims", known)

@@ -11,7 +11,7 @@ from apimachinery.meta.printing import InOrder
 from apimachinery.meta.quantity import parse_quantity
 from apimachinery.rules import gates
 from apimachinery.rules.defaulters import qos_class
-from apimachinery.rules.fields import Json, items, lookup, numbered, struct
+from apimachinery.rules.fields import Json, items, lookup, numbered, same, struct
 
 Errors = Iterator[FieldError]
 
@@ -79,7 +79,7 @@ def spec(value: Any, path: str, old: Any) -> Errors:
     masked = _masked(value, old)
     if old.get("schedulingGates"):
         yield from _narrowed(masked, path, old)
-    if _present(masked) != _present(_masked(old, old)):
+    if not same(masked, _masked(old, old)):
         kept = {**masked, **_fixed(value, old)}
         for key in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
             if key in old:
@@ -141,20 +141,6 @@ def _fixed(value: Json, old: Json) -> Json:
         for kind in ("containers", "initContainers")
         if kind in value
     }
-
-
-_MAPS = frozenset({"annotations", "labels", "limits", "matchLabels", "nodeSelector", "overhead", "requests"})
-
-
-def _present(value: Any) -> Any:
-    """A value without empty lists and maps, which Go compares as if they were not there; an empty object is there."""
-    if isinstance(value, dict):
-        return {
-            key: _present(item)
-            for key, item in value.items()
-            if item is not None and item != [] and not (item == {} and key in _MAPS)
-        }
-    return [_present(item) for item in value] if isinstance(value, list) else value
 
 
 def _narrowed(masked: Json, path: str, old: Json) -> Errors:
@@ -240,8 +226,10 @@ def ephemeral_containers(value: Json, path: str, old: Json) -> Errors:
         name = container.get("name")
         if name not in now:
             yield forbidden(place, f'existing ephemeral containers "{name}" may not be removed\n')
-        elif _present(now[name]) != _present(container):
-            yield forbidden(place, f'existing ephemeral containers "{name}" may not be changed')
+        elif not same(now[name], container):
+            detail = f'existing ephemeral containers "{name}" may not be changed'
+            compared = ("core.EphemeralContainer", container, now[name])
+            yield FieldError(Reason.FORBIDDEN, place, detail, compared=compared)
 
 
 def resize(value: Json, path: str, old: Json) -> Errors:

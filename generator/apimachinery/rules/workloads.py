@@ -12,7 +12,7 @@ from apimachinery.meta.field_errors import required as required_error
 from apimachinery.rules import checks
 from apimachinery.rules.claims import claim_spec
 from apimachinery.rules.defaulters import TEMPLATE_GENERATION
-from apimachinery.rules.fields import Json, items, lookup, numbered, of_missing, struct
+from apimachinery.rules.fields import Json, items, lookup, numbered, of_missing, same, struct
 from apimachinery.rules.pods import template_metadata
 
 Errors = Iterator[FieldError]
@@ -189,7 +189,7 @@ def stateful_set_update(value: Any, path: str, old: Any) -> Errors:
     if not isinstance(value, dict) or not isinstance(old, dict):
         return
     kept = [key for key in {*value, *old} if key not in _STATEFUL_MUTABLE]
-    if any(value.get(key) != old.get(key) for key in kept):
+    if not all(same(value.get(key), old.get(key)) for key in kept):
         allowed = ", ".join(f"'{name}'" for name in _STATEFUL_MUTABLE[:-1])
         yield forbidden(
             path,

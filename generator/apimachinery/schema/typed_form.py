@@ -13,7 +13,9 @@ refuse. Applying it twice changes nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -37,17 +39,81 @@ _TIME_OF_DAY = re2.compile(
 )
 
 
-def compile_typed_form(
-    definition: str, definitions: Mapping[str, Any], zero_values: ZeroTable
-) -> Callable[[dict[str, Any]], None]:
-    """The function that brings an object of ``definition`` into typed form, in place."""
-    compiler = _Compiler(definitions, zero_values)
-    apply = compiler.definition(definition)
+Empties = tuple[tuple[tuple[str | int, ...], bool], ...]
+"""Where an object had empty lists (True) and maps that its typed form leaves out."""
 
-    def to_typed_form(obj: dict[str, Any]) -> None:
-        apply(obj)
 
-    return to_typed_form
+class _Reading(threading.local):
+    """What is found while an object is read: the holders and keys of empty lists and maps, and whether they stay until
+    the object is stored; None otherwise."""
+
+    empties: list[tuple[dict[str, Any], str, bool]] | None = None
+
+
+_reading = _Reading()
+
+
+class TypedForm:
+    """Brings objects of one definition into typed form, in place."""
+
+    def __init__(self, apply: Apply) -> None:
+        self._apply = apply
+
+    def __call__(self, obj: dict[str, Any]) -> None:
+        """The form of an object that is to be stored or shown."""
+        self._apply(obj)
+
+    def read(self, obj: dict[str, Any], fill_in: Callable[[dict[str, Any]], None]) -> Empties:
+        """The form of an object that a client sent, with defaults. An empty list that was sent is there for the
+        defaults and for whoever judges the object (``with_empties``), though it is never stored."""
+        _reading.empties = []
+        try:
+            self._apply(obj)
+            found = _reading.empties
+        finally:
+            _reading.empties = None
+        fill_in(obj)
+        if not found:
+            return ()
+        keys: dict[int, list[tuple[str, bool]]] = {}
+        for holder, key, stays in found:
+            keys.setdefault(id(holder), []).append((key, stays))
+        return tuple(_taken_out(obj, (), keys))
+
+
+def _taken_out(
+    value: Any, path: tuple[str | int, ...], keys: Mapping[int, list[tuple[str, bool]]]
+) -> Iterator[tuple[tuple[str | int, ...], bool]]:
+    """Takes the empty lists and maps that do not stay out of their holders; where they all were."""
+    if isinstance(value, dict):
+        for key, stays in keys.get(id(value), ()):
+            if value.get(key) in ([], {}):
+                yield (*path, key), isinstance(value[key] if stays else value.pop(key), list)
+        for key, item in value.items():
+            yield from _taken_out(item, (*path, key), keys)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _taken_out(item, (*path, index), keys)
+
+
+def with_empties(obj: dict[str, Any], empties: Empties) -> dict[str, Any]:
+    """A copy of an object with the empty lists and maps that were sent, where there is nothing now."""
+    made: dict[str, Any] = deepcopy(obj)
+    for path, is_list in empties:
+        holder: Any = made
+        for step in path[:-1]:
+            if isinstance(holder, list):
+                holder = holder[step] if isinstance(step, int) and step < len(holder) else None
+            else:
+                holder = holder.get(step) if isinstance(holder, dict) else None
+        if isinstance(holder, dict) and holder.get(str(path[-1])) is None:
+            holder[str(path[-1])] = [] if is_list else {}
+    return made
+
+
+def compile_typed_form(definition: str, definitions: Mapping[str, Any], zero_values: ZeroTable) -> TypedForm:
+    """What brings an object of ``definition`` into typed form, in place."""
+    return TypedForm(_Compiler(definitions, zero_values).definition(definition))
 
 
 @dataclass(slots=True)
@@ -66,12 +132,20 @@ class _Struct:
         empty = [key for key, item in value.items() if not item]
         for key in empty:
             if key in self.omitted or (value[key] is None and key in self.nullable):
-                del value[key]
+                if _reading.empties is not None and value[key] in ([], {}):
+                    _reading.empties.append((value, key, False))
+                else:
+                    del value[key]
         for key, zero in self.written.items():
             item = value.get(key)
             # Storage forgets the difference between an empty list and none, so answers have none.
-            if item is None or (not item and key in self.forgotten):
+            if item is None:
                 value[key] = {} if zero == {} else zero
+            elif not item and key in self.forgotten:
+                if _reading.empties is None:
+                    value[key] = zero
+                else:
+                    _reading.empties.append((value, key, True))
         for key, apply in self.inner.items():
             item = value.get(key)
             if item is not None:

@@ -176,7 +176,9 @@ class Verbs:
     def _read(self, request: Request, target: WriteTarget) -> Json:
         """The object of a body, in form."""
         obj, duplicates = read_body(request, self._codecs, target.served, self._is_kind)
-        bring_into_form(obj, target.served, target.options.validation, duplicates, target.warnings)
+        target.empties = bring_into_form(
+            obj, target.served, target.options.validation, duplicates, target.warnings
+        )
         note_object(request.trail, obj)
         return obj
 

@@ -25,7 +25,7 @@ class FieldsSince:
     def emit(self, api: Api) -> Iterable[File]:
         """``since.py``."""
         names = {definition.name for definition in api.definitions}
-        added = api.fact("since") or {}
+        added = dict(api.fact("since") or ())
         table = {name: added[name] for name in sorted(added) if name in names}
         if table:
             yield File(

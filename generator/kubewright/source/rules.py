@@ -49,6 +49,7 @@ def read_rules(
         "zero_values": read_zero_values,
         "protobuf": read_protobuf,
         "go_types": read_go_types,
+        "since": read_since,
         "validation": read_validation,
         "conversions": read_conversions,
     }
@@ -295,6 +296,16 @@ def read_go_types(document: Document, diagnostics: Diagnostics) -> tuple[GoTypes
         fields_of = reader.mapping(entry, f"/names/{escape_pointer(name)}")
         found.append(GoTypes(name=name, fields=tuple((key, str(each)) for key, each in fields_of.items())))
     return tuple(found)
+
+
+def read_since(document: Document, diagnostics: Diagnostics) -> tuple[tuple[str, Json], ...]:
+    """The facts of ``since.yaml``: definition → field → the release that added it."""
+    reader = RuleReader(document, diagnostics)
+    return tuple(
+        (name, {field: str(release) for field, release in reader.mapping(fields, pointer).items()})
+        for name, fields in reader.mapping(document.value, "").items()
+        for pointer in [f"/{escape_pointer(name)}"]
+    )
 
 
 def _field_numbers(reader: RuleReader, entries: Mapping[str, Any], pointer: str) -> tuple[FieldNumber, ...]:

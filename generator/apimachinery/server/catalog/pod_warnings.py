@@ -238,6 +238,9 @@ def _ports(spec: Json, path: str) -> Texts:
 
 
 def _selectors(spec: Json, path: str) -> Texts:
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        place = f"{path}.terminationGracePeriodSeconds"
+        yield f"{place}: must be >= 0; negative values are invalid and will be treated as 1"
     for kind in ("podAffinity", "podAntiAffinity"):
         affinity, place = (spec.get("affinity") or {}).get(kind), f"{path}.affinity.{kind}"
         for index, term in _items(affinity, _REQUIRED):

@@ -29,6 +29,7 @@ from apimachinery.meta.resources import Resource, Subresource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.custom import CustomSchema
 from apimachinery.schema.interface import CompiledSchema
+from apimachinery.schema.typed_form import TypedForm
 from apimachinery.server.catalog.family import Family
 from apimachinery.server.catalog.hooks import Hooks, Json
 from apimachinery.server.catalog.options import RELEASE
@@ -52,7 +53,7 @@ class Compiled:
 
     schema: CompiledSchema
     merge_type: MergeType
-    to_form: Callable[[Json], None] | None = None
+    to_form: TypedForm | None = None
     defaulter: Callable[[Json], None] | None = None
     validator: Callable[[Json, Json | None], list[FieldError]] | None = None
     subresource_validators: Mapping[str, Callable[[Json, Json], Iterable[FieldError]]] = field(

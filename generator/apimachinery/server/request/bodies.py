@@ -12,6 +12,7 @@ from collections.abc import Collection
 from typing import Any
 
 from apimachinery.meta.errors import unsupported_media_type
+from apimachinery.schema.typed_form import Empties
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.refusals import cannot_handle, unrecognized
@@ -194,8 +195,9 @@ def _said(fault: str, codec: Codec) -> str:
 
 def bring_into_form(
     obj: Json, served: Served, validation: str, duplicates: Collection[str], warnings: list[str]
-) -> None:
-    """Reads an object as its kind: checks types, drops what is unknown, fills in defaults; in place.
+) -> Empties:
+    """Reads an object as its kind: checks types, drops what is unknown, fills in defaults; in place. What is empty and
+    left out is given back.
 
     Adds to ``warnings``. Raises ApiError 400.
     """
@@ -210,7 +212,7 @@ def bring_into_form(
         raise cannot_handle(
             obj.get("kind") or served.kind, served.version, served.kind, strict_error(unknown)
         )
-    finish_form(obj, served)
+    return finish_form(obj, served)
 
 
 def unknown_faults(
@@ -230,17 +232,17 @@ def unknown_faults(
     return []
 
 
-def finish_form(obj: Json, served: Served) -> None:
-    """Typed form and defaults."""
+def finish_form(obj: Json, served: Served) -> Empties:
+    """Typed form and defaults; the empty lists and maps that the form leaves out."""
     compiled = served.compiled
-    if compiled.to_form is not None:
-        metadata = obj.get("metadata")
-        resets = isinstance(metadata, dict) and metadata.get("managedFields") == []
-        compiled.to_form(obj)
-        if resets and isinstance(metadata, dict):
-            # An empty list is not a field of the object, yet it says that nobody should own anything.
-            metadata["managedFields"] = []
-    if compiled.defaulter is not None:
-        compiled.defaulter(obj)
-    else:
-        compiled.schema.default(obj)
+    fill_in = compiled.defaulter or compiled.schema.default
+    if compiled.to_form is None:
+        fill_in(obj)
+        return ()
+    metadata = obj.get("metadata")
+    resets = isinstance(metadata, dict) and metadata.get("managedFields") == []
+    empties = compiled.to_form.read(obj, fill_in)
+    if resets and isinstance(metadata, dict):
+        # An empty list is not a field of the object, yet it says that nobody should own anything.
+        metadata["managedFields"] = []
+    return empties

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from apimachinery.meta.errors import bad_request
 from apimachinery.meta.printing import go_quote
+from apimachinery.schema.typed_form import Empties, with_empties
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, User
@@ -40,7 +41,7 @@ class WriteTarget:
     ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale), and
     ``takes`` puts into the object what admission made of that. ``large`` says that the request is worked on apart
     from the loop. ``allocation`` is what its object is given meanwhile. ``hold`` counts what an object takes that is
-    read from bytes; it raises Crowded.
+    read from bytes; it raises Crowded. ``empties`` is what is sent and empty, for whoever judges the object.
     """
 
     served: Served
@@ -57,6 +58,7 @@ class WriteTarget:
     annotations: dict[str, str] = field(default_factory=dict)
     allocation: Allocation | None = None
     hold: Callable[[bytes], None] = _hold_nothing
+    empties: Empties = ()
 
     @classmethod
     def asked(
@@ -81,6 +83,10 @@ class WriteTarget:
             annotations=request.annotations,
             hold=request.hold,
         )
+
+    def as_sent(self, obj: Json) -> Json:
+        """The object with what was sent and is empty."""
+        return with_empties(obj, self.empties) if self.empties else obj
 
     @property
     def asking(self) -> int:

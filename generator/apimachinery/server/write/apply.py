@@ -53,7 +53,7 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
         if unknown := unknown_faults(new, served, target.options.validation, (), target.warnings):
             raise bad_request(f"error strict decoding: {', '.join(unknown)}")
         nulls = [] if served.builtin else list(_nulls(new))
-        finish_form(new, served)
+        target.empties = finish_form(new, served)
         for place_of, key in nulls:
             # What is applied as null is refused as null, where a create would drop it.
             place_of.setdefault(key, None)

@@ -109,7 +109,7 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
     if unknown := unknown_faults(new, served, target.options.validation, target.duplicates, target.warnings):
         # What is shown still has the fields that nobody knows.
         raise patch_fault(show(change(old)[0]), strict_error(unknown))
-    finish_form(new, served)
+    target.empties = finish_form(new, served)
     match_name(new, target.name)
     match_namespace(metadata_of(new), target.namespace)
     return new

@@ -442,7 +442,9 @@ class Writer:
     ) -> None:
         served = target.served
         served.family.check_kind(served, obj, name)
-        faults = check_object(served, obj, old, faults, target.warnings, subresource=target.subresource)
+        faults = check_object(
+            served, target.as_sent(obj), old, faults, target.warnings, subresource=target.subresource
+        )
         if faults:
             raise invalid(served.kind, served.said_group, name, faults)
         if served.hooks.warnings is not None and not target.subresource:
