@@ -1,4 +1,5 @@
-"""``kubewright scaffold``: the folder of an API group, a kind in it, a further version of a kind, its controller.
+"""``kubewright scaffold``: the folder of an API group, a kind in it, a further version of a kind, its controller, the
+group's webhook.
 
 What it writes passes ``validate --strict``, ``lint`` and ``lifecycle``, generates, and is served. Nothing is ever
 overwritten: a file that exists already is an error before anything is written, and a fault on the way leaves nothing
@@ -25,6 +26,7 @@ from kubewright.tools.scaffold.asking import Asking, asking
 from kubewright.tools.scaffold.contents import Kind, find_kind, group_of, new_group, new_kind, new_version
 from kubewright.tools.scaffold.controllers import new_controller
 from kubewright.tools.scaffold.release_plan import next_release
+from kubewright.tools.scaffold.webhooks import new_webhook
 from kubewright.tools.scaffold.writing import Plan, RefusedError
 
 _SCOPES = ("Namespaced", "Cluster")
@@ -55,7 +57,9 @@ kubewright scaffold kind Widget --version v1alpha1 --output shop
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
-    things = parser.add_subparsers(dest="thing", metavar="group|kind|version|controller", required=True)
+    things = parser.add_subparsers(
+        dest="thing", metavar="group|kind|version|controller|webhook", required=True
+    )
     group = things.add_parser("group", help="the folder of an API group")
     group.add_argument("name", nargs="?", help="first label of the group")
     group.add_argument("--domain", help="the rest of the group, such as example.com")
@@ -89,6 +93,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     controller.add_argument(
         "-o", "--output", type=Path, metavar="DIR", default=Path(), help="folder of the group (default: .)"
     )
+    webhook = things.add_parser(
+        "webhook",
+        help="the group's webhook (conversion, defaults, validation): image, certificate and manifests",
+    )
+    webhook.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", default=Path(), help="folder of the group (default: .)"
+    )
     for parser_of in (kind, version):
         parser_of.add_argument(
             "--release", metavar="X.Y", help="the release it comes with (default: by lifecycle.yaml)"
@@ -106,9 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Writes the files and lists them; returns the exit code."""
     try:
-        plan = {"group": _group, "kind": _kind, "version": _version, "controller": _controller}[
-            options.thing
-        ](options)
+        plan = _PLANS[options.thing](options)
         plan.write()
     except RefusedError as refusal:
         print(f"kubewright scaffold: {refusal}", file=sys.stderr)
@@ -178,6 +187,13 @@ def _controller(options: argparse.Namespace) -> Plan:
     kind = ask.value("KIND", options.kind, _form("--kind"))
     version = _version_name(options.version) if options.version else ""
     return new_controller(kind, options.group, version, options.output)
+
+
+def _webhook(options: argparse.Namespace) -> Plan:
+    return new_webhook(options.output)
+
+
+_PLANS = {"group": _group, "kind": _kind, "version": _version, "controller": _controller, "webhook": _webhook}
 
 
 def _columns(options: argparse.Namespace, ask: Asking) -> tuple[tuple[str, str], ...]:

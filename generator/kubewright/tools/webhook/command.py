@@ -19,7 +19,14 @@ from apimachinery.server.http.tls import TlsError, server_context
 from apimachinery.server.reviewing.packages import PackageReviews
 from apimachinery.server.reviewing.serving import Answer, ReviewServer
 from apimachinery.wire import yaml
-from kubewright.tools.webhook.manifest import CONVERT, DEFAULT, VALIDATE, manifests
+from kubewright.tools.webhook.manifest import (
+    CONVERT,
+    DEFAULT,
+    VALIDATE,
+    configurations,
+    conversions,
+    injected,
+)
 
 DONE, MISUSED = 0, 2
 
@@ -50,6 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--service", metavar="NS/NAME[:PORT]", help="with --manifest: the Service that leads to the webhook")
     add("--url", metavar="URL", help="with --manifest: where the webhook is, if not behind a Service")
     add("--ca", type=Path, metavar="FILE", help="with --manifest: the authority of its certificate (PEM)")
+    add(
+        "--cert-manager",
+        metavar="NS/NAME",
+        help="with --manifest: the cert-manager Certificate of it, whose authority cert-manager then writes in",
+    )
     add(
         "--failure-policy",
         choices=("Fail", "Ignore"),
@@ -104,7 +116,17 @@ def _manifest(options: argparse.Namespace, reviews: PackageReviews) -> bytes:
             client["caBundle"] = base64.b64encode(options.ca.read_bytes()).decode()
         except OSError as fault:
             raise OptionError(f"--ca: cannot read {options.ca}: {fault.strerror}") from None
-    documents = manifests(reviews, client, options.failure_policy)
+    resources = [*reviews.resources()]
+    documents = [
+        *configurations(resources, client, options.failure_policy),
+        *conversions(resources, client),
+    ]
+    if options.cert_manager is not None:
+        if options.ca is not None or options.cert_manager.count("/") != 1:
+            raise OptionError(
+                f"--cert-manager: {options.cert_manager!r} is not NS/NAME, or --ca is given too"
+            )
+        documents = [injected(document, options.cert_manager) for document in documents]
     return b"---\n".join(yaml.encode(document) for document in documents)
 
 

@@ -2,32 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-from apimachinery.server.catalog.served import Served
-from apimachinery.server.reviewing.packages import PackageReviews
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 
 Json = dict[str, Any]
 CONVERT, DEFAULT, VALIDATE = "/convert", "/default", "/validate"
 SECONDS = 10
+INJECTED = "cert-manager.io/inject-ca-from"
 
 
-def manifests(reviews: PackageReviews, client: Json, failure_policy: str) -> Iterator[Json]:
-    """Configurations that fill in defaults and validate, and for each kind with several versions the part of its
-    CustomResourceDefinition that names the converter, to apply server-side to the definition that is there.
+class Reviewed(Protocol):
+    """A resource at one version; ``has_status``: its status is written apart."""
 
-    ``client`` is a WebhookClientConfig without a path.
-    """
-    by_group: dict[str, list[Served]] = {}
-    for served in reviews.resources():
+    @property
+    def group(self) -> str:
+        """Its group."""
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+
+    @property
+    def plural(self) -> str:
+        """What its path says."""
+
+    @property
+    def has_status(self) -> bool:
+        """See above."""
+
+
+def configurations(resources: Iterable[Reviewed], client: Json, failure_policy: str) -> Iterator[Json]:
+    """Configurations that fill in defaults and validate, two for each group. ``client`` is a WebhookClientConfig
+    without a path."""
+    by_group: dict[str, list[Reviewed]] = {}
+    for served in resources:
         by_group.setdefault(served.group, []).append(served)
-    for group, resources in sorted(by_group.items()):
+    for group, members in sorted(by_group.items()):
         for kind, path in (("Mutating", DEFAULT), ("Validating", VALIDATE)):
-            yield _configuration(kind, group, resources, _at(client, path), failure_policy)
-    for plural in dict.fromkeys((served.group, served.plural) for served in reviews.resources()):
-        if len([served for served in by_group[plural[0]] if served.plural == plural[1]]) > 1:
-            yield _conversion(*plural, _at(client, CONVERT))
+            yield _configuration(kind, group, members, _at(client, path), failure_policy)
+
+
+def conversions(resources: Iterable[Reviewed], client: Json) -> Iterator[Json]:
+    """For each kind with several versions the part of its CustomResourceDefinition that names the converter, to apply
+    server-side to the definition that is there."""
+    versions: dict[tuple[str, str], set[str]] = {}
+    for served in resources:
+        versions.setdefault((served.group, served.plural), set()).add(served.version)
+    for (group, plural), several in versions.items():
+        if len(several) > 1:
+            yield _conversion(group, plural, _at(client, CONVERT))
+
+
+def injected(manifest: Json, certificate: str) -> Json:
+    """A manifest into which cert-manager writes the authority of a Certificate (``NAMESPACE/NAME``)."""
+    metadata = {**manifest["metadata"], "annotations": {INJECTED: certificate}}
+    return {**manifest, "metadata": metadata}
 
 
 def _at(client: Json, path: str) -> Json:
@@ -36,7 +65,9 @@ def _at(client: Json, path: str) -> Json:
     return {**client, "service": {**client["service"], "path": path}}
 
 
-def _configuration(kind: str, group: str, resources: list[Served], client: Json, failure_policy: str) -> Json:
+def _configuration(
+    kind: str, group: str, resources: list[Reviewed], client: Json, failure_policy: str
+) -> Json:
     subresources = ["/status"] if kind == "Validating" else []
     names = dict.fromkeys(served.plural for served in resources)
     with_status = {served.plural for served in resources if served.has_status}
