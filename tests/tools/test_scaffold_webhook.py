@@ -134,5 +134,5 @@ def _is_asked(server: ApiServer, process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     process.wait(20)
     widget["metadata"] = {"name": "v"}
-    with pytest.raises(ApiError, match='failed calling webhook "default.shop.example.com"'):
+    with pytest.raises(ApiError, match=r'failed calling webhook "default\.shop\.example\.com"'):
         server.request("POST", path.format("v1beta1"), {"apiVersion": "shop.example.com/v1beta1", **widget})
