@@ -8,12 +8,12 @@ from typing import Any
 from tests.server.test_api import CM, ask, serve
 
 from apimachinery.meta.errors import bad_request
-from apimachinery.server.admission.interface import Operation, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.api import Api
 
 
-class Slow:
+class Slow(Plugin):
     """Waits for a turn with every object named \"slow\"; then leaves its mark."""
 
     def __init__(self) -> None:
@@ -41,15 +41,12 @@ class Slow:
             raise bad_request("no")
 
 
-class Counting:
+class Counting(Plugin):
     def __init__(self) -> None:
         self.seen: list[tuple[str, Any]] = []
 
     def admit(self, operation: Operation) -> Waiting:
         self.seen.append((operation.name, (operation.obj or {}).get("data", {}).get("seen")))
-        return None
-
-    def validate(self, operation: Operation) -> Waiting:
         return None
 
 

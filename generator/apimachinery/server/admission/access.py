@@ -8,12 +8,12 @@ from __future__ import annotations
 from apimachinery.server.access.authorization import MASTERS, Attributes, Chain, refusal
 from apimachinery.server.access.escalation import Escalation
 from apimachinery.server.access.rbac import GROUP, KINDS
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.http.messages import User
 from apimachinery.server.request.target import WriteTarget
 
 
-class RoleEscalation:
+class RoleEscalation(Plugin):
     """Nobody writes a role or binding that gives more than he holds."""
 
     resources = frozenset((GROUP, plural) for plural in KINDS)
@@ -31,18 +31,12 @@ class RoleEscalation:
             served.plural, target.namespace, target.name, target.user, operation.obj, operation.old
         )
 
-    def validate(self, operation: Operation) -> None:
-        """See Admission."""
 
-
-class CreateRights:
+class CreateRights(Plugin):
     """An update or apply that creates needs the right to create as well as that to update or patch."""
 
     def __init__(self, authorizer: Chain) -> None:
         self._authorizer = authorizer
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403."""

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from apimachinery.meta.errors import forbidden
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 
 
-class AlwaysAdmit:
+class AlwaysAdmit(Plugin):
     """Admits everything."""
 
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
-    def validate(self, operation: Operation) -> None:
-        """See Admission."""
-
-
-class AlwaysDeny:
+class AlwaysDeny(Plugin):
     """Refuses every write but the server's own."""
 
     def admit(self, operation: Operation) -> None:
@@ -25,6 +19,3 @@ class AlwaysDeny:
         if operation.user is not None:
             why = "admission control is denying all modifications"
             raise forbidden(served.plural, served.group, operation.said_name, why)
-
-    def validate(self, operation: Operation) -> None:
-        """See ``admit``, which refused already."""

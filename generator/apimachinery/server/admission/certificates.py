@@ -7,7 +7,7 @@ from __future__ import annotations
 from apimachinery.meta.errors import ApiError, forbidden
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.access.authorization import MASTERS, Attributes, Chain
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 
 GROUP = "certificates.k8s.io"
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
@@ -15,16 +15,13 @@ REQUESTS = frozenset({(GROUP, "certificatesigningrequests")})
 BUNDLES = frozenset({(GROUP, "clustertrustbundles")})
 
 
-class CertificateApproval:
+class CertificateApproval(Plugin):
     """Who approves needs ``approve`` on the signer."""
 
     resources = REQUESTS
 
     def __init__(self, authorizer: Chain) -> None:
         self._authorizer = authorizer
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403."""
@@ -33,16 +30,13 @@ class CertificateApproval:
             _require(self._authorizer, operation, "approve", "requests with", _signer(old))
 
 
-class CertificateSigning:
+class CertificateSigning(Plugin):
     """Who writes the certificate, or that there will be none, needs ``sign`` on the signer."""
 
     resources = REQUESTS
 
     def __init__(self, authorizer: Chain) -> None:
         self._authorizer = authorizer
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403."""
@@ -54,13 +48,10 @@ class CertificateSigning:
             _require(self._authorizer, operation, "sign", "requests with", _signer(old))
 
 
-class CertificateSubjectRestriction:
+class CertificateSubjectRestriction(Plugin):
     """Refuses requests for client certificates of the group that may do anything."""
 
     resources = REQUESTS
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403."""
@@ -74,16 +65,13 @@ class CertificateSubjectRestriction:
             raise _refusal(operation, why)
 
 
-class ClusterTrustBundleAttest:
+class ClusterTrustBundleAttest(Plugin):
     """Who writes a bundle of a signer needs ``attest`` on it."""
 
     resources = BUNDLES
 
     def __init__(self, authorizer: Chain) -> None:
         self._authorizer = authorizer
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from apimachinery.meta.errors import forbidden
 from apimachinery.meta.quantity import parse_quantity
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.storage.watch_cache import WatchCache
@@ -18,16 +18,13 @@ _ONLY_ALLOWED = (
 )
 
 
-class PersistentVolumeClaimResize:
+class PersistentVolumeClaimResize(Plugin):
     """Refuses growth."""
 
     resources = frozenset({("", "persistentvolumeclaims")})
 
     def __init__(self, cache: WatchCache) -> None:
         self._classes = Objects(cache, "/storage.k8s.io/storageclasses/")
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.storage.watch_cache import WatchCache
@@ -31,7 +31,7 @@ def default_of(classes: Objects, marks: Sequence[str]) -> str:
     return chosen
 
 
-class DefaultStorageClass:
+class DefaultStorageClass(Plugin):
     """Names the class of new claims."""
 
     resources = frozenset({("", "persistentvolumeclaims")})
@@ -50,11 +50,8 @@ class DefaultStorageClass:
         if spec.get("storageClassName") is None and (name := default_of(self._classes, _STORAGE)):
             spec["storageClassName"] = name
 
-    def validate(self, operation: Operation) -> None:
-        """See Admission."""
 
-
-class DefaultIngressClass:
+class DefaultIngressClass(Plugin):
     """Names the class of new ingresses."""
 
     resources = frozenset({("networking.k8s.io", "ingresses")})
@@ -73,9 +70,6 @@ class DefaultIngressClass:
         spec = obj.setdefault("spec", {})
         if spec.get("ingressClassName") is None and (name := default_of(self._classes, _INGRESS)):
             spec["ingressClassName"] = name
-
-    def validate(self, operation: Operation) -> None:
-        """See Admission."""
 
 
 def _annotation(obj: Json, name: str) -> str | None:

@@ -4,10 +4,10 @@ say otherwise."""
 from __future__ import annotations
 
 from apimachinery.rules.defaulters import tolerate_unready_nodes
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 
 
-class DefaultTolerationSeconds:
+class DefaultTolerationSeconds(Plugin):
     """Adds tolerations to pods."""
 
     resources = frozenset({("", "pods")})
@@ -20,6 +20,3 @@ class DefaultTolerationSeconds:
         """See Admission; an update that leaves them out gets them again."""
         if operation.obj is not None and not operation.target.subresource:
             tolerate_unready_nodes(operation.obj, self._seconds)
-
-    def validate(self, operation: Operation) -> None:
-        """See Admission."""

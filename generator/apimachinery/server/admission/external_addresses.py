@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from apimachinery.meta.errors import forbidden
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.catalog.hooks import Json
 
 
-class DenyServiceExternalIPs:
+class DenyServiceExternalIPs(Plugin):
     """Refuses external addresses."""
 
     resources = frozenset({("", "services")})
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403."""

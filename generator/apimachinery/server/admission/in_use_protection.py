@@ -3,7 +3,7 @@ away when nothing uses them any more."""
 
 from __future__ import annotations
 
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.request.target import metadata_of
 
 FINALIZERS = {
@@ -13,7 +13,7 @@ FINALIZERS = {
 }
 
 
-class StorageObjectInUseProtection:
+class StorageObjectInUseProtection(Plugin):
     """Adds the finalizers to new objects."""
 
     resources = frozenset(FINALIZERS)
@@ -28,6 +28,3 @@ class StorageObjectInUseProtection:
         present = metadata.get("finalizers") or []
         if finalizer not in present:
             metadata["finalizers"] = [*present, finalizer]
-
-    def validate(self, operation: Operation) -> None:
-        """See Admission."""

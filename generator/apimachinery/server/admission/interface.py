@@ -1,6 +1,6 @@
 """Admission: who may still refuse or change an object after the request is understood and before it is stored.
 
-Every plugin, built in or configured, implements ``Admission``. A plugin that knows its answer at once returns None;
+Every plugin, built in or configured, is a ``Plugin``. One that knows its answer at once returns None;
 one that must ask somebody else (a webhook) returns what is to be awaited, and nobody else waits meanwhile. An update
 that waited may find that somebody was faster; it then starts again with the newest object, plugins included.
 """
@@ -73,3 +73,18 @@ class Admission(Protocol):
 
     def validate(self, operation: Operation) -> Waiting:
         """After validation."""
+
+
+class Plugin:
+    """A plugin: it defines the steps that it has, and is not asked for the other.
+
+    ``resources``, (group, plural) pairs, are those it is asked about; None means all.
+    """
+
+    resources: frozenset[tuple[str, str]] | None = None
+
+    def admit(self, operation: Operation) -> Waiting:
+        """See Admission; nothing is changed."""
+
+    def validate(self, operation: Operation) -> Waiting:
+        """See Admission; nothing is refused."""

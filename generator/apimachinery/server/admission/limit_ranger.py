@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from apimachinery.meta.errors import forbidden
 from apimachinery.rules.limit_ranges import ANNOTATION, claim_faults, fill_in, pod_faults
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.request.target import metadata_of
@@ -16,7 +16,7 @@ PREFIX = "/core/limitranges/"
 PODS, CLAIMS = ("", "pods"), ("", "persistentvolumeclaims")
 
 
-class LimitRanger:
+class LimitRanger(Plugin):
     """Applies LimitRanges."""
 
     resources = frozenset({PODS, CLAIMS})

@@ -23,7 +23,7 @@ from apimachinery.rules.policy_expressions import (
     Expression,
     ExpressionFault,
 )
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.patching import is_of_own_kind, patch_fault, shown, take
 from apimachinery.server.admission.policies import (
     Binding,
@@ -43,7 +43,7 @@ from apimachinery.wire.json import decode, encode
 _PLUGIN = "MutatingAdmissionPolicy"
 
 
-class MutatingPolicies:
+class MutatingPolicies(Plugin):
     """Applies the mutating policies in force."""
 
     def __init__(self, policies: Policies) -> None:
@@ -67,9 +67,6 @@ class MutatingPolicies:
             # What failed first is the answer, its causes are all that failed.
             denials[0].causes = tuple(cause for denial in denials for cause in denial.causes)
             raise denials[0]
-
-    def validate(self, operation: Operation) -> None:
-        """See Admission: nothing is refused."""
 
     def _failures(
         self,

@@ -13,7 +13,7 @@ from apimachinery.merge import json_patch
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.json_patch import JsonPatchFailed
 from apimachinery.meta.errors import internal
-from apimachinery.server.admission.interface import Operation, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting
 from apimachinery.server.admission.patching import patch_fault, take
 from apimachinery.server.admission.reinvocation import Reinvocation
 from apimachinery.server.admission.request_values import at_version
@@ -26,7 +26,7 @@ from apimachinery.wire.json import DecodeFault, decode, encode, type_name
 _PLUGIN = "MutatingAdmissionWebhook"
 
 
-class MutatingWebhooks:
+class MutatingWebhooks(Plugin):
     """Asks the mutating webhooks in force."""
 
     def __init__(self, webhooks: Webhooks) -> None:
@@ -35,10 +35,6 @@ class MutatingWebhooks:
     def admit(self, operation: Operation) -> Waiting:
         """Changes ``operation.obj`` in place. Raises ApiError."""
         return self._ask(operation) if self._webhooks.is_asked(operation) else None
-
-    def validate(self, operation: Operation) -> Waiting:
-        """See Admission: nothing is refused."""
-        return None
 
     async def _ask(self, operation: Operation) -> None:
         memory = Reinvocation.of(operation, _PLUGIN)

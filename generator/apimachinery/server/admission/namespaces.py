@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from apimachinery.meta.errors import ApiError, Cause, forbidden, not_found
-from apimachinery.server.admission.interface import Operation, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting
 from apimachinery.storage.interface import Record
 from apimachinery.storage.watch_cache import WatchCache
 
@@ -22,7 +22,7 @@ FindPhase = Callable[[str], Awaitable[str | None]]
 REMEMBERED, REMEMBERED_SECONDS = 4096, 5.0
 
 
-class NamespaceLifecycle:
+class NamespaceLifecycle(Plugin):
     """Keeps content out of namespaces that are missing or terminating."""
 
     def __init__(self, cache: WatchCache, elsewhere: FindPhase | None = None) -> None:
@@ -82,14 +82,11 @@ class NamespaceLifecycle:
             raise forbidden(served.plural, served.group, operation.said_name, why)
 
 
-class NamespaceExists:
+class NamespaceExists(Plugin):
     """Refuses all writes in a missing namespace."""
 
     def __init__(self, cache: WatchCache) -> None:
         self._namespaces = cache.resource(NAMESPACES)
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 404."""
@@ -100,7 +97,7 @@ class NamespaceExists:
             raise not_found("namespaces", "", namespace)
 
 
-class NamespaceAutoProvision:
+class NamespaceAutoProvision(Plugin):
     """Creates the namespace that something is created in."""
 
     create: Callable[[str], Awaitable[None]] | None = None
@@ -117,10 +114,6 @@ class NamespaceAutoProvision:
         if self.create is None or self._namespaces.get(NAMESPACES + namespace) is not None:
             return None
         return self.create(namespace)
-
-    def validate(self, operation: Operation) -> Waiting:
-        """See Admission."""
-        return None
 
 
 class _Status(msgspec.Struct):

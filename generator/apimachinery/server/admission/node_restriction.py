@@ -16,7 +16,7 @@ from apimachinery.rules.fields import items
 from apimachinery.server.access.authorization import Attributes, Chain
 from apimachinery.server.access.node import GROUP, PREFIX
 from apimachinery.server.access.node_relations import pod_references
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.storage.watch_cache import WatchCache
@@ -48,7 +48,7 @@ Check = Callable[[str, Operation], str]
 """Takes the node's name; why it may not, "" where it may."""
 
 
-class NodeRestriction:
+class NodeRestriction(Plugin):
     """Refuses what is not the node's."""
 
     def __init__(self, cache: WatchCache, authorizer: Chain) -> None:
@@ -85,9 +85,6 @@ class NodeRestriction:
         why = check(name, operation) if name else f"could not determine node from user {go_quote(user.name)}"
         if why:
             raise forbidden(served.plural, served.group, operation.name, why)
-
-    def validate(self, operation: Operation) -> None:
-        """See Admission."""
 
     def _pod(self, node: str, operation: Operation) -> str:
         match operation.target.subresource:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from apimachinery.rules.defaulters import taint_unready_node
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 
 
-class TaintNodesByCondition:
+class TaintNodesByCondition(Plugin):
     """Taints new nodes."""
 
     resources = frozenset({("", "nodes")})
@@ -15,6 +15,3 @@ class TaintNodesByCondition:
         """See Admission."""
         if operation.verb == "CREATE" and operation.obj is not None and not operation.target.subresource:
             taint_unready_node(operation.obj)
-
-    def validate(self, operation: Operation) -> None:
-        """See Admission."""

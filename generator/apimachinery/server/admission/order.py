@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from time import perf_counter
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.admission.interface import Admission, Operation, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting
 from apimachinery.server.http.workers import apart_if
 
 Step = Callable[[Operation], Waiting]
@@ -18,17 +18,15 @@ Steps = tuple[tuple[Step, ...], tuple[Step, ...]]
 class InOrder:
     """All ``admit`` in order, then all ``validate``; the first refusal counts.
 
-    A plugin that names its ``resources``, (group, plural) pairs, is asked about those alone, so it costs writes of
-    other kinds nothing.
+    A plugin costs writes nothing that are not of its resources, nor a step that it does not have.
     """
 
-    def __init__(self, plugins: Sequence[Admission], observe: Observe = lambda *seen: None) -> None:
+    def __init__(self, plugins: Sequence[Plugin], observe: Observe = lambda *seen: None) -> None:
         self._observe = observe
-        named = {pair for plugin in plugins for pair in getattr(plugin, "resources", ())}
-        self._others = _steps([plugin for plugin in plugins if not hasattr(plugin, "resources")])
+        named = {pair for plugin in plugins for pair in plugin.resources or ()}
+        self._others = _steps([plugin for plugin in plugins if plugin.resources is None])
         self._of = {
-            pair: _steps([plugin for plugin in plugins if pair in getattr(plugin, "resources", (pair,))])
-            for pair in named
+            pair: _steps([p for p in plugins if p.resources is None or pair in p.resources]) for pair in named
         }
 
     def _for(self, operation: Operation) -> Steps:
@@ -37,24 +35,21 @@ class InOrder:
 
     def admit(self, operation: Operation) -> Waiting:
         """See Admission."""
-        return self._timed(lambda: self._admitted(operation), operation, False)
-
-    def _admitted(self, operation: Operation) -> Waiting:
-        steps = self._for(operation)[0]
-        waiting = _all(iter(steps), operation)
-        if waiting is not None:
-            return _rounds(waiting, steps, operation)
-        return _second_round(steps, operation) if operation.wants_second_round else None
+        return self._taken(self._for(operation)[0], operation, False)
 
     def validate(self, operation: Operation) -> Waiting:
         """See Admission."""
-        steps = self._for(operation)[1]
-        return self._timed(lambda: _all(iter(steps), operation), operation, True)
+        return self._taken(self._for(operation)[1], operation, True)
 
-    def _timed(self, work: Callable[[], Waiting], operation: Operation, validates: bool) -> Waiting:
+    def _taken(self, steps: tuple[Step, ...], operation: Operation, validates: bool) -> Waiting:
         began = perf_counter()
         try:
-            waiting = work()
+            waiting = _all(iter(steps), operation)
+            if not validates:
+                if waiting is not None:
+                    waiting = _rounds(waiting, steps, operation)
+                elif operation.wants_second_round:
+                    waiting = _second_round(steps, operation)
         except ApiError:
             self._observe(operation.verb, validates, True, perf_counter() - began)
             raise
@@ -74,8 +69,11 @@ class InOrder:
             self._observe(operation.verb, validates, refused, perf_counter() - began)
 
 
-def _steps(plugins: Sequence[Admission]) -> Steps:
-    return tuple(plugin.admit for plugin in plugins), tuple(plugin.validate for plugin in plugins)
+def _steps(plugins: Sequence[Plugin]) -> Steps:
+    return (
+        tuple(plugin.admit for plugin in plugins if type(plugin).admit is not Plugin.admit),
+        tuple(plugin.validate for plugin in plugins if type(plugin).validate is not Plugin.validate),
+    )
 
 
 def _all(steps: Iterator[Step], operation: Operation) -> Waiting:

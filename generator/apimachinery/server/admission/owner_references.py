@@ -7,21 +7,18 @@ from collections.abc import Iterator
 
 from apimachinery.meta.errors import ApiError, forbidden
 from apimachinery.server.access.authorization import MASTERS, Attributes, Chain
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.http.messages import User
 
 
-class OwnerReferencesPermissionEnforcement:
+class OwnerReferencesPermissionEnforcement(Plugin):
     """Asks the authorizer about new owners."""
 
     def __init__(self, catalog: Catalog, authorizer: Chain) -> None:
         self._catalog = catalog
         self._authorizer = authorizer
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403."""

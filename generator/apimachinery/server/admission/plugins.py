@@ -19,7 +19,7 @@ from apimachinery.server.admission.default_classes import DefaultIngressClass, D
 from apimachinery.server.admission.default_tolerations import DefaultTolerationSeconds
 from apimachinery.server.admission.external_addresses import DenyServiceExternalIPs
 from apimachinery.server.admission.in_use_protection import StorageObjectInUseProtection
-from apimachinery.server.admission.interface import Admission
+from apimachinery.server.admission.interface import Plugin
 from apimachinery.server.admission.limit_ranger import LimitRanger
 from apimachinery.server.admission.mutating_policies import MutatingPolicies
 from apimachinery.server.admission.mutating_webhooks import MutatingWebhooks
@@ -70,17 +70,20 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Plugin:
-    """``default`` where it is on in kube-apiserver. ``make`` is None for what this server has not: where ``lacks`` is
-    empty it does nothing there either, as its feature gate is off, else it needs what that says."""
+class Named:
+    """A plugin that may be switched on and off; ``default`` where it is on in kube-apiserver.
+
+    ``make`` is None for what this server has not: where ``lacks`` is empty it does nothing there either, as its feature
+    gate is off, else it needs what that says.
+    """
 
     name: str
-    make: Callable[[Around], Admission] | None = None
+    make: Callable[[Around], Plugin] | None = None
     default: bool = True
     lacks: str = ""
 
 
-def _owner_references(around: Around) -> Admission:
+def _owner_references(around: Around) -> Plugin:
     return OwnerReferencesPermissionEnforcement(around.catalog, around.access.authorizer)
 
 
@@ -90,68 +93,68 @@ def _webhooks(kind: str, around: Around) -> Webhooks:
 
 CONFIGURED = "it needs --admission-control-config-file, which this server does not have"
 PLUGINS = (
-    Plugin("AlwaysAdmit", lambda around: AlwaysAdmit(), default=False),
-    Plugin("NamespaceAutoProvision", lambda around: NamespaceAutoProvision(around.cache), default=False),
-    Plugin("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.cache, around.namespaces)),
-    Plugin("NamespaceExists", lambda around: NamespaceExists(around.cache), default=False),
-    Plugin(
+    Named("AlwaysAdmit", lambda around: AlwaysAdmit(), default=False),
+    Named("NamespaceAutoProvision", lambda around: NamespaceAutoProvision(around.cache), default=False),
+    Named("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.cache, around.namespaces)),
+    Named("NamespaceExists", lambda around: NamespaceExists(around.cache), default=False),
+    Named(
         "LimitPodHardAntiAffinityTopology", lambda around: LimitPodHardAntiAffinityTopology(), default=False
     ),
-    Plugin("LimitRanger", lambda around: LimitRanger(around.cache)),
-    Plugin("ServiceAccount", lambda around: ServiceAccount(around.cache)),
-    Plugin(
+    Named("LimitRanger", lambda around: LimitRanger(around.cache)),
+    Named("ServiceAccount", lambda around: ServiceAccount(around.cache)),
+    Named(
         "NodeRestriction",
         lambda around: NodeRestriction(around.cache, around.access.authorizer),
         default=False,
     ),
-    Plugin("TaintNodesByCondition", lambda around: TaintNodesByCondition()),
-    Plugin("AlwaysPullImages", lambda around: AlwaysPullImages(), default=False),
-    Plugin("ImagePolicyWebhook", default=False, lacks=CONFIGURED),
-    Plugin("PodSecurity", lambda around: PodSecurity(around.cache)),
-    Plugin("PodNodeSelector", lambda around: PodNodeSelector(around.cache), default=False),
-    Plugin("Priority", lambda around: Priority(around.cache)),
-    Plugin("DefaultTolerationSeconds", lambda around: DefaultTolerationSeconds(around.toleration_seconds)),
-    Plugin("PodTolerationRestriction", lambda around: PodTolerationRestriction(around.cache), default=False),
-    Plugin("EventRateLimit", default=False, lacks=CONFIGURED),
-    Plugin("ExtendedResourceToleration", lambda around: ExtendedResourceToleration(), default=False),
-    Plugin("DefaultStorageClass", lambda around: DefaultStorageClass(around.cache)),
-    Plugin("StorageObjectInUseProtection", lambda around: StorageObjectInUseProtection()),
-    Plugin("PodGroupProtection"),
-    Plugin(
+    Named("TaintNodesByCondition", lambda around: TaintNodesByCondition()),
+    Named("AlwaysPullImages", lambda around: AlwaysPullImages(), default=False),
+    Named("ImagePolicyWebhook", default=False, lacks=CONFIGURED),
+    Named("PodSecurity", lambda around: PodSecurity(around.cache)),
+    Named("PodNodeSelector", lambda around: PodNodeSelector(around.cache), default=False),
+    Named("Priority", lambda around: Priority(around.cache)),
+    Named("DefaultTolerationSeconds", lambda around: DefaultTolerationSeconds(around.toleration_seconds)),
+    Named("PodTolerationRestriction", lambda around: PodTolerationRestriction(around.cache), default=False),
+    Named("EventRateLimit", default=False, lacks=CONFIGURED),
+    Named("ExtendedResourceToleration", lambda around: ExtendedResourceToleration(), default=False),
+    Named("DefaultStorageClass", lambda around: DefaultStorageClass(around.cache)),
+    Named("StorageObjectInUseProtection", lambda around: StorageObjectInUseProtection()),
+    Named("PodGroupProtection"),
+    Named(
         "OwnerReferencesPermissionEnforcement",
         _owner_references,
         default=False,
     ),
-    Plugin("PersistentVolumeClaimResize", lambda around: PersistentVolumeClaimResize(around.cache)),
-    Plugin("RuntimeClass", lambda around: RuntimeClass(around.cache)),
-    Plugin("CertificateApproval", lambda around: certificates.CertificateApproval(around.access.authorizer)),
-    Plugin("CertificateSigning", lambda around: certificates.CertificateSigning(around.access.authorizer)),
-    Plugin(
+    Named("PersistentVolumeClaimResize", lambda around: PersistentVolumeClaimResize(around.cache)),
+    Named("RuntimeClass", lambda around: RuntimeClass(around.cache)),
+    Named("CertificateApproval", lambda around: certificates.CertificateApproval(around.access.authorizer)),
+    Named("CertificateSigning", lambda around: certificates.CertificateSigning(around.access.authorizer)),
+    Named(
         "ClusterTrustBundleAttest",
         lambda around: certificates.ClusterTrustBundleAttest(around.access.authorizer),
     ),
-    Plugin("CertificateSubjectRestriction", lambda around: certificates.CertificateSubjectRestriction()),
-    Plugin("DefaultIngressClass", lambda around: DefaultIngressClass(around.cache)),
-    Plugin("DenyServiceExternalIPs", lambda around: DenyServiceExternalIPs(), default=False),
-    Plugin("PodTopologyLabels", lambda around: PodTopologyLabels(around.cache)),
-    Plugin("PodGroupWorkloadExists"),
-    Plugin("NodeDeclaredFeatureValidator", lambda around: NodeDeclaredFeatureValidator(around.cache)),
-    Plugin("JobValidation"),
-    Plugin("PodResizeValidator", lambda around: PodResizeValidator(around.cache)),
-    Plugin(
+    Named("CertificateSubjectRestriction", lambda around: certificates.CertificateSubjectRestriction()),
+    Named("DefaultIngressClass", lambda around: DefaultIngressClass(around.cache)),
+    Named("DenyServiceExternalIPs", lambda around: DenyServiceExternalIPs(), default=False),
+    Named("PodTopologyLabels", lambda around: PodTopologyLabels(around.cache)),
+    Named("PodGroupWorkloadExists"),
+    Named("NodeDeclaredFeatureValidator", lambda around: NodeDeclaredFeatureValidator(around.cache)),
+    Named("JobValidation"),
+    Named("PodResizeValidator", lambda around: PodResizeValidator(around.cache)),
+    Named(
         "MutatingAdmissionPolicy",
         lambda around: MutatingPolicies(Policies("mutating", around.catalog, around.cache, around.access)),
     ),
-    Plugin("MutatingAdmissionWebhook", lambda around: MutatingWebhooks(_webhooks("mutating", around))),
-    Plugin(
+    Named("MutatingAdmissionWebhook", lambda around: MutatingWebhooks(_webhooks("mutating", around))),
+    Named(
         "ValidatingAdmissionPolicy",
         lambda around: ValidatingPolicies(
             Policies("validating", around.catalog, around.cache, around.access)
         ),
     ),
-    Plugin("ValidatingAdmissionWebhook", lambda around: ValidatingWebhooks(_webhooks("validating", around))),
-    Plugin("ResourceQuota", lambda around: ResourceQuota(around.catalog, around.cache)),
-    Plugin("AlwaysDeny", lambda around: AlwaysDeny(), default=False),
+    Named("ValidatingAdmissionWebhook", lambda around: ValidatingWebhooks(_webhooks("validating", around))),
+    Named("ResourceQuota", lambda around: ResourceQuota(around.catalog, around.cache)),
+    Named("AlwaysDeny", lambda around: AlwaysDeny(), default=False),
 )
 """In order."""
 DEFAULT = frozenset(plugin.name for plugin in PLUGINS if plugin.default) - {"ServiceAccount"}
@@ -179,17 +182,17 @@ def _names(texts: list[str]) -> Iterator[str]:
         yield from (name.strip() for name in text.split(",") if name.strip())
 
 
-def make_plugins(names: frozenset[str], around: Around) -> list[Admission]:
+def make_plugins(names: frozenset[str], around: Around) -> list[Plugin]:
     """The plugins of these names, in order, with what is no plugin there but part of how roles and updates are stored:
     that comes between what changes objects and what only looks."""
     access = around.access
-    rights: list[Admission] = [CreateRights(access.authorizer)]
+    rights: list[Plugin] = [CreateRights(access.authorizer)]
     if access.rbac is not None:
         rights.insert(0, RoleEscalation(Escalation(access.rbac, access.authorizer)))
-    found: list[Admission] = []
-    for plugin in PLUGINS:
-        if plugin.name == "ValidatingAdmissionPolicy":
+    found: list[Plugin] = []
+    for named in PLUGINS:
+        if named.name == "ValidatingAdmissionPolicy":
             found += rights
-        if plugin.make is not None and plugin.name in names:
-            found.append(plugin.make(around))
+        if named.make is not None and named.name in names:
+            found.append(named.make(around))
     return found

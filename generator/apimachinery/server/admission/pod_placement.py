@@ -8,7 +8,7 @@ from typing import Any
 from apimachinery.meta.errors import forbidden, plain_failure
 from apimachinery.rules.fields import items
 from apimachinery.rules.pod_resources import is_extended
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.storage.watch_cache import WatchCache
@@ -30,13 +30,10 @@ def _spec(operation: Operation) -> Json | None:
     return spec
 
 
-class LimitPodHardAntiAffinityTopology:
+class LimitPodHardAntiAffinityTopology(Plugin):
     """Pods keep others off their node at most."""
 
     resources = PODS
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403."""
@@ -50,7 +47,7 @@ class LimitPodHardAntiAffinityTopology:
                 raise forbidden("pods", "", operation.said_name, why)
 
 
-class ExtendedResourceToleration:
+class ExtendedResourceToleration(Plugin):
     """Pods that ask for an extended resource tolerate the taint of its name."""
 
     resources = PODS
@@ -72,11 +69,8 @@ class ExtendedResourceToleration:
             if wanted not in (spec.get("tolerations") or ()):
                 spec["tolerations"] = [*(spec.get("tolerations") or ()), wanted]
 
-    def validate(self, operation: Operation) -> None:
-        """See Admission."""
 
-
-class PodNodeSelector:
+class PodNodeSelector(Plugin):
     """Pods go to the nodes of their namespace."""
 
     resources = PODS
@@ -107,7 +101,7 @@ class PodNodeSelector:
             raise forbidden("pods", "", operation.said_name, why)
 
 
-class PodTolerationRestriction:
+class PodTolerationRestriction(Plugin):
     """Pods tolerate what their namespace says, and nothing that it does not allow."""
 
     resources = PODS

@@ -13,7 +13,7 @@ from apimachinery.meta.printing import go_quote
 from apimachinery.meta.quantity import parse_quantity
 from apimachinery.rules.fields import items
 from apimachinery.rules.quota_usage import usage
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.storage.watch_cache import WatchCache
@@ -23,16 +23,13 @@ OS = "kubernetes.io/os"
 OF_POD, OF_INIT = "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"
 
 
-class PodResizeValidator:
+class PodResizeValidator(Plugin):
     """Refuses what the node has no room for."""
 
     resources = frozenset({PODS})
 
     def __init__(self, cache: WatchCache) -> None:
         self._nodes = Objects(cache, "/core/nodes/")
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403."""
@@ -50,16 +47,13 @@ class PodResizeValidator:
             raise _refusal(operation, why, "NodeCapacity")
 
 
-class NodeDeclaredFeatureValidator:
+class NodeDeclaredFeatureValidator(Plugin):
     """Refuses what the node has not declared that it can do."""
 
     resources = frozenset({PODS})
 
     def __init__(self, cache: WatchCache) -> None:
         self._nodes = Objects(cache, "/core/nodes/")
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403."""

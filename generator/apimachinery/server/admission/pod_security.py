@@ -14,7 +14,7 @@ from apimachinery.meta.errors import forbidden
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.printing import go_quote
 from apimachinery.rules.pod_standards import LATEST, LEVELS, Version, parse_version, violations
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.storage.watch_cache import WatchCache
@@ -108,7 +108,7 @@ def _rank(standard: Standard) -> int:
     return LEVELS.index(standard.level)
 
 
-class PodSecurity:
+class PodSecurity(Plugin):
     """Holds pods against the standards."""
 
     resources = frozenset({PODS, NAMESPACES, *TEMPLATES})
@@ -116,9 +116,6 @@ class PodSecurity:
     def __init__(self, cache: WatchCache) -> None:
         self._namespaces = Objects(cache, "/core/namespaces/")
         self._pods = Objects(cache, "/core/pods/")
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 403, 422."""

@@ -4,7 +4,7 @@ default."""
 from __future__ import annotations
 
 from apimachinery.meta.errors import forbidden
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.storage.watch_cache import WatchCache
@@ -15,7 +15,7 @@ PREEMPTS = "PreemptLowerPriority"
 _COMPUTED = "priority admission controller computed {} from the given PriorityClass name"
 
 
-class Priority:
+class Priority(Plugin):
     """Resolves the priority of pods."""
 
     resources = frozenset({PODS, CLASSES})

@@ -8,14 +8,14 @@ from typing import Any
 from apimachinery.meta.errors import forbidden
 from apimachinery.meta.field_errors import not_supported
 from apimachinery.rules.fields import items
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.catalog.hooks import Json
 
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 ALWAYS = "Always"
 
 
-class AlwaysPullImages:
+class AlwaysPullImages(Plugin):
     """Sets the pull policy of containers and of volumes that are images."""
 
     resources = frozenset({("", "pods")})

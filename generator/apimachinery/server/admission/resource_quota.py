@@ -29,7 +29,7 @@ from apimachinery.rules.quota_usage import (
     spelled,
     usage,
 )
-from apimachinery.server.admission.interface import Operation, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
@@ -87,7 +87,7 @@ class Charges:
         return total, max((charge.until - moment for charge in left), default=0.0)
 
 
-class ResourceQuota:
+class ResourceQuota(Plugin):
     """Holds creations and changes against quotas."""
 
     def __init__(self, catalog: Catalog, cache: WatchCache) -> None:
@@ -96,9 +96,6 @@ class ResourceQuota:
         self._quotas = Objects(cache, PREFIX)
         self.charges = Charges()
         self.writer: StatusWriter | None = None
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission."""
 
     def validate(self, operation: Operation) -> Waiting:
         """Raises ApiError 403; waits while quotas are written."""

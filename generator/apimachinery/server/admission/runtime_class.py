@@ -5,7 +5,7 @@ from __future__ import annotations
 from apimachinery.meta.errors import ApiError, forbidden
 from apimachinery.meta.printing import go_quote
 from apimachinery.meta.quantity import canonical
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.storage.watch_cache import WatchCache
@@ -14,7 +14,7 @@ _OTHER = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Over
 _NONE = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 
-class RuntimeClass:
+class RuntimeClass(Plugin):
     """Fills in what a RuntimeClass says of its pods."""
 
     resources = frozenset({("", "pods")})

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from apimachinery.meta.errors import ApiError, forbidden
 from apimachinery.meta.printing import go_quote
 from apimachinery.rules.fields import items, lookup
-from apimachinery.server.admission.interface import Operation, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.storage.watch_cache import WatchCache
@@ -34,7 +34,7 @@ _REFERENCES = {
 }
 
 
-class ServiceAccount:
+class ServiceAccount(Plugin):
     """Gives pods their account and its token."""
 
     resources = frozenset({("", "pods")})

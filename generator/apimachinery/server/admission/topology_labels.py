@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.request.target import metadata_of
 from apimachinery.storage.watch_cache import WatchCache
@@ -10,7 +10,7 @@ from apimachinery.storage.watch_cache import WatchCache
 LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
-class PodTopologyLabels:
+class PodTopologyLabels(Plugin):
     """Copies labels of nodes to pods that are created on them, and to bindings."""
 
     resources = frozenset({("", "pods"), ("", "bindings")})
@@ -31,6 +31,3 @@ class PodTopologyLabels:
         if copied:
             metadata = metadata_of(obj)
             metadata["labels"] = {**(metadata.get("labels") or {}), **copied}
-
-    def validate(self, operation: Operation) -> None:
-        """See Admission."""

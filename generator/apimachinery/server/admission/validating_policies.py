@@ -20,7 +20,7 @@ from apimachinery.rules.policy_expressions import (
     Expression,
     ExpressionFault,
 )
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.policies import (
     Binding,
     Match,
@@ -77,15 +77,12 @@ class _Compiled:
     fault: str = ""
 
 
-class ValidatingPolicies:
+class ValidatingPolicies(Plugin):
     """Enforces the validating policies in force."""
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
         self._validations: dict[int, _Compiled] = {}
-
-    def admit(self, operation: Operation) -> None:
-        """See Admission: nothing is changed."""
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 401, 403, 413, 422."""

@@ -5,20 +5,16 @@ from __future__ import annotations
 import asyncio
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.admission.interface import Operation, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting
 from apimachinery.server.admission.webhook_configurations import Call, Webhooks, failed, rejected
 from apimachinery.server.network.webhook_calls import WebhookFailed
 
 
-class ValidatingWebhooks:
+class ValidatingWebhooks(Plugin):
     """Asks the validating webhooks in force."""
 
     def __init__(self, webhooks: Webhooks) -> None:
         self._webhooks = webhooks
-
-    def admit(self, operation: Operation) -> Waiting:
-        """See Admission: nothing is changed."""
-        return None
 
     def validate(self, operation: Operation) -> Waiting:
         """Raises ApiError."""

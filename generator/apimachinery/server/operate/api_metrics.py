@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from time import perf_counter
 from typing import Any
 
@@ -57,7 +57,7 @@ class ApiMetrics:
         )  # fmt: skip
         self._of_steps: dict[tuple[str, bool, bool], Distribution] = {}
         self._seen: dict[tuple[str, str, str], Seen] = {}
-        self._of_writes: dict[tuple[str, str], tuple[Distribution, Count, Count]] = {}
+        self._of_writes: dict[tuple[str, str, str], tuple[Distribution, Count, Count]] = {}
 
     def step(self, operation: str, validates: bool, refused: bool, seconds: float) -> None:
         """A step of admission (all plugins that may change an object, or all that may only refuse it)."""
@@ -105,11 +105,10 @@ class ApiMetrics:
         return Timed(storage, self._write_of)
 
     def _write_of(self, key: str, operation: str) -> tuple[Distribution, Count, Count]:
-        prefix = key[: key.index("/", key.index("/", 1) + 1)] if key.count("/") > 2 else key
-        place = (prefix, operation)
+        _, group, resource, *_ = key.split("/", 3)
+        place = (group, resource, operation)
         series = self._of_writes.get(place)
         if series is None:
-            _, group, resource = prefix.split("/", 2)
             labels = ("" if group == "core" else group, operation, resource)
             series = self._of_writes[place] = (
                 self._writes.at(*labels),
@@ -126,17 +125,17 @@ class Timed:
         self._storage = storage
         self._of = of
 
-    async def create(self, key: str, value: Any) -> Any:
+    def create(self, key: str, value: Any) -> Coroutine[Any, Any, Any]:
         """See Storage."""
-        return await self._count("create", key, self._storage.create(key, value))
+        return self._count("create", key, self._storage.create(key, value))
 
-    async def update(self, key: str, expected: int, value: Any) -> Any:
+    def update(self, key: str, expected: int, value: Any) -> Coroutine[Any, Any, Any]:
         """See Storage."""
-        return await self._count("update", key, self._storage.update(key, expected, value))
+        return self._count("update", key, self._storage.update(key, expected, value))
 
-    async def delete(self, key: str, expected: int, last: Any) -> Any:
+    def delete(self, key: str, expected: int, last: Any) -> Coroutine[Any, Any, Any]:
         """See Storage."""
-        return await self._count("delete", key, self._storage.delete(key, expected, last))
+        return self._count("delete", key, self._storage.delete(key, expected, last))
 
     async def _count(self, operation: str, key: str, made: Any) -> Any:
         seconds, count, errors = self._of(key, operation)
