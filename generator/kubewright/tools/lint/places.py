@@ -22,6 +22,12 @@ from kubewright.ir.types import (
     Value,
 )
 
+_OBJECT_META = frozenset(
+    {"name", "generateName", "namespace", "labels", "annotations", "finalizers", "ownerReferences", "uid"}
+    | {"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields"}
+    | {"resourceVersion", "selfLink"}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -53,8 +59,14 @@ class Place:
 
     @property
     def in_metadata(self) -> bool:
-        """Whether it lies in ``metadata``, which belongs to Kubernetes."""
-        return self.path == "metadata" or self.path.startswith("metadata.")
+        """Whether it lies in ``metadata``, of the object or of a template in it: that belongs to Kubernetes."""
+        if self.path == "metadata" or self.path.startswith("metadata."):
+            return True
+        around = self.parent
+        if around is None or around.name != "metadata":
+            return False
+        body = struct_of(around.target)
+        return body is not None and {field.wire_name for field in body.fields} <= _OBJECT_META
 
     @property
     def one_of(self) -> tuple[Json, ...]:

@@ -53,9 +53,11 @@ def _excludes(pattern: str, code: str, path: str) -> bool:
 
 def load_rules() -> Mapping[str, Rule]:
     """All rules, by code."""
-    from kubewright.tools.lint import bounds, docs, house, names, shape, types, versions
+    from kubewright.tools.lint import bounds, docs, forms, house, names, shape, types, versions
 
-    assert all((bounds, docs, house, names, shape, types, versions))  # imported for their registrations
+    assert all(
+        (bounds, docs, forms, house, names, shape, types, versions)
+    )  # imported for their registrations
     return dict(sorted(RULES.items()))
 
 

@@ -32,6 +32,24 @@ KNOWN_FORMATS: Final = frozenset(
     "hexcolor rgbcolor byte password date duration date-time datetime int32 int64 float double int-or-string "
     "k8s-short-name k8s-long-name quantity".split()
 )
+_OF_OTHERS: Final = re.compile(r"^(group|apiGroup|apiVersion)$|[vV]ersion$")
+"""Fields whose values are names that others gave."""
+_KEY_USAGES: Final = frozenset(
+    f"{use} {what}"
+    for what, uses in {
+        "only": ("encipher", "decipher"),
+        "encipherment": ("key", "data"),
+        "auth": ("server", "client"),
+        "signing": ("code", "ocsp"),
+        "sgc": ("microsoft", "netscape"),
+    }.items()
+    for use in uses
+) | {
+    "signing", "digital signature", "content commitment", "key agreement", "cert sign", "crl sign", "any",
+    "timestamping",
+    "email protection", "s/mime", "ipsec end system", "ipsec tunnel", "ipsec user",
+}  # fmt: skip
+"""The values of certificates/v1 KeyUsage."""
 _ENUM_WORD: Final = re.compile(r"[A-Z][A-Za-z0-9]*|")
 
 
@@ -95,7 +113,14 @@ def safe_integers(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def enum_form(place: Place, kind: Kind) -> Iterator[str]:
     """Enum values are CamelCase."""
-    for value in place.value.constraints.enum:
+    if _OF_OTHERS.search(place.name):
+        return
+    values = place.value.constraints.enum
+    if _KEY_USAGES.issuperset(values) or all(
+        str(v).lower() in ("true", "false") or str(v).isdigit() for v in values
+    ):
+        return  # Kubernetes' own words; L232 tells of the others
+    for value in values:
         if isinstance(value, str) and not _ENUM_WORD.fullmatch(value):
             yield f'enum value "{value}" of "{place.shown}" is not CamelCase'
 
@@ -341,8 +366,10 @@ def plain_secret(place: Place, kind: Kind) -> Iterator[str]:
 
 
 _SECRET: Final = re.compile(
-    r"(password|passphrase|.*Password|.*Passphrase|apiKey|privateKey|.*PrivateKey|clientSecret|accessToken|"
-    r"bearerToken|secretAccessKey)$"
+    r"(password|passwd|passphrase|passcode|.*Pass(word|wd|phrase)|api[kK]ey|.*A(pi|PI)Key|privateKey|.*PrivateKey|accessToken|"
+    r".*(Access|Auth|Bearer|Refresh|Api|API|Session|Security)Token|authToken|apiToken|bearerToken|refreshToken|sessionToken|"
+    r"clientSecret|.*ClientSecret|sharedSecret|secretAccessKey|sasToken|.*SecretAccessKey|connectionString|"
+    r"hmacKey|preSharedKey|psk)$"
 )
 
 # What is said of a field that holds no secret itself: a public key, or where the secret is.

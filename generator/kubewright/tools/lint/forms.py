@@ -1,0 +1,256 @@
+"""L2 and L3, what a value is written as: times and amounts as numbers, choices as numbers or texts, lists as texts,
+conditions as booleans; and what references say (L1). These look at names and prose, so each asks for more than one
+sign before it speaks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from kubewright.diagnostics import Severity
+from kubewright.ir.types import IntOrString, ListOf, MapOf, Primitive, Scalar, Struct
+from kubewright.tools.lint.places import Place, struct_of
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, Kind, place_rule
+
+_REFERENCE_FIELDS: Final = frozenset(
+    {
+        "name",
+        "namespace",
+        "kind",
+        "apiVersion",
+        "apiGroup",
+        "group",
+        "uid",
+        "resourceVersion",
+        "fieldPath",
+        "optional",
+    }
+    | {"key", "version"}
+)
+_REFERENCE_NAME: Final = re.compile(
+    r"(Refs?|[rR]eferences?|[sS]electors?|KeyRef|[sS]ource)$|^(refs?|from|.*From)$"
+)
+
+
+def _is_reference(body: Struct | None) -> bool:
+    """Whether a struct names one object of a kind, and says nothing else: where either may be left out, it selects."""
+    names = {field.wire_name for field in body.fields} if body is not None else set()
+    needed = {field.wire_name for field in body.fields if field.required} if body is not None else set()
+    return names <= _REFERENCE_FIELDS and {"kind", "name"} <= needed
+
+
+@place_rule(
+    "L120", "reference-struct", Severity.WARNING, BOTH,
+    why="A struct that names another object is called fooRef; a reader then knows that the thing itself is elsewhere.",
+    source=f"{CONVENTIONS}: Object references",
+    hint="end the name with Ref (a list of them with Refs)",
+)  # fmt: skip
+def reference_struct(place: Place, kind: Kind) -> Iterator[str]:
+    """A struct that refers to an object has a name that ends in Ref."""
+    if not place.in_spec or not place.name or _REFERENCE_NAME.search(place.name):
+        return
+    node = place.target.type
+    of = node.items if isinstance(node, ListOf) else place.target
+    if _is_reference(struct_of(of)):
+        what = "lists references to objects" if isinstance(node, ListOf) else "refers to an object"
+        yield f'"{place.name}" {what}, but its name does not end in Ref'
+
+
+@place_rule(
+    "L121", "reference-namespace", Severity.NOTE, BOTH,
+    why="An object that reaches into another namespace passes over the borders that RBAC draws, unless that namespace "
+    "agrees (as ReferenceGrants do).",
+    source=f"{CONVENTIONS}: Object references (namespace)",
+    hint="refer to objects of the same namespace alone, or ask the other namespace for its consent",
+)  # fmt: skip
+def reference_namespace(place: Place, kind: Kind) -> Iterator[str]:
+    """References of namespaced objects stay in their namespace."""
+    if place.name != "namespace" or not kind.resource.namespaced or not place.in_spec or place.parent is None:
+        return
+    around = place.parent if place.parent.name else place.parent.parent
+    named = around is not None and re.search(r"(Refs?|[rR]eferences?)$", around.name)
+    if named or _is_reference(struct_of(place.parent.target)):
+        yield f'"{place.path}" lets a namespaced object refer to another namespace'
+
+
+@place_rule(
+    "L122", "plural-scalar", Severity.NOTE, BOTH,
+    why="Several values in one text need a parser in every client, and no schema can check or merge them.",
+    source=f"{CONVENTIONS}: Lists and simple kinds; Naming conventions",
+    hint="make it a list of strings",
+)  # fmt: skip
+def plural_scalar(place: Place, kind: Kind) -> Iterator[str]:
+    """A text holds one value."""
+    if not place.name or not _is(place, Primitive.STRING) or place.value.constraints.enum:
+        return
+    if _SEPARATED.search(place.doc):
+        yield f'"{place.name}" is a list written in a text'
+
+
+_SEPARATED: Final = re.compile(
+    r"\b(comma|space|semicolon|colon|newline|whitespace|pipe)[- ](separated|delimited)\b(?! by)",
+    re.IGNORECASE,
+)
+
+
+@place_rule(
+    "L232", "number-as-word", Severity.WARNING, BOTH,
+    why="A number says nothing to a reader, and a text of true and false is a boolean that YAML will write as one.",
+    source=f"{CONVENTIONS}: Constants; Primitive types",
+    hint="name the values in CamelCase",
+)  # fmt: skip
+def number_as_word(place: Place, kind: Kind) -> Iterator[str]:
+    """Enums are words, neither numbers nor true and false."""
+    values = [value for value in place.value.constraints.enum if value is not None]
+    if len(values) < 2 or not place.shown:
+        return
+    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+        yield f'the values of "{place.shown}" are numbers'
+    elif {str(v).lower() for v in values if v != ""} <= {"true", "false"} and all(
+        isinstance(v, str) for v in values
+    ):
+        yield f'"{place.shown}" is a boolean written as a text'
+    elif all(isinstance(v, str) and v.isdigit() for v in values):
+        yield f'the values of "{place.shown}" are numbers written as texts'
+
+
+@place_rule(
+    "L233", "plain-quantity", Severity.NOTE, BOTH,
+    why="Sizes and amounts of a resource are quantities everywhere in Kubernetes: 500Mi, not a number of some unit.",
+    source=f"{CONVENTIONS}: Units (resource.Quantity)",
+    hint="use a resource.Quantity and drop the unit from the name",
+)  # fmt: skip
+def plain_quantity(place: Place, kind: Kind) -> Iterator[str]:
+    """Amounts of memory, storage and CPU in a spec are quantities."""
+    if place.in_spec and _is(place, Primitive.INTEGER, Primitive.NUMBER) and _AMOUNT.search(place.name):
+        yield f'"{place.name}" is an amount written as a number'
+
+
+_AMOUNT: Final = re.compile(
+    r"([a-z](Bytes|[KMGT]i?[Bb]|[kmgt]i?B|Kilobytes|Megabytes|Gigabytes|Mebibytes|Gibibytes|Millicores|MilliCPU|Millicpu)"
+    r"|^bytes|(memory|storage|disk|volume)(Size|Limit|Request|Capacity)|[mM]illis?C(PU|pu))$"
+)
+
+
+@place_rule(
+    "L234", "unix-time", Severity.WARNING, BOTH,
+    why="A moment as a number needs to be told its unit and cannot be read; RFC 3339 can, and sorts as well.",
+    source=f"{CONVENTIONS}: Primitive types (metav1.Time)",
+    hint="use a string of format date-time whose name ends in Time",
+)  # fmt: skip
+def unix_time(place: Place, kind: Kind) -> Iterator[str]:
+    """Points in time are RFC 3339, not numbers."""
+    if not place.name or not _is(place, Primitive.INTEGER, Primitive.NUMBER):
+        return
+    if _MOMENT.search(place.name) or (_EPOCH.search(place.doc) and not _SPAN.search(place.name)):
+        yield f'"{place.name}" is a point in time written as a number'
+
+
+_MOMENT: Final = re.compile(
+    r"^((creation|start|end|begin|completion|completed|finish|finished|last[A-Z]\w*|expiration|expiry|next[A-Z]\w*|created"
+    r"|updated|deleted|modified)(Time|Date|At)|(t|\w*T)ime[sS]tamp|unixTime|epoch)$"
+)
+_EPOCH: Final = re.compile(
+    r"\b(unix (time|timestamp|epoch)|since (the )?(unix )?epoch|seconds since 1970)\b", re.IGNORECASE
+)
+_SPAN: Final = re.compile(r"(Seconds|Millis|Minutes|Hours|Days|Interval|Duration)$")
+
+
+@place_rule(
+    "L321", "status-in-spec", Severity.WARNING, BOTH,
+    why="What is observed is the controller's to write, by the status subresource; in spec users would write it too.",
+    source=f"{CONVENTIONS}: Spec and status",
+    hint="move it to status",
+)  # fmt: skip
+def status_in_spec(place: Place, kind: Kind) -> Iterator[str]:
+    """Nothing observed is in spec."""
+    if not place.in_spec or place.in_status:
+        return
+    body = struct_of(place.target)
+    observed = (
+        place.name == "status" and body is not None and any(f.wire_name in _OBSERVED for f in body.fields)
+    )
+    listed = place.name == "conditions" and isinstance(place.target.type, ListOf)
+    if listed and isinstance(place.target.type, ListOf):
+        inner = struct_of(place.target.type.items)
+        listed = inner is not None and {"type", "status", "reason"} <= {f.wire_name for f in inner.fields}
+    if observed or listed or place.name == "observedGeneration":
+        yield f'"{place.path}" is something observed'
+
+
+_OBSERVED: Final = frozenset(
+    {"conditions", "phase", "state", "observedGeneration", "replicas", "message", "reason"}
+)
+
+
+@place_rule(
+    "L322", "boolean-condition", Severity.NOTE, BOTH,
+    why="A condition says since when, why, and that it is not known; a boolean in status says none of it.",
+    source=f"{CONVENTIONS}: Typical status properties",
+    hint="make it a condition",
+)  # fmt: skip
+def boolean_condition(place: Place, kind: Kind) -> Iterator[str]:
+    """States of the whole are conditions, not booleans."""
+    of_whole = place.parent is not None and place.parent.path == "status"
+    if of_whole and _is(place, Primitive.BOOLEAN) and _STATE.search(place.name):
+        yield f'"{place.path}" is a condition written as a boolean'
+
+
+_STATE: Final = re.compile(
+    r"^(is)?(ready|available|healthy|initiali[sz]ed|synced|provisioned|running|failed|completed?|succeeded|active|accepted"
+    r"|progressing|degraded|reconciled|valid|bound|connected|deployed|installed|established|done)$"
+    r"|[a-z](Ready|Available|Healthy|Initiali[sz]ed|Synced|Provisioned|Reconciled|Completed?|Succeeded|Failed)$",
+    re.IGNORECASE,
+)
+
+
+@place_rule(
+    "L407", "enum-in-prose", Severity.NOTE, BOTH,
+    why="What the description lists and the schema does not say is checked by nobody until a controller fails.",
+    source=f"{CONVENTIONS}: Constants; Documentation",
+    hint="list the values as enum, or the forms they have as pattern",
+)  # fmt: skip
+def enum_in_prose(place: Place, kind: Kind) -> Iterator[str]:
+    """Values that the description lists are an enum."""
+    limits, node = place.value.constraints, place.target.type
+    if (
+        not place.name
+        or not isinstance(node, Scalar)
+        or node.primitive is not Primitive.STRING
+        or node.format
+    ):
+        return
+    if limits.enum or limits.pattern or limits.rules or limits.any_of or limits.one_of or limits.all_of:
+        return
+    told = _ONE_OF.search(place.doc)
+    if told is None:
+        return
+    values = [next(filter(None, found)) for found in _QUOTED.findall(told[1])]
+    siblings = {field.wire_name for field in place.owner.fields} if place.owner is not None else set()
+    before = place.doc[: told.start()].rpartition(". ")[2]
+    if (
+        siblings.intersection(values)
+        or _QUOTED.search(before)
+        or before.rstrip().lower().endswith(("only", "set"))
+    ):
+        return  # of these fields one may be set, or the values are those of something else
+    if len(values) >= 2 and all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*", value) for value in values):
+        yield f'the description of "{place.path}" lists the values {", ".join(values[:4])}; its schema takes any'
+
+
+# Only what stands in quotes or backticks: words of a sentence are no values.
+_ONE_OF: Final = re.compile(
+    r"\b(?:(?:must|can|may) be (?:one of|either)|one of|either|(?:valid|possible|allowed|supported|permitted|accepted) "
+    r"(?:values|options)(?: are| is)?)\b:?\s*((?:[`\"'][^`\"'\n]{1,40}[`\"'](?:\s*(?:,|/|\||or|and)\s*)*)+)",
+    re.IGNORECASE,
+)
+_QUOTED: Final = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'")
+
+
+def _is(place: Place, *primitives: Primitive) -> bool:
+    node = place.target.type
+    if isinstance(node, IntOrString | MapOf):
+        return False
+    return isinstance(node, Scalar) and node.primitive in primitives
