@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from apimachinery.storage import sqlite as driver
+from apimachinery.storage import sqlite_commits as driver
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import (
     REVISION_MARK,

@@ -52,7 +52,7 @@ def test_lost_writes_are_given_up_on_demand(tmp_path):
         path = tmp_path / "x.db"
         storage = await SqliteStorage.open(path)
         await storage.create("/g/r/a", value())
-        storage._lock.set_mark(storage._identity, 77)
+        storage._lock.set_mark(storage._log.identity, 77)
         storage._lock.set_mark = lambda *_: None  # type: ignore[method-assign]
         await storage.close()
         with pytest.raises(StorageFileError, match="77 was acknowledged"):

@@ -1,0 +1,275 @@
+"""The commits of the SQLite driver: writes gathered into transactions on a thread that only waits for the disk, what
+becomes of a full disk and of a locked file, and compaction between them. ``sqlite`` has the rules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from apimachinery.storage.file_lock import FileLock
+from apimachinery.storage.interface import (
+    Event,
+    Record,
+    StorageBusy,
+    StorageClosed,
+    StorageError,
+    StorageFull,
+    Value,
+)
+from apimachinery.storage.reserve import Reserve
+from apimachinery.storage.sqlite_log import Log
+
+log = logging.getLogger("kubewright.storage")
+
+COMPACTED_PER_STEP = 2_000
+BUSY_SECONDS = 10.0
+HEAL_SECONDS = 1.0
+GROWTH_BYTES = 512
+"""How much larger an update may make an object while the disk is full: a deletionTimestamp and its field's owner."""
+
+Batch = list[tuple[Event, asyncio.Future[None]]]
+_Result = TypeVar("_Result")
+
+
+class WriteFailed(StorageError):
+    """A compaction that did not happen; the disk's reason is in the text."""
+
+
+class Commits:
+    """What becomes durable. ``publish`` is given the events of each commit, in order."""
+
+    def __init__(
+        self, log: Log, lock: FileLock, reserve: Reserve, publish: Callable[[Sequence[Event]], None]
+    ) -> None:
+        self._log = log
+        self._lock = lock
+        self._reserve = reserve
+        self._publish = publish
+        self._identity = log.identity
+        self.revision = log.newest()
+        self._numbered = self.revision
+        self.compacted = log.compacted()
+        self._forgotten = 0
+        self._busy: dict[str, asyncio.Future[None]] = {}
+        self._next: Batch = []
+        self._scheduled = False
+        self._disk = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "kubewright-commit")
+        self._healing: asyncio.Task[None] | None = None
+        self.failed = ""
+        self._full = ""
+        self._blocked = ""
+        self._closed = False
+
+    def begin(self) -> None:
+        """Notes the newest revision, and takes the space that deletions need on a full disk; without it the disk is
+        full already."""
+        self._lock.set_mark(self._identity, self.revision)
+        if not self._reserve.take():
+            self._begin_full("there is no room for the reserve that deletions need on a full disk")
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong for now, or for good."""
+        return self.failed or self._full or self._blocked
+
+    async def settled(self, key: str) -> None:
+        """Returns when nobody writes a key. Raises StorageClosed."""
+        while (busy := self._busy.get(key)) is not None:
+            await asyncio.wait((busy,))
+        if self._closed or self.failed:
+            raise StorageClosed(f"the storage is closed: {self.failed or 'closed'}")
+
+    def number(self) -> int:
+        """The next revision, for an event that is appended at once."""
+        self._numbered += 1
+        return self._numbered
+
+    async def compact(self, revision: int) -> None:
+        """Forgets what is older than a revision. Raises WriteFailed, StorageClosed."""
+        self.compacted = revision
+        await self._on_disk(lambda: self._log.set_compacted(revision))
+        # Not from the last compaction on: one that was cut short left rows behind, and where only a later deletion
+        # of their key were forgotten, they would be taken for the living record. After opening, all is gone over once.
+        low = self._forgotten
+        while low < revision:
+            low = await self._on_disk(lambda low=low: self._log.forget(low, revision, COMPACTED_PER_STEP))  # type: ignore[misc]
+            self._forgotten = low
+        await self._on_disk(self._log.shrink)
+
+    async def close(self) -> None:
+        """Takes nothing more, and returns when all is on the disk."""
+        self._closed = True
+        if self._healing is not None:
+            self._healing.cancel()
+            await asyncio.gather(self._healing, return_exceptions=True)
+        while self._busy:
+            await asyncio.wait(list(self._busy.values()))
+        async with self._disk:
+            self.failed = self.failed or "closed"
+            self._thread.shutdown()
+
+    async def append(self, event: Event) -> Record:
+        """The event's record, once it is durable. Raises StorageError."""
+        loop = asyncio.get_running_loop()
+        durable: asyncio.Future[None] = loop.create_future()
+        self._busy[event.record.key] = durable
+        self._next.append((event, durable))
+        if not self._scheduled:
+            self._scheduled = True
+            loop.call_soon(self._start_commit)
+        await asyncio.shield(durable)
+        return event.record
+
+    def _start_commit(self) -> None:
+        self._committing = asyncio.get_running_loop().create_task(self._commit())
+
+    async def _commit(self) -> None:
+        while self._next:
+            async with self._disk:
+                batch, self._next = self._next, []
+                failure = await self._write([event for event, _ in batch])
+                if isinstance(failure, StorageFull):
+                    spared = [pending for pending in batch if not self._grows(pending[0])]
+                    self._settle_batch([pending for pending in batch if pending not in spared], failure)
+                    batch = spared
+                    failure = await self._write([event for event, _ in batch]) if batch else None
+                    if isinstance(failure, StorageFull) and await self._forget_all():
+                        failure = await self._write([event for event, _ in batch])
+            if batch:
+                self._settle_batch(batch, failure)
+        self._scheduled = False
+
+    async def _write(self, events: Sequence[Event]) -> StorageError | None:
+        if self.failed:
+            return StorageClosed(f"the storage is closed: {self.failed}")
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._write_events, events)
+        except sqlite3.Error as fault:
+            self._log.roll_back()
+            code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
+            if code == sqlite3.SQLITE_FULL:
+                self._begin_full(str(fault))
+                return StorageFull(f"the disk is full: {fault}")
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                return StorageBusy(f"another program holds a lock on the database: {fault}")
+            self.failed = f"{fault}; open the storage again"
+            log.error("the storage takes no more writes until the server is started again: %s", fault)
+            return StorageClosed(f"the write may or may not be durable: {fault}")
+        return None
+
+    def _write_events(self, events: Sequence[Event]) -> None:
+        """On the committing thread."""
+        until = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self._log.begin(events)
+                break
+            except sqlite3.OperationalError as fault:
+                if getattr(fault, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                if not self._blocked:
+                    self._blocked = f"another program holds a lock on the database: {fault}"
+                    log.warning(
+                        "writes wait: another program (a sqlite3 shell?) holds a lock on the database"
+                    )
+                if time.monotonic() > until:
+                    raise
+        self._log.commit()
+        if self._blocked:
+            self._blocked = ""
+            log.warning("the database is no longer locked; writes go on")
+        self._lock.set_mark(self._identity, events[-1].record.revision)
+
+    def _settle_batch(self, batch: Batch, failure: StorageError | None) -> None:
+        for event, _ in batch:
+            del self._busy[event.record.key]
+        if failure is None:
+            events = [event for event, _ in batch]
+            self.revision = events[-1].revision
+            self._publish(events)
+        for _, durable in batch:
+            if failure is None:
+                durable.set_result(None)
+            else:
+                durable.set_exception(failure)
+                durable.exception()  # whoever waits sees it; nobody may be left
+
+    # A full disk.
+
+    def refuse_growth(self, current: Record | None, value: Value) -> None:
+        """Raises StorageFull for what would make the stored objects larger while the disk is full."""
+        if self._full and (
+            current is None or len(value.head) + len(value.tail) > len(current.value) + GROWTH_BYTES
+        ):
+            raise StorageFull(self._full)
+
+    def _grows(self, event: Event) -> bool:
+        if event.deleted:
+            return False
+        before = event.previous
+        return before is None or len(event.record.value) > len(before.value) + GROWTH_BYTES
+
+    def _begin_full(self, reason: str) -> None:
+        self._reserve.give_quarter()
+        if self._full:
+            return
+        self._full = f"the disk is full: {reason}"
+        log.error("%s; only deletions are taken until there is room", self._full)
+        self._healing = asyncio.get_running_loop().create_task(self._heal())
+
+    async def _heal(self) -> None:
+        """Takes writes again when there is room: made by somebody else, or by forgetting what was deleted."""
+        while not self.failed:
+            await asyncio.sleep(HEAL_SECONDS)
+            async with self._disk:
+                if await asyncio.get_running_loop().run_in_executor(self._thread, self._reserve.take):
+                    self._full = ""
+                    log.warning("the disk has room again; all writes are taken")
+                    return
+                await self._forget_all()
+
+    async def _forget_all(self) -> bool:
+        """Forgets all but the present state, for room; whether that went well. For who holds the disk."""
+        revision = self.revision
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._forget_on_disk, revision)
+        except sqlite3.Error as fault:
+            with contextlib.suppress(sqlite3.Error):
+                self._log.roll_back()
+            log.warning("no room could be made on the full disk: %s", fault)
+            return False
+        self.compacted = self._forgotten = revision
+        return True
+
+    def _forget_on_disk(self, revision: int) -> None:
+        """On the committing thread."""
+        self._reserve.give_all()
+        try:
+            if revision > self.compacted:
+                self._log.set_compacted(revision)
+            low = self._forgotten
+            while low < revision:
+                low = self._log.forget(low, revision, COMPACTED_PER_STEP)
+            self._log.shrink_in_steps()
+        finally:
+            self._reserve.take()
+            self._reserve.give_quarter()
+
+    async def _on_disk(self, work: Callable[[], _Result]) -> _Result:
+        async with self._disk:
+            if self._closed or self.failed:
+                raise StorageClosed(f"the storage is closed: {self.failed or 'closed'}")
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+            except sqlite3.Error as fault:
+                with contextlib.suppress(sqlite3.Error):
+                    self._log.roll_back()
+                raise WriteFailed(f"compaction failed: {fault}") from fault
