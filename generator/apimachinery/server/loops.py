@@ -15,10 +15,20 @@ from apimachinery.server.admission.resource_quota import Charges
 from apimachinery.server.aggregation.aggregator import Aggregator
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package
+from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.flow_control import FlowSchemaConditions
 from apimachinery.server.controllers.garbage import GarbageCollector
+from apimachinery.server.controllers.in_use import (
+    CLAIMS,
+    PODS,
+    VOLUMES,
+    InUse,
+    claim_is_used,
+    class_is_used,
+    volume_is_used,
+)
 from apimachinery.server.controllers.leadership import Alone, Elected, Loop, Maker
 from apimachinery.server.controllers.namespace_objects import (
     NamespaceObjects,
@@ -32,6 +42,7 @@ from apimachinery.server.fairness.facts import GROUP as FLOW_CONTROL
 from apimachinery.server.process import Backend
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
+from apimachinery.storage.watch_cache import WatchCache
 
 if TYPE_CHECKING:
     from apimachinery.server.node.behaviour import NodeBehaviour
@@ -141,6 +152,20 @@ def _authorities(around: Around, options: ApiOptions) -> Iterator[Maker]:
         yield partial(NamespaceObjects, served, around.backend.cache, around.writer, wanted)
 
 
+def _in_use(
+    group: str,
+    plural: str,
+    is_used: Callable[[WatchCache, str, str, Json], bool],
+    *users: str,
+) -> Callable[[Around, ApiOptions], Iterator[Maker]]:
+    def make(around: Around, options: ApiOptions) -> Iterator[Maker]:
+        served = around.catalog.find(group, "v1", plural)
+        if served is not None:
+            yield lambda: InUse(served, around.backend.cache, around.writer, is_used, users)
+
+    return make
+
+
 def _node(around: Around, options: ApiOptions) -> Iterator[Maker]:
     if (behaviour := around.node) is not None:
         from apimachinery.server.node.kubelet import SimulatedNode
@@ -161,6 +186,9 @@ _CONTROLLERS: dict[str, Callable[[Around, ApiOptions], Iterator[Maker]]] = {
     "serviceaccount-token": _account_secrets,
     "serviceaccount": _accounts,
     "root-ca-cert-publisher": _authorities,
+    "pvc-protection": _in_use("", "persistentvolumeclaims", claim_is_used, PODS),
+    "pv-protection": _in_use("", "persistentvolumes", volume_is_used),
+    "vac-protection": _in_use("storage.k8s.io", "volumeattributesclasses", class_is_used, CLAIMS, VOLUMES),
     "node": _node,
 }
 """By the name of ``--controllers``; what has none always runs."""

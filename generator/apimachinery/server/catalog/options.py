@@ -16,6 +16,9 @@ CONTROLLERS = (
     "csrsigning",
     "resourcequota",
     "serviceaccount-token",
+    "pvc-protection",
+    "pv-protection",
+    "vac-protection",
     "validatingadmissionpolicy-status",
 )
 ACCOUNTS = ("serviceaccount", "root-ca-cert-publisher")
