@@ -15,6 +15,7 @@ import difflib
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -191,6 +192,8 @@ def _staging(folder: Path) -> Path:
 
 
 def _is_running(pid: int) -> bool:
+    if sys.platform == "win32":  # signal 0 is Ctrl+C there: it must not be sent to ask. What is left stays
+        return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -81,7 +81,8 @@ def options_of(name: str) -> dict[str, str]:
 def test_addresses_are_refused_by_name(arguments: list[str]) -> None:
     words = ["https://example.com/crd.yaml" if word == "@" else word for word in arguments]
     code, out, err = kubewright(*words)
-    assert code == 2 and "this is a URL" in out + err and "curl" in out + err, out + err
+    assert code == 2 and "curl" in out + err, out + err
+    assert "https://example.com/crd.yaml: " in out + err and "this is a URL" in out + err
 
 
 @pytest.mark.parametrize("command", ["lint", "docs", "crd", "diff"])

@@ -113,7 +113,7 @@ def test_versions_of_one_shape_need_no_rules(tmp_path: Path) -> None:
         (("--rules", SPECS / "backup"), "--rules speaks of --crds"),
         (("--crds", "nowhere.yaml"), "nowhere.yaml"),
         (("--crds", SPECS / "backup/crds", "--rules", "nowhere"), "nowhere"),
-        (("--package", "no_such_package"), "is not importable"),
+        (("--package", "no_such_package"), "is not importable\n  hint: put the folder that"),
     ],
 )
 def test_what_cannot_be_used_is_told(options: tuple[str, ...], said: str) -> None:

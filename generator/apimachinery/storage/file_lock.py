@@ -45,18 +45,14 @@ class FileLock:
 
     def _take(self, path: Path) -> None:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
         except OSError as fault:
             raise StorageFileError(f"cannot write {path}: {fault.strerror}") from None
         self._descriptors.append(descriptor)
-        if sys.platform == "win32":  # SQLite's own locks are mandatory there
-            return
         if path != self._path and not sys.platform.startswith("linux"):
             return
-        import fcntl
-
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(descriptor)
         except OSError:
             raise StorageFileError(
                 f"{path} is held by another server; end that one, or choose another file"
@@ -64,7 +60,8 @@ class FileLock:
 
     def mark(self, identity: int) -> int:
         """The mark of the database of this identity; 0 where none was written."""
-        return _parse(os.pread(self._descriptors[0], _MARK_BYTES, 0), identity)
+        os.lseek(self._descriptors[0], 0, os.SEEK_SET)
+        return _parse(os.read(self._descriptors[0], _MARK_BYTES), identity)
 
     def read_mark(self, identity: int | None) -> int:
         """The mark, read without holding the lock; that of whatever database for the identity None."""
@@ -75,8 +72,13 @@ class FileLock:
 
     def set_mark(self, identity: int, revision: int) -> None:
         """Writes the mark. A full disk is no reason to fail: the mark is then older than it could be."""
+        mark = b"%016x %020d\n" % (identity, revision)
         try:
-            os.pwrite(self._descriptors[0], b"%016x %020d\n" % (identity, revision), 0)
+            if sys.platform == "win32":
+                os.lseek(self._descriptors[0], 0, os.SEEK_SET)
+                os.write(self._descriptors[0], mark)
+            else:
+                os.pwrite(self._descriptors[0], mark, 0)
         except OSError:
             return
 
@@ -98,6 +100,20 @@ class FileLock:
         too would drop its locks."""
         while self._descriptors:
             os.close(self._descriptors.pop())
+
+
+def _lock(descriptor: int) -> None:
+    """Takes the exclusive lock, without waiting. Raises OSError where another process has it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        # A locked byte cannot be read by others, and the mark is for them: the byte far behind it is no data.
+        os.lseek(descriptor, 1 << 30, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _parse(text: bytes, identity: int | None) -> int:

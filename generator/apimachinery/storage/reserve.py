@@ -27,7 +27,7 @@ class Reserve:
     def take(self) -> bool:
         """Takes the whole reserve; False where the disk does not have it, or would be full then."""
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
         except OSError:
             return False
         try:
@@ -35,7 +35,7 @@ class Reserve:
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(descriptor, 0, self._size)
                 else:
-                    os.pwrite(descriptor, bytes(self._size), 0)
+                    os.write(descriptor, bytes(self._size))
             return _free(descriptor) >= SPARE_BYTES
         except OSError:
             return False

@@ -66,7 +66,8 @@ def missing(path: Path, diagnostics: Diagnostics) -> None:
     """Says of a path that no file or folder is there; addresses of the web are told by their name."""
     if _URL.match(str(path)):
         hint = "addresses are not fetched: download it first, or pipe it: curl -sSfL URL | kubewright … -"
-        diagnostics.error("K001", "cannot read: this is a URL", Location(str(path)), hint)
+        address = re.sub(":/+", "://", str(path), count=1)  # a Path has made one slash of two
+        diagnostics.error("K001", "cannot read: this is a URL", Location(address), hint)
     else:
         diagnostics.error("K001", "cannot read: no such file or folder", Location(str(path)))
 

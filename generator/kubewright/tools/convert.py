@@ -72,7 +72,11 @@ def run(options: argparse.Namespace) -> int:
         print(f"kubewright convert: {fault}", file=sys.stderr)
         return MISUSED
     if converter is None:
-        print(f"kubewright convert: the package {options.package!r} is not importable", file=sys.stderr)
+        print(
+            f"kubewright convert: the package {options.package!r} is not importable\n"
+            "  hint: put the folder that `kubewright generate` writes on PYTHONPATH, or give the kind's CRD by --crds",
+            file=sys.stderr,
+        )
         return MISUSED
     chunks = read_chunks(options.filename, diagnostics)
     if diagnostics.has_errors or not chunks:

@@ -8,7 +8,6 @@ import gc
 import ipaddress
 import json
 import logging
-import signal
 import ssl
 import sys
 import tempfile
@@ -43,6 +42,7 @@ from kubewright.tools.inputs.storages import add_storage_arguments, read_encrypt
 from kubewright.tools.serve import access, delegation, operate, proxying
 from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
 from kubewright.tools.serve.delegation import Delegation
+from kubewright.tools.serve.ending import on_signals
 from kubewright.tools.serve.remote import duration
 
 # The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
@@ -386,7 +386,7 @@ async def _serve(
         audit,
     )
     asked = asyncio.Event()
-    _on_signals(asked.set)
+    on_signals(asked.set)
     sys.setswitchinterval(SWITCH_SECONDS)
     await server.start()
     gc.freeze()
@@ -401,19 +401,6 @@ async def _serve(
         following.cancel()
     await server.stop()
     return 0
-
-
-def _on_signals(call: Callable[[], None]) -> None:
-    """Calls when the process is asked to end: SIGINT, SIGTERM, on Windows Ctrl+Break too."""
-    loop = asyncio.get_running_loop()
-    for name in ("SIGINT", "SIGTERM", "SIGBREAK"):
-        number = getattr(signal, name, None)
-        if number is None:
-            continue
-        try:
-            loop.add_signal_handler(number, call)
-        except NotImplementedError:  # the loops of Windows
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(call))
 
 
 def _give_kubeconfig(options: argparse.Namespace, server: Server, security: _Security, folder: Path) -> None:

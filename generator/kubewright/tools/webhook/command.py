@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from apimachinery.server.http.tls import TlsError, server_context
 from apimachinery.server.reviewing.packages import PackageReviews
 from apimachinery.server.reviewing.serving import Answer, ReviewServer
 from apimachinery.wire import yaml
+from kubewright.tools.serve.ending import on_signals
 from kubewright.tools.webhook.manifest import (
     CONVERT,
     DEFAULT,
@@ -138,8 +138,6 @@ async def _serve(server: ReviewServer) -> None:
         flush=True,
     )
     ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
+    on_signals(ended.set)
     await ended.wait()
     await server.stop()

@@ -65,7 +65,8 @@ class LogFile:
         path = Path(self._path)
         path.parent.mkdir(parents=True, exist_ok=True)
         # Who may read the log is told what others do.
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._descriptor = os.open(path, flags, 0o600)
         self._size = os.fstat(self._descriptor).st_size
 
     def start(self) -> None:
