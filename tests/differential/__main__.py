@@ -24,6 +24,7 @@ from tests.differential.answers import signature
 from tests.differential.connection import Server
 from tests.differential.conversation import Conversation
 from tests.differential.draw.areas import AREAS, conversations
+from tests.differential.kubectl import binaries
 from tests.differential.play import Side, Verdict, judge
 from tests.differential.reduce import reduced
 from tests.differential.report import Class, Report
@@ -43,10 +44,14 @@ def judged(options: argparse.Namespace) -> Iterator[Server]:
         tokens.write_text('admin-token,admin,admin-uid,"system:masters"\n')
         command = [sys.executable, "-m", "kubewright", "serve", "--storage", "memory://", "--port", str(port)]
         command += ["--token-file", str(tokens), "--controllers", options.controllers, "--log-level", "error"]
+        scheme = "http"
+        if options.kubectl:  # which sends no token without TLS
+            scheme = "https"
+            command += ["--tls", "auto", "--cert-dir", f"{folder}/certificates"]
         process = subprocess.Popen([*command, "--kubeconfig", f"{folder}/kubeconfig"])
         try:
             _wait(process, port)
-            yield Server(f"http://127.0.0.1:{port}", {"admin": "admin-token"})
+            yield Server(f"{scheme}://127.0.0.1:{port}", {"admin": "admin-token"})
         finally:
             process.terminate()
             process.wait(20)
@@ -88,7 +93,7 @@ def _judge_twice(reference: Side, ours: Side, each: Conversation, number: int) -
 
 def _run(options: argparse.Namespace, reference: Side, ours: Side) -> Report:
     report = Report()
-    drawn = conversations(options.seed, options.only, options.corpus)
+    drawn = conversations(options.seed, options.only, options.corpus, commands=bool(options.kubectl))
     start, number, last = time.monotonic(), 0, 0.0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         running: set[concurrent.futures.Future[tuple[Verdict, bool]]] = set()
@@ -161,8 +166,14 @@ def _arguments() -> argparse.Namespace:
     )
     add("--seed", default="1")
     add("--requests", type=int, default=2000)
-    add("--only", action="append", default=[], help=f"areas: {', '.join(AREAS)}, changed")
+    add("--only", action="append", default=[], help=f"areas: {', '.join(AREAS)}, changed, kubectl")
     add("--corpus", type=Path, action="append", default=[], help="a folder of scenarios to change")
+    add(
+        "--kubectl",
+        action="append",
+        default=[],
+        help="a kubectl; several are drawn by lot; gives the area kubectl",
+    )
     add("--controllers", default="none", help="of the server that is started: what the reference runs too")
     add("--jobs", type=int, default=8, help="conversations at once")
     add("--classes", type=int, default=25, help="how many classes of differences to print")
@@ -185,7 +196,8 @@ def main() -> int:
     """The command."""
     options = _arguments()
     run = f"{leftovers.MARK}{os.getpid() % 100000:05d}"
-    reference = Side(Server.of_kubeconfig(options.reference), run)
+    kubectl = binaries(options.kubectl)
+    reference = Side(Server.of_kubeconfig(options.reference), run, kubectl)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what is below ``finally`` runs then too
     if options.clear:
         print(f"{leftovers.clear(reference)} objects of earlier runs deleted")
@@ -197,7 +209,7 @@ def main() -> int:
         reference.clear()
         return 0
     with judged(options) as server:
-        ours = Side(server, run)
+        ours = Side(server, run, kubectl)
         try:
             report = _run(options, reference, ours)
             print(report.text(options.seed, options.classes))

@@ -8,6 +8,8 @@ A step is a mapping:
     save: {name: path}                  keeps a value of the answer, for ``{name}`` in later steps
     until: {path, equals}               asks again until that part of the answer is there, or has that value
     watch: name, then take: name        opens a watch; takes ``count`` events of it within ``seconds``
+    kubectl, stdin, env, version        no request but a command line: what follows ``kubectl``, its input, variables,
+                                        and which of the binaries given
     sleep                               seconds
     quiet                               the answer is not compared
     expect                              the answer that a kept scenario wants

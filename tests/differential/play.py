@@ -6,14 +6,16 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.differential.answers import Pairs, Placeholders, agreement
 from tests.differential.connection import Server, Watch
 from tests.differential.conversation import Conversation, Step, at, fill
+from tests.differential.kubectl import Kubectl
 
 _OWN_COLUMNS = re.compile(r"^/apis/[^/]+\.example\.com/")  # a CRD's, which are compared to the letter
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -22,9 +24,10 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 class Side:
     """A server in a run: what is installed there once, and conversations with it."""
 
-    def __init__(self, server: Server, run: str) -> None:
+    def __init__(self, server: Server, run: str, kubectl: Sequence[str] = ()) -> None:
         self.server = server
         self.run = run
+        self._kubectl = kubectl
         self._installed: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._ready: set[str] = set()
@@ -132,10 +135,17 @@ class Side:
         paths: dict[str, str] = {}
         made: set[str] = set()
         self.open(conversation, variables["ns"])
+        commands = ExitStack()
+        kubectl: Kubectl | None = None
+        if any("kubectl" in step for step in conversation.steps):
+            kubectl = commands.enter_context(Kubectl(self._kubectl, self.server, variables["ns"]))
         try:
             for number, raw in enumerate(conversation.steps):
                 step = fill({k: v for k, v in raw.items() if k != "expect"}, variables)
-                answer = self._step(step, watches)
+                if kubectl is not None and "kubectl" in step:
+                    answer: dict[str, Any] | None = kubectl.run(step)
+                else:
+                    answer = self._step(step, watches)
                 path = paths.setdefault(step["watch"], step["path"]) if "watch" in step else step.get("path")
                 if answer is None:
                     continue
@@ -147,6 +157,7 @@ class Side:
                 if not step.get("quiet"):
                     yield number, placeholders.clean(_without(answer, raw.get("ignore", [])))
         finally:
+            commands.close()
             for watch in watches.values():
                 watch.close()
             self.close(conversation, variables["ns"], made)

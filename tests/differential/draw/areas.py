@@ -13,6 +13,7 @@ from tests.differential.draw import (
     custom,
     discovery,
     expressions,
+    kubectl,
     policy,
     rest,
     state,
@@ -37,9 +38,14 @@ AREAS: dict[str, tuple[int, Draw]] = {
 }
 
 
-def conversations(seed: str, only: list[str], corpus: list[Path]) -> Iterator[Conversation]:
-    """Endless conversations of a seed; ``corpus`` are folders of scenarios to change."""
+def conversations(
+    seed: str, only: list[str], corpus: list[Path], *, commands: bool = False
+) -> Iterator[Conversation]:
+    """Endless conversations of a seed; ``corpus`` are folders of scenarios to change, ``commands`` is whether there is a
+    kubectl."""
     areas = dict(AREAS)
+    if commands:
+        areas["kubectl"] = (10, kubectl.draw)
     if corpus:
         areas["changed"] = (25, Changed(corpus).draw)
     if only:
