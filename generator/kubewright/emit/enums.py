@@ -1,19 +1,20 @@
-"""Words that string fields of the built-in kinds take: ``enums.py``, which the OpenAPI documents show.
+"""Words that string fields of the built-in kinds take, and defaults: ``enums.py``, which the OpenAPI documents show.
 
 Kubernetes' published definitions hold no enums; the checks declared for a type (``one_of``
-without a condition) say the same, so that a word is written down once.
+without a condition) say the same, so that a word is written down once. What no check says is in ``published.yaml``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kubewright.emit.code.render import docstring, expression, header, module, render
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import CheckRule
-from kubewright.ir.types import Definition, Ref, Struct
+from kubewright.ir.types import Definition, Json, Ref, Struct
 
 
 def emitter(options: Options) -> Emitter:
@@ -39,19 +40,33 @@ class Enums:
                 holder = _holder(definition, keys[:-1], definitions)
                 if holder is not None:
                     found.setdefault(holder.name, {})[keys[-1]] = words
-        table = {name: dict(sorted(fields.items())) for name, fields in sorted(found.items())}
-        if table:
+        defaults: dict[str, dict[str, Json]] = {}
+        for entry in api.fact("published") or ():
+            if entry.definition not in definitions:
+                continue
+            if entry.words is not None:
+                found.setdefault(entry.definition, {})[entry.name] = entry.words
+            if entry.default:
+                defaults.setdefault(entry.definition, {})[entry.name] = entry.default[0]
+        if found:
             yield File(
                 "enums.py",
                 module(
                     render(
                         "enums",
                         header=header(self.options.origins),
-                        docstring=docstring("Words that string fields take, by definition and field."),
-                        table=expression(table, 0, 48),
+                        docstring=docstring(
+                            "Words that fields take, and their defaults, by definition and field."
+                        ),
+                        table=expression(_sorted(found), 0, 48),
+                        defaults=expression(_sorted(defaults), 0, 48),
                     )
                 ),
             )
+
+
+def _sorted(table: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: dict(sorted(fields.items())) for name, fields in sorted(table.items())}
 
 
 def _holder(

@@ -99,6 +99,18 @@ class ZeroValues:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedField:
+    """What OpenAPI documents say of a field besides what its definition and its checks do: the words that it takes,
+    or its items do (empty for none, though a check knows some; None where the checks say it), and the value that it
+    has by default (one, or none)."""
+
+    definition: str
+    name: str
+    words: tuple[str, ...] | None
+    default: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldNumber:
     """The number of a field in the protobuf form. ``inline`` holds the fields that are next to the others in
     JSON and in a message of their own in protobuf; ``name`` is then that message's, and no field has it."""

@@ -27,6 +27,7 @@ from kubewright.ir.types import ABSENT, Json
 from kubewright.location import Document, escape_pointer
 from kubewright.source.check_functions import check_function
 from kubewright.source.conversions import read_conversions
+from kubewright.source.published import read_published
 from kubewright.source.rule_reader import RuleReader
 from kubewright.source.text import read_single
 
@@ -50,6 +51,7 @@ def read_rules(
         "protobuf": read_protobuf,
         "go_types": read_go_types,
         "since": read_since,
+        "published": read_published,
         "validation": read_validation,
         "conversions": read_conversions,
     }

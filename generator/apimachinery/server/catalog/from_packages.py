@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import resources as package_files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from apimachinery.cel.schemas.crd import compile_rules
 from apimachinery.merge.compile import MergeTypes
@@ -123,8 +123,8 @@ class Package:
         for name, fields in module.ENUMS.items():
             properties = dict(found[name].get("properties", {}))
             for field, words in fields.items():
-                if field in properties:
-                    properties[field] = {**properties[field], "enum": [*words]}
+                if field in properties and words:
+                    properties[field] = _with_words(properties[field], words)
             found[name] = {**found[name], "properties": properties}
         return found
 
@@ -139,6 +139,14 @@ class Package:
         module = self._module("go_types")
         found: Mapping[str, Mapping[str, str]] = {} if module is None else module.NAMES
         return found
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Mapping[str, Any]]:
+        """The values that documents state for fields that are left out, by definition and field."""
+        module = self._module("enums")
+        return (
+            {} if module is None else cast(Mapping[str, Mapping[str, Any]], getattr(module, "DEFAULTS", {}))
+        )
 
     def messages(self) -> Messages | None:
         """The protobuf form of the package's kinds; None where it knows no field numbers."""
@@ -248,6 +256,14 @@ def is_served(resource: Resource, options: ApiOptions) -> bool:
         if key in config:
             return config[key]
     return resource.served
+
+
+def _with_words(schema: Json, words: Sequence[str]) -> Json:
+    """A field with the words that it takes: of a list or a map those of its items or values."""
+    for inner in ("items", "additionalProperties"):
+        if isinstance(schema.get(inner), dict):
+            return {**schema, inner: {**schema[inner], "enum": [*words]}}
+    return {**schema, "enum": [*words]}
 
 
 def _release(text: str) -> tuple[int, ...]:

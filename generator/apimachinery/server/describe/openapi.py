@@ -31,8 +31,8 @@ from apimachinery.server.describe.openapi_schemas import (
     custom_definitions,
     names_by_kind,
     of_part,
+    with_defaults,
     with_described_metadata,
-    with_zero_values,
 )
 from apimachinery.server.describe.others import Others, OtherVersion
 from apimachinery.server.http.messages import Request, Response
@@ -161,7 +161,9 @@ class OpenApi:
         found = self._definitions
         for package in self._packages:
             if package.zero_values is not None:
-                found = with_zero_values(found, package.zero_values)
+                written = {name: fields for name, (fields, _) in package.zero_values.items()}
+                found = with_defaults(found, written)
+            found = with_defaults(found, package.defaults)
         return found
 
     @cached_property

@@ -48,18 +48,18 @@ def with_described_metadata(definitions: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def with_zero_values(
-    definitions: Mapping[str, Any], zero_values: Mapping[str, tuple[Mapping[str, Any], Any]]
+def with_defaults(
+    definitions: Mapping[str, Any], defaults: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The definitions, with the zero value as the default of every field that typed kinds always write. Where two
-    types are possible none is right, and of lists and maps the zero is null, which is no default."""
+    """The definitions with the defaults of their fields: those that are stated, or the zero values that typed kinds
+    always write. Where two types are possible no zero is right, and of lists and maps it is null, which is none."""
     made = dict(definitions)
-    for name, (written, _) in zero_values.items():
+    for name, values in defaults.items():
         properties = made.get(name, {}).get("properties", {})
         changed = {
-            field: {**properties[field], "default": zero}
-            for field, zero in written.items()
-            if field in properties and zero is not None and ("$ref" not in properties[field] or zero == {})
+            field: {**properties[field], "default": value}
+            for field, value in values.items()
+            if field in properties and value is not None and ("$ref" not in properties[field] or value == {})
         }
         if changed:
             made[name] = {**made[name], "properties": {**properties, **changed}}
