@@ -91,8 +91,8 @@ def _judge_twice(reference: Side, ours: Side, each: Conversation, number: int) -
     return verdict, len(verdict.failing()) < before
 
 
-def _run(options: argparse.Namespace, reference: Side, ours: Side) -> Report:
-    report = Report()
+def _run(options: argparse.Namespace, reference: Side, ours: Side, report: Report) -> None:
+    """Adds to a report, which tells of what there is also where the run is ended before its time."""
     drawn = conversations(options.seed, options.only, options.corpus, commands=bool(options.kubectl))
     start, number, last = time.monotonic(), 0, 0.0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -107,15 +107,14 @@ def _run(options: argparse.Namespace, reference: Side, ours: Side) -> Report:
             for future in done:
                 verdict, alike = future.result()
                 report.add(verdict)
+                report.conversations += 1
+                report.seconds = time.monotonic() - start
                 report.alike_when_repeated += alike
             now = time.monotonic() - start
             if now - last > 10:
                 last, rate = now, report.requests() / now * 60
                 line = f"  {report.requests()} answers, {rate:.0f} a minute, {len(report.classes)} classes"
                 print(line, file=sys.stderr, flush=True)
-    report.seconds = time.monotonic() - start
-    report.conversations = number
-    return report
 
 
 def _smallest(reference: Side, ours: Side, found: Class, tag: int) -> Conversation:
@@ -210,11 +209,14 @@ def main() -> int:
         return 0
     with judged(options) as server:
         ours = Side(server, run, kubectl)
+        report = Report()
         try:
-            report = _run(options, reference, ours)
-            print(report.text(options.seed, options.classes))
-            if options.json:
-                options.json.write_text(json.dumps(report.as_json(), indent=1, default=str))
+            try:
+                _run(options, reference, ours, report)
+            finally:
+                print(report.text(options.seed, options.classes), flush=True)
+                if options.json:
+                    options.json.write_text(json.dumps(report.as_json(), indent=1, default=str))
             chosen = [each for each in report.ordered() if options.match in each.signature]
             for tag, each in enumerate(chosen[: options.reduce]):
                 _print_smallest(reference, ours, each, tag)
