@@ -171,7 +171,9 @@ def test_metadata_on_update_keeps_what_is_fixed() -> None:
 def test_metadata_on_create() -> None:
     faults = validate_object_meta({"name": "a", "namespace": "b"}, namespaced=False)
     assert [str(each) for each in faults] == ["metadata.namespace: Forbidden: not allowed on this type"]
-    faults = validate_object_meta({"name": "a", "finalizers": ["hold"]}, namespaced=False, builtin=True)
+    faults = validate_object_meta(
+        {"name": "a", "finalizers": ["hold"]}, namespaced=False, plain_finalizers=True
+    )
     assert [each.field for each in faults] == ["metadata.finalizers[0]"]
     huge = {"name": "a", "annotations": {"a": "x" * 300_000}}
     assert [each.reason for each in validate_object_meta(huge, namespaced=False)] == [Reason.TOO_LONG]
@@ -191,7 +193,9 @@ def test_recorded_faults_of_metadata() -> None:
         is_namespace = body["kind"] == "Namespace"
         meta = body["metadata"] if is_namespace else {**body["metadata"], "namespace": "ns"}
         rule = dns_label_name if is_namespace else None
-        faults = validate_object_meta(meta, namespaced=not is_namespace, name_rule=rule, builtin=True)
+        faults = validate_object_meta(
+            meta, namespaced=not is_namespace, name_rule=rule, plain_finalizers=True
+        )
         assert bool(faults) == (expect["status"] == 422), step["id"]
         if faults:
             status = invalid(body["kind"], "", meta.get("name", ""), faults).status()

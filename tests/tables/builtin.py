@@ -168,10 +168,13 @@ def _answers(line: Line, obj: Any, old: Any) -> Iterator[Answer]:
     if stored and function not in _NO_METADATA:
         metadata = obj["metadata"]
         if old is not None and function not in _AS_ON_CREATE:
-            found += validate_object_meta_update(metadata, old["metadata"], builtin=True)
+            found += validate_object_meta_update(metadata, old["metadata"], plain_finalizers=True)
         if old is None or function in _AS_ON_CREATE | _ALSO_AS_ON_CREATE:
             found += validate_object_meta(
-                metadata, namespaced=resource.namespaced, name_rule=NAME_RULES[strategy.name], builtin=True
+                metadata,
+                namespaced=resource.namespaced,
+                name_rule=NAME_RULES[strategy.name],
+                plain_finalizers=True,
             )
     own = _PARTS.get(function) or _own(api_version, kind, subresource_of(function))
     if own is not None:

@@ -15,10 +15,9 @@ from apimachinery.cel.schemas.crd import ABSENT, NOT_CHECKED, CompiledRules
 from apimachinery.crd.rules import rule_error
 from apimachinery.meta.field_errors import ROOT, FieldError, Reason, invalid_value
 from apimachinery.meta.object_meta import (
-    common_update_faults,
     finalizer_warnings,
+    repeated_update_faults,
     validate_object_meta,
-    validate_object_meta_update,
 )
 from apimachinery.schema.custom import CustomSchema
 
@@ -60,8 +59,7 @@ def validate_custom_resource(
         faults = validate_object_meta(meta, namespaced=namespaced)
     else:
         old_meta = old.get("metadata") or {}
-        faults = common_update_faults(meta, old_meta, namespaced=namespaced)
-        faults += validate_object_meta_update(meta, old_meta)
+        faults = repeated_update_faults(meta, old_meta, 0, 1, False, namespaced=namespaced)
     found = Validation(faults)
     check_values(found, obj, old, schema, rules=rules, scale=scale)
     return found

@@ -36,15 +36,15 @@ def validate_object_meta(
     namespaced: bool,
     name_rule: NameRule | None = None,
     field: str = "metadata",
-    builtin: bool = False,
+    plain_finalizers: bool = False,
 ) -> list[FieldError]:
     """The faults of ``metadata`` on create, in kube-apiserver's order.
 
-    Names keep ``name_rule``, by default that of DNS subdomains. For a built-in kind a finalizer without a
-    domain must be one that Kubernetes knows.
+    Names keep ``name_rule``, by default that of DNS subdomains. ``plain_finalizers``: a finalizer without a
+    domain must be one that Kubernetes knows, as most built-in kinds ask.
     """
     faults = list(_create_faults(meta, namespaced, name_rule or dns_subdomain_name, field))
-    return [*faults, *_plain_finalizer_faults(meta, field)] if builtin else faults
+    return [*faults, *_plain_finalizer_faults(meta, field)] if plain_finalizers else faults
 
 
 def _create_faults(
@@ -198,14 +198,23 @@ def prepare_object_meta_for_update(meta: dict[str, Any], old: dict[str, Any]) ->
         meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
 
 
-def common_update_faults(
-    meta: dict[str, Any], old: dict[str, Any], *, namespaced: bool, field: str = "metadata"
+def repeated_update_faults(
+    meta: dict[str, Any],
+    old: dict[str, Any],
+    created: int,
+    updated: int,
+    plain_finalizers: bool,
+    *,
+    namespaced: bool,
+    field: str = "metadata",
 ) -> list[FieldError]:
-    """The faults that every update is asked for before those of its kind, which name most of them again."""
-    return [
-        *validate_object_meta(meta, namespaced=namespaced, name_rule=path_segment_faults, field=field),
-        *validate_object_meta_update(meta, old, field=field),
-    ]
+    """The faults of an update, as often as they are found: every update is checked as if it were a create, and for what
+    it changed; the kind's own checks do that ``created`` and ``updated`` times more, and then with
+    ``plain_finalizers`` too (``validate_object_meta``)."""
+    of_new = validate_object_meta(meta, namespaced=namespaced, name_rule=path_segment_faults, field=field)
+    of_change = validate_object_meta_update(meta, old, field=field)
+    plain = list(_plain_finalizer_faults(meta, field)) if plain_finalizers else []
+    return [*of_new, *of_change, *of_change * updated, *of_new * created, *plain * (created + updated)]
 
 
 def finalizer_warnings(meta: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
@@ -222,14 +231,14 @@ def finalizer_warnings(meta: dict[str, Any], old: dict[str, Any] | None = None) 
 
 
 def validate_object_meta_update(
-    meta: dict[str, Any], old: dict[str, Any], *, field: str = "metadata", builtin: bool = False
+    meta: dict[str, Any], old: dict[str, Any], *, field: str = "metadata", plain_finalizers: bool = False
 ) -> list[FieldError]:
     """The faults of ``metadata`` on update.
 
     What may not change, then what create would refuse in the rest.
     """
     faults = list(_update_faults(meta, old, field))
-    return [*faults, *_plain_finalizer_faults(meta, field)] if builtin else faults
+    return [*faults, *_plain_finalizer_faults(meta, field)] if plain_finalizers else faults
 
 
 def _update_faults(meta: dict[str, Any], old: dict[str, Any], field: str) -> Iterator[FieldError]:

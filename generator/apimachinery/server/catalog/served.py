@@ -32,6 +32,7 @@ from apimachinery.schema.interface import CompiledSchema
 from apimachinery.schema.typed_form import TypedForm
 from apimachinery.server.catalog.family import Family
 from apimachinery.server.catalog.hooks import Hooks, Json
+from apimachinery.server.catalog.metadata_checks import checks_of
 from apimachinery.server.catalog.options import RELEASE
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode
@@ -134,6 +135,9 @@ class Served:
         self.family, self.strategy, self.hooks = behaviour.family, behaviour.strategy, behaviour.hooks
         self.builtin = self.family.builtin
         self.name_rule: NameRule = self.hooks.name_rule or NAME_RULES[self.strategy.name]
+        self.metadata_checks, self.status_metadata_checks = checks_of(
+            self.group, self.kind, builtin=self.builtin
+        )
         self.prefix = stored.prefix
         self.registry = self.family.registry(resource.group, resource.plural)
         self.storage_version = stored.version

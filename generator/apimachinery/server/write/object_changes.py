@@ -69,7 +69,6 @@ def status_update(served: Served, old: Json, new: Json) -> Json:
         made = {**old, "metadata": {**old["metadata"]}}
         copy_field(made, new, "status")
         copy_field(made["metadata"], new["metadata"], "managedFields")
-        copy_field(made["metadata"], new["metadata"], "uid")
         return made
     for key in {*old, *new} - {"metadata", "status", "kind", "apiVersion"}:
         copy_field(new, old, key)

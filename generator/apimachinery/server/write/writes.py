@@ -26,7 +26,7 @@ from apimachinery.meta.errors import (
     plain_failure,
 )
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
-from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
+from apimachinery.meta.object_meta import repeated_update_faults, validate_object_meta
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.admission.interface import Admission, Operation, Waiting
 from apimachinery.server.catalog.hooks import Json
@@ -208,7 +208,10 @@ class Writer:
         faults: list[FieldError] = []
         if not served.hooks.validates_metadata:
             faults = validate_object_meta(
-                metadata, namespaced=served.namespaced, name_rule=served.name_rule, builtin=served.builtin
+                metadata,
+                namespaced=served.namespaced,
+                name_rule=served.name_rule,
+                plain_finalizers=served.metadata_checks.plain_finalizers,
             )
         self._check(target, obj, None, faults, name)
 
@@ -386,15 +389,8 @@ class Writer:
 
     def _check_changed(self, target: WriteTarget, old: Json, new: Json) -> None:
         served, metadata = target.served, new["metadata"]
-        faults = validate_object_meta_update(metadata, old["metadata"])
-        # kube-apiserver runs these checks in its generic registry and again in the kind's own validation, and each
-        # of the two checks metadata from two places: immutable fields are reported twice, bad values four times.
-        faults = [*faults, *faults]
-        if served.builtin:
-            created = validate_object_meta(
-                metadata, namespaced=served.namespaced, name_rule=served.name_rule, builtin=True
-            )
-            faults += [*created, *created]
+        checks = served.status_metadata_checks if target.subresource == "status" else served.metadata_checks
+        faults = repeated_update_faults(metadata, old["metadata"], *checks, namespaced=served.namespaced)
         if served.compiled.to_form is not None:
             served.compiled.to_form(new)
         # Where a plugin renamed the object, the fault is that of the new name.

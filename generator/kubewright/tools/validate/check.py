@@ -270,7 +270,9 @@ class _Judge:
             # A review needs no name, and its own rules refuse one: only the check of metadata gets to see it.
             metadata = {"name": "unnamed", **metadata}
         rule = NAME_RULES[known.strategy.name] if known.strategy is not None else None
-        return validate_object_meta(metadata, namespaced=bool(known.namespaced), name_rule=rule, builtin=True)
+        return validate_object_meta(
+            metadata, namespaced=bool(known.namespaced), name_rule=rule, plain_finalizers=True
+        )
 
     def _rules(self, known: BuiltinKind, work: Json, emptied: list[Steps]) -> list[FieldError]:
         if known.typed_form is not None:
