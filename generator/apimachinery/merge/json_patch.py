@@ -41,9 +41,9 @@ class _Impossible(Exception):
 
 
 @refuse_deep
-def apply(document: Any, operations: Any) -> Any:
+def apply(document: Any, operations: Any, *, checked: bool = True) -> Any:
     """The patched document; the given one is not changed, and shares no lists or objects with the answer that a
-    later change could reach.
+    later change could reach. ``checked``: members of a wrong type are refused before anything is done.
 
     Raises ``BadPatch`` for what is not a list of operations, ``MergeError`` 413 for more than 10,000 of them,
     ``JsonPatchFailed`` for one that cannot be done.
@@ -52,11 +52,11 @@ def apply(document: Any, operations: Any) -> Any:
         return document
     if not isinstance(operations, list):
         raise BadPatch(
-            f"error decoding patch: json: cannot unmarshal {json_form(operations)} into Go value of type "
-            "[]handlers.jsonPatchOp"
+            f"{_prefix(checked)}json: cannot unmarshal {json_form(operations)} into Go value of type "
+            + ("[]handlers.jsonPatchOp" if checked else "jsonpatch.Patch")
         )
     for operation in operations:
-        _check_form(operation)
+        _check_form(operation, checked)
     if len(operations) > MAX_OPERATIONS:
         raise MergeError(
             "Request entity is too large: The allowed maximum operations in a JSON patch is "
@@ -73,14 +73,20 @@ def apply(document: Any, operations: Any) -> Any:
     return patching.document
 
 
-def _check_form(operation: Any) -> None:
+def _prefix(checked: bool) -> str:
+    return "error decoding patch: " if checked else ""
+
+
+def _check_form(operation: Any, checked: bool) -> None:
     if operation is None:
         return
     if not isinstance(operation, dict):
         raise BadPatch(
-            f"error decoding patch: json: cannot unmarshal {json_form(operation)} into Go value of type "
-            "handlers.jsonPatchOp"
+            f"{_prefix(checked)}json: cannot unmarshal {json_form(operation)} into Go value of type "
+            + ("handlers.jsonPatchOp" if checked else "jsonpatch.Operation")
         )
+    if not checked:
+        return
     for member, form in _MEMBERS.items():
         value = operation.get(member)
         if value is not None and not isinstance(value, str):

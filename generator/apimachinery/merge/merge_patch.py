@@ -9,13 +9,16 @@ from apimachinery.merge.value import json_form, same
 
 
 @refuse_deep
-def apply(document: Any, patch: Any) -> Any:
+def apply(document: Any, patch: Any, *, checked: bool = True) -> Any:
     """The patched document, sharing what the patch does not touch with the given one.
 
-    kube-apiserver takes only objects as patches. Raises ``BadPatch`` for any other.
+    kube-apiserver takes only objects as patches, and where it is not to look at fields (``checked`` is False) lists
+    too, which then take the document's place. Raises ``BadPatch`` for any other.
     """
-    if patch is None:
+    if patch is None or not (checked or isinstance(patch, dict | list)):
         raise BadPatch("Invalid JSON Patch")
+    if not checked and isinstance(patch, list):
+        return _without_nulls(patch)
     if not isinstance(patch, dict):
         raise BadPatch(
             f"error decoding patch: json: cannot unmarshal {json_form(patch)} into Go value of type "

@@ -55,7 +55,7 @@ class ApiError(Exception):
             "apiVersion": "v1",
             "metadata": {"continue": self.continue_token} if self.continue_token else {},
             "status": "Failure",
-            "message": self.message,
+            "message": _as_text(self.message),
         }
         if self.reason:
             answer["reason"] = self.reason
@@ -71,6 +71,13 @@ class ApiError(Exception):
             answer["details"] = details
         answer["code"] = self.code
         return answer
+
+
+def _as_text(message: str) -> str:
+    """A message without surrogates, which stand for bytes that are not UTF-8 and cannot be sent."""
+    if message.isascii():
+        return message
+    return message.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def qualified(resource: str, group: str) -> str:

@@ -71,6 +71,8 @@ def _escaped(char: str) -> str:
     code = ord(char)
     if code < 0x80:
         return f"\\x{code:02x}"
+    if 0xDC80 <= code <= 0xDCFF:  # stands for a byte that is not UTF-8 (PEP 383)
+        return f"\\x{code - 0xDC00:02x}"
     if 0xD800 <= code <= 0xDFFF:
         return "\ufffd"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -3,56 +3,84 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from calendar import monthrange
+from typing import Final, NamedTuple
 
 from apimachinery.meta.printing import go_quote
 
 SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 MICROS_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 
-_SECONDS = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
-_ZONE = r"(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
+_SECONDS = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
+_ZONE = r"(?:Z|[+-](?:[01]\d|2[0-4]):(?:[0-5]\d|60))"
 FORMS: Final = {
     SECONDS_LAYOUT: re.compile(rf"{_SECONDS}(?:[.,]\d+)?{_ZONE}"),
     MICROS_LAYOUT: re.compile(rf"{_SECONDS}[.,]\d{{6}}{_ZONE}"),
 }
-"""What each layout takes: one that names a fraction demands all its digits."""
+"""What each layout takes, but for days that a month does not have: one that names a fraction demands all its digits."""
+
+
+class _Part(NamedTuple):
+    """A part of a layout: what it takes, and what its number is called where that has a range."""
+
+    form: str
+    layout: str
+    called: str = ""
+    least: int = 0
+    most: int = 0
+
+
 _DATE_PARTS = (
-    (r"\d{4}", "2006"),
-    ("-", "-"),
-    (r"\d{2}", "01"),
-    ("-", "-"),
-    (r"\d{2}", "02"),
-    ("[Tt]", "T"),
-    (r"\d{2}", "15"),
-    (":", ":"),
-    (r"\d{2}", "04"),
-    (":", ":"),
-    (r"\d{2}", "05"),
+    _Part(r"\d{4}", "2006"),
+    _Part("-", "-"),
+    _Part(r"\d{2}", "01", "month", 1, 12),
+    _Part("-", "-"),
+    _Part(r"\d{2}", "02"),
+    _Part("T", "T"),
+    _Part(r"\d{2}", "15", "hour", 0, 23),
+    _Part(":", ":"),
+    _Part(r"\d{2}", "04", "minute", 0, 59),
+    _Part(":", ":"),
+    _Part(r"\d{2}", "05", "second", 0, 59),
 )
-_ZONE_PART = (r"[Zz]|[+-]\d{2}:\d{2}", "Z07:00")
+_ZONE_PART = _Part(r"Z|[+-]\d{2}:\d{2}", "Z07:00")
 _PARTS = {
-    SECONDS_LAYOUT: (*_DATE_PARTS, (r"(?:[.,]\d+)?", ""), _ZONE_PART),
-    MICROS_LAYOUT: (*_DATE_PARTS, (r"[.,]\d{6}", ".000000"), _ZONE_PART),
+    SECONDS_LAYOUT: (*_DATE_PARTS, _Part(r"(?:[.,]\d+)?", ""), _ZONE_PART),
+    MICROS_LAYOUT: (*_DATE_PARTS, _Part(r"[.,]\d{6}", ".000000"), _ZONE_PART),
 }
 
 
 def parse_fault(text: str, layout: str) -> str | None:
     """Why ``text`` is not a time of the layout, None where it is one."""
-    if FORMS[layout].fullmatch(text) is not None:
+    if FORMS[layout].fullmatch(text) is not None and _has_day(text):
         return None
-    place, wanted = _where_it_fails(text, _PARTS[layout])
-    return f"parsing time {go_quote(text)} as {go_quote(layout)}: cannot parse {go_quote(place)} as {go_quote(wanted)}"
+    return f"parsing time {go_quote(text)}{_why(text, layout)}"
 
 
-def _where_it_fails(text: str, parts: tuple[tuple[str, str], ...]) -> tuple[str, str]:
+def _has_day(text: str) -> bool:
+    """Whether the month of a date has its day."""
+    day = int(text[8:10])
+    return day <= 28 or day <= monthrange(int(text[:4]) or 400, int(text[5:7]))[1]
+
+
+def _why(text: str, layout: str) -> str:
     at = 0
-    for form, wanted in parts:
-        found = re.compile(form).match(text, at)
+    for part in _PARTS[layout]:
+        found = re.compile(part.form).match(text, at)
         if found is None:
-            return text[at:], wanted
+            return f" as {go_quote(layout)}: cannot parse {go_quote(text[at:])} as {go_quote(part.layout)}"
         at = found.end()
-    return text[at:], ""
+        if part.called and not part.least <= int(found[0]) <= part.most:
+            return f": {part.called} out of range"
+        if part is _ZONE_PART and found[0] != "Z" and (wrong := _odd_offset(found[0])):
+            return f": time zone offset {wrong} out of range"
+    return ": day out of range" if at == len(text) else f": extra text: {go_quote(text[at:])}"
+
+
+def _odd_offset(zone: str) -> str:
+    if int(zone[1:3]) > 24:
+        return "hour"
+    return "minute" if int(zone[4:6]) > 60 else ""
 
 
 def reformatted(text: str) -> str:

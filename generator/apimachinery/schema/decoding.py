@@ -296,7 +296,7 @@ def _first_bad_base64(text: str) -> int:
 def _decode_time(kind: str, value: Any, place: _Place) -> None:
     if not isinstance(value, str):
         raise DecodeError(_mismatch(value, place, "string"))
-    if value and (fault := parse_fault(value, _TIMES[kind])) is not None:
+    if (fault := parse_fault(value, _TIMES[kind])) is not None:
         raise DecodeError(fault)
 
 
@@ -348,8 +348,16 @@ class _Fitter:
         if node.go_type in _INNER_SCHEMA:
             return self._inner_schema()
         if node.go_type in _TIMES:
-            is_time = FORMS[_TIMES[node.go_type]].fullmatch
-            return lambda value: value is None or (type(value) is str and is_time(value) is not None)
+            layout = _TIMES[node.go_type]
+            is_time = FORMS[layout].fullmatch
+            return lambda value: (
+                value is None
+                or (
+                    type(value) is str
+                    and is_time(value) is not None
+                    and (value[8:10] <= "28" or parse_fault(value, layout) is None)
+                )
+            )
         if node.go_type == "Quantity":
             return lambda value: (
                 type(value) is int or (type(value) is str and _QUANTITY.fullmatch(value) is not None)

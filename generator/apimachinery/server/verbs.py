@@ -125,7 +125,7 @@ class Verbs:
         resource_version = request.first("resourceVersion") if request.query_string else ""
         record = read_record(self._cache.resource(served.prefix), key, resource_version)
         if record is None:
-            raise not_found(served.plural, served.group, route.name)
+            raise not_found(served.hooks.called or served.plural, served.group, route.name)
         if served.asks:
             body = await apart_if(ASKING, view.object, record)
         elif len(record.value) > LARGE_BYTES:
@@ -149,10 +149,12 @@ class Verbs:
         view = await apart_if(large, asked_view, request, served, self._codecs, of_list=not options.watch)
         cache = self._cache.resource(served.prefix)
         if options.watch:
-            check_streamed(form)
             answer: Answer = self._watches.start(
                 cache, scope, options, view, selection, self._figures.watched(served.named), served.asks
             )
+            check_streamed(
+                form
+            )  # A version that is none is noticed first; what is never sent leaves nothing.
         else:
             prepare = served.prepare if served.asks else None
             answer = await list_records(cache, scope, options, view, selection, self._bodies, prepare)
@@ -196,7 +198,7 @@ class Verbs:
         data = await apart_if(target.large, encode, obj)
         uid = metadata.get("uid") or ""
         creates = None
-        if served.strategy.create_on_update and not route.subresource:
+        if served.strategy.create_on_update and route.subresource in ("", "status"):
             creates = lambda: _again(data)  # noqa: E731
         written = await self._writer.update(target, lambda old: _again(data), uid=uid, creates=creates)
         return await self._written(view, served, written)

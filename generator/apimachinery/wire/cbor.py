@@ -14,13 +14,13 @@ import io
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import Any, Final
 
 import cbor2
 
 from apimachinery.meta.times import SECONDS_LAYOUT, parse_fault, reformatted
 from apimachinery.wire.cbor_faults import first_repeated
+from apimachinery.wire.cbor_items import form_fault
 from apimachinery.wire.json import DecodeFault, InnerFault
 
 SELF_DESCRIBED: Final = 55799
@@ -66,15 +66,14 @@ def decode(data: bytes) -> Any:
     decoder = _decoder(stream, exact=True)
     try:
         value = decoder.decode()
-    except cbor2.CBORDecodeEOF:
-        raise DecodeFault("unexpected EOF") from None
     except cbor2.CBORDecodeError as fault:
-        return _again(data, _worded(str(fault), data))
+        if (wrong := form_fault(data)) is not None:
+            raise DecodeFault(wrong) from None
+        return _again(data, _worded(str(fault)))
     except (RecursionError, MemoryError, OverflowError, ValueError, TypeError) as fault:
         raise DecodeFault(f"cbor: {fault}") from None
-    left = len(data) - stream.tell()
-    if left:
-        raise DecodeFault(f"cbor: {left} bytes of extraneous data starting at index {stream.tell()}")
+    if stream.tell() < len(data) and (wrong := form_fault(data)) is not None:
+        raise DecodeFault(wrong)
     return _plain(value)
 
 
@@ -97,8 +96,6 @@ def _again(data: bytes, fault: str) -> Any:
         value = _plain(_decoder(stream, exact=False).decode())
     except (cbor2.CBORDecodeError, RecursionError, MemoryError, OverflowError, ValueError, TypeError):
         raise DecodeFault(fault) from None
-    if left := len(data) - stream.tell():
-        raise DecodeFault(f"cbor: {left} bytes of extraneous data starting at index {stream.tell()}")
     if not isinstance(value, dict) or any("\ufffd" in key for key in value):
         raise DecodeFault(fault)
     if "duplicate" in fault and (found := first_repeated(data)) is not None:
@@ -122,10 +119,8 @@ def _has_replaced(value: Any) -> bool:
     return isinstance(value, str) and "\ufffd" in value
 
 
-def _worded(fault: str, data: bytes) -> str:
+def _worded(fault: str) -> str:
     """A fault of cbor2 in the words of the library that Kubernetes reads with."""
-    if "break code" in fault:
-        return 'cbor: unexpected "break" code'
     if "Duplicate map key" in fault:
         key = fault.rpartition(": ")[2].removeprefix("b")
         return (
@@ -135,10 +130,23 @@ def _worded(fault: str, data: bytes) -> str:
         )
     if "decoding text string" in fault:
         return "cbor: invalid UTF-8 string"
-    if "two-byte sequence for simple value" in fault:
-        reserved = next((second for first, second in pairwise(data) if first == 0xF8), 0)
-        return f"cbor: invalid simple value {reserved} for type primitives"
     return f"cbor: {fault}"
+
+
+def number_type(data: bytes, path: Iterable[str]) -> str:
+    """What the decoder calls the number at a path of a good document; lists on the way are gone through."""
+    places: list[Any] = [_decoder(io.BytesIO(data), exact=False).decode()]
+    for name in path:
+        inner = [
+            each[key]
+            for each in places
+            if isinstance(each, Mapping)
+            for key in (name, name.encode())
+            if key in each
+        ]
+        places = [item for each in inner for item in (each if isinstance(each, list | tuple) else [each])]
+    numbers = [each for each in places if isinstance(each, int | float) and not isinstance(each, bool)]
+    return type_name(numbers[0]) if numbers else "positive integer"
 
 
 def text_strings(data: bytes, paths: Collection[tuple[str, ...]]) -> Iterator[str]:

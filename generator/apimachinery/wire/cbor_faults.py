@@ -21,8 +21,9 @@ _BASE64 = "illegal base64 data"
 _NO_ARRAY = " (cannot decode CBOR array to struct without toarray option)"
 
 
-def typed_fault(fault: str, root: str) -> str:
-    """A fault of JSON's decoder as that of CBOR; ``root`` is the Go type of the object."""
+def typed_fault(fault: str, root: str, data: bytes = b"") -> str:
+    """A fault of JSON's decoder as that of CBOR; ``root`` is the Go type of the object, ``data`` the document, where
+    what the fault leaves out is looked up."""
     if fault.startswith(_BASE64):
         return f"cbor: failed to decode base64 from byte string: {fault}"
     found = _TYPED.fullmatch(fault)
@@ -34,6 +35,10 @@ def typed_fault(fault: str, root: str) -> str:
     what, more = _NAMES.get(found["what"], found["what"]), ""
     if what == "number":
         what = "negative integer" if (shown or "").startswith("-") else "positive integer"
+        if not shown and found["path"] and data:
+            from apimachinery.wire import cbor
+
+            what = cbor.number_type(data, found["path"].split("."))
         if shown and not shown.lstrip("-").isdigit():
             what = "primitives"
         elif shown:

@@ -204,7 +204,8 @@ class Messages:
             fault = message_fault(data[len(MAGIC) :], "Unknown", self._fields_of)
             if fault != EOF:
                 raise ProtobufFault(fault)
-        api_version, kind = _text(envelope.typeMeta.apiVersion), _text(envelope.typeMeta.kind) or wanted[1]
+        meta = envelope.typeMeta
+        api_version, kind = _named(meta.apiVersion), _named(meta.kind) or wanted[1]
         if not api_version or api_version.count("/") > 1:
             api_version = wanted[0]
         value: dict[str, Any] = {"apiVersion": api_version, "kind": kind}
@@ -242,7 +243,8 @@ class Messages:
             held = _reference(items if kind.startswith("*") and items else schema)
             wire_type = {"int32": VARINT, "int64": VARINT, "bool": VARINT, "double": FIXED64}
             wanted = wire_type.get(kind.removeprefix("*"), LENGTH)
-            fields[entry] = (wanted, _go_name(wire_name), held if held in self._numbers else "")
+            called = "ListMeta" if held == f"{_META}ListMeta" else _go_name(wire_name)
+            fields[entry] = (wanted, called, held if held in self._numbers else "")
         return name.rpartition(".")[2], fields
 
     def encode(self, value: Mapping[str, Any]) -> bytes:
@@ -691,6 +693,11 @@ def _go_name(name: str) -> str:
 def _text(value: Any) -> str:
     """A string field; the library gives bytes for what is not UTF-8, which becomes U+FFFD, as when Go writes JSON."""
     return value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
+
+
+def _named(value: Any) -> str:
+    """A string field whose odd bytes ``go_quote`` is to show one by one: surrogates stand for them."""
+    return value if isinstance(value, str) else bytes(value).decode("utf-8", "surrogateescape")
 
 
 def _no_message(target: Any, value: Any) -> None:

@@ -113,7 +113,7 @@ def _words(fault: yaml.MarkedYAMLError) -> str:
 class _Frame:
     """A mapping or list that is being filled."""
 
-    __slots__ = ("anchor", "is_list", "key", "merges", "size", "value")
+    __slots__ = ("anchor", "is_list", "key", "merges", "repeated", "size", "value")
 
     def __init__(self, value: Any, anchor: str | None) -> None:
         self.value = value
@@ -121,6 +121,7 @@ class _Frame:
         self.anchor = anchor
         self.key: Any = _NO_KEY
         self.merges: list[Any] = []
+        self.repeated = 0
         self.size = 1
 
 
@@ -196,9 +197,8 @@ class _Builder:
                 frame.key = _MERGE
                 return
             key = frame.key = value if value.__class__ is str else key_text(value)
-            if key in frame.value and self._duplicates is not None:
-                line = event.start_mark.line + 1
-                self._duplicates.append(f'line {line}: key "{key}" already set in map')
+            if key in frame.value:
+                frame.repeated = event.start_mark.line + 1
         elif frame.key is _MERGE:
             frame.key = _NO_KEY
             for merged in value if isinstance(value, list) else [value]:
@@ -206,6 +206,11 @@ class _Builder:
                     raise DecodeFault("yaml: map merge requires map or sequence of maps as the value")
                 frame.merges.append(merged)
         else:
+            if frame.repeated:
+                # Noticed when the value is put there, so what is wrong inside it comes first.
+                if self._duplicates is not None:
+                    self._duplicates.append(f'line {frame.repeated}: key "{frame.key}" already set in map')
+                frame.repeated = 0
             frame.value[frame.key] = value
             frame.key = _NO_KEY
 

@@ -49,6 +49,8 @@ class Columns:
 
     definitions: tuple[dict[str, Any], ...]
     makers: tuple[Cell, ...]
+    by_default: bool = False
+    """Whether a built-in kind has no printer of its own, so that a table without rows says ``null`` for them."""
 
     def cells(self, obj: dict[str, Any]) -> list[Any]:
         """One row."""
@@ -65,7 +67,8 @@ def columns_of(served: Served) -> Columns:
     else:
         columns = (_NAME, *(served.resource.printer_columns or (_AGE,)))
         made = [_name, *(_found(column) for column in columns[1:])]
-    return Columns(tuple(_definition(column) for column in columns), tuple(made))
+    by_default = served.builtin and columns[-1].name == "Created At"
+    return Columns(tuple(_definition(column) for column in columns), tuple(made), by_default)
 
 
 def _definition(column: PrinterColumn) -> dict[str, Any]:
@@ -83,7 +86,7 @@ def _name(obj: dict[str, Any]) -> Any:
 
 
 def _created(obj: dict[str, Any]) -> Any:
-    return obj["metadata"].get("creationTimestamp", "<unknown>")
+    return obj["metadata"].get("creationTimestamp", "0001-01-01T00:00:00Z")
 
 
 def age(obj: dict[str, Any]) -> str:

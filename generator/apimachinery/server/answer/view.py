@@ -64,8 +64,8 @@ class View(Protocol):
     def event(self, kind: str, record: Record, first: bool) -> bytes:
         """One framed watch event; ``first`` of its stream."""
 
-    def bookmark(self, revision: int, annotations: Mapping[str, str]) -> bytes:
-        """A framed BOOKMARK event."""
+    def bookmark(self, revision: int, annotations: Mapping[str, str], first: bool) -> bytes:
+        """A framed BOOKMARK event; ``first`` of its stream."""
 
     def error(self, status: Mapping[str, Any]) -> bytes:
         """A framed ERROR event with a Status."""
@@ -119,7 +119,7 @@ class JsonView:
         """``{"type": …, "object": …}`` and a line end."""
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), record.value)
 
-    def bookmark(self, revision: int, annotations: Mapping[str, str]) -> bytes:
+    def bookmark(self, revision: int, annotations: Mapping[str, str], first: bool) -> bytes:
         """An object with its kind, its version and nothing else."""
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
         if annotations:

@@ -86,7 +86,7 @@ class MetadataView:
         """One event."""
         return encode({"type": kind, "object": self.shown(record)}) + b"\n"
 
-    def bookmark(self, revision: int, annotations: Mapping[str, str]) -> bytes:
+    def bookmark(self, revision: int, annotations: Mapping[str, str], first: bool) -> bytes:
         """An object with nothing but its version."""
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
         if annotations:
@@ -170,6 +170,9 @@ class TableView:
             b',"rows":[',
             items,
         )
+        if not items and self._columns.by_default:
+            parts = (*parts[:-2], b',"rows":null')
+            return (*parts, b"}\n")
         return (*parts, b"]}\n")
 
     def event(self, kind: str, record: Record, first: bool) -> bytes:
@@ -178,14 +181,20 @@ class TableView:
         metadata = {"resourceVersion": decode(record.value)["metadata"]["resourceVersion"]}
         return encode({"type": kind, "object": self._table([row], metadata, first)}) + b"\n"
 
-    def bookmark(self, revision: int, annotations: Mapping[str, str]) -> bytes:
+    def bookmark(self, revision: int, annotations: Mapping[str, str], first: bool) -> bytes:
         """A Table with one row, whose object has the version."""
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = dict(annotations)
         names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{self._version}"}
-        row = {"cells": [None] * len(self._columns.definitions), "object": {**names, "metadata": metadata}}
-        table = self._table([row], {"resourceVersion": str(revision)}, False)
+        # A built-in kind's cells are those of an object without anything; custom objects are nothing without a name.
+        cells = (
+            self._columns.cells({"metadata": {}, "spec": {}, "status": {}})
+            if self._served.builtin
+            else [None] * len(self._columns.definitions)
+        )
+        row = {"cells": cells, "object": {**names, "metadata": metadata}}
+        table = self._table([row], {"resourceVersion": str(revision)}, first)
         return encode({"type": "BOOKMARK", "object": table}) + b"\n"
 
     def error(self, status: Mapping[str, Any]) -> bytes:
@@ -258,9 +267,9 @@ class EncodedView:
         """One event."""
         return self._codec.frame(self._again(self._view.event(kind, record, first)))
 
-    def bookmark(self, revision: int, annotations: Mapping[str, str]) -> bytes:
+    def bookmark(self, revision: int, annotations: Mapping[str, str], first: bool) -> bytes:
         """A bookmark."""
-        return self._codec.frame(self._again(self._view.bookmark(revision, annotations)))
+        return self._codec.frame(self._again(self._view.bookmark(revision, annotations, first)))
 
     def error(self, status: Mapping[str, Any]) -> bytes:
         """An error."""

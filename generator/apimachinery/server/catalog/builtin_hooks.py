@@ -360,6 +360,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         selectable=_field("spec", "clusterIP", "type"),
         prepare_update=_keep_allocated,
     ),
+    ("", "ComponentStatus"): replace(BUILTIN, called="componentstatus"),
     ("", "ReplicationController"): Hooks(
         orphans=True, warnings=warn.workload, selectable=_field("status", "replicas"), gated=_TEMPLATE_GATED
     ),

@@ -88,8 +88,11 @@ class Family(Protocol):
     def refresh(self, schema: CompiledSchema, obj: Json) -> None:
         """Brings a stored object to what its schema says today, in place."""
 
-    def name_kind(self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind) -> None:
+    def name_kind(
+        self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind, shown: Callable[[], str]
+    ) -> None:
         """Sees to it that a body's object, whose bytes are ``data``, is of the wanted kind; may fill the kind in.
+        ``shown`` gives the body as text.
 
         Raises ApiError 400, 422.
         """
@@ -143,7 +146,9 @@ class BuiltIn:
     def refresh(self, schema: CompiledSchema, obj: Json) -> None:
         """Nothing: what was stored is in form."""
 
-    def name_kind(self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind) -> None:
+    def name_kind(
+        self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind, shown: Callable[[], str]
+    ) -> None:
         """Missing names are those of the path."""
         kind = obj["kind"] = obj.get("kind") or wanted.kind
         api_version = obj["apiVersion"] = obj.get("apiVersion") or wanted.api_version
@@ -229,14 +234,15 @@ class Custom:
         schema.prune(obj)
         schema.default(obj)
 
-    def name_kind(self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind) -> None:
+    def name_kind(
+        self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind, shown: Callable[[], str]
+    ) -> None:
         """An unstructured object must name itself."""
         kind, api_version = obj.get("kind") or "", obj.get("apiVersion") or ""
         if (kind, api_version) == (wanted.kind, wanted.api_version):
             return
         if not kind:
-            text = data.decode("utf-8", "replace")
-            raise unrecognized(wanted.kind, f"Object 'Kind' is missing in '{text}'", data)
+            raise unrecognized(wanted.kind, f"Object 'Kind' is missing in '{shown()}'", data)
         if api_version != wanted.api_version:
             raise wrong_version(api_version, wanted.api_version)
 

@@ -33,6 +33,7 @@ class Hooks:
     gets the time), which then stays until its content is gone.
     ``prepare_subresource``: what an update of another subresource than status and scale keeps of the stored object; it
     gets the time.
+    ``called``: what the refusal of a name that is not there calls the resource, where that is not its own name.
     ``gated``: fields of the spec that the emulated release has switched off: they are dropped unless they are stored
     (``a.b[*].c{*}.d?.e`` goes through lists and maps, and takes an empty ``d`` away too; ``$.`` begins at the object).
     ``internal_annotations``: those that stand for fields of kube-apiserver's struct, so that metadata alone lacks them.
@@ -59,6 +60,7 @@ class Hooks:
     prepare_update: Callable[[Json, Json], None] | None = None
     prepare_status: Callable[[Json, Json], None] | None = None
     prepare_subresource: Mapping[str, Callable[[Json, Json, str], None]] = field(default_factory=dict)
+    called: str = ""
     gated: tuple[str, ...] = ()
     asks_twice: bool = False
     internal_annotations: tuple[str, ...] = ()

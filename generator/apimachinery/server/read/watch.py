@@ -411,13 +411,20 @@ class Watches:
         watcher = Watcher(self.budget)
         watcher.fresh = fresh
         leave = self._feed(cache, scope, asks).join(watcher, view, selection, after, seen)
-        timers = _Timers(watcher, options, lambda: view.bookmark(cache.revision, {}))
+
+        def mark() -> bytes:
+            data = view.bookmark(cache.revision, {}, watcher.fresh)
+            watcher.fresh = False
+            return data
+
+        timers = _Timers(watcher, options, mark)
         try:
             if wants_state:
                 async for piece in _added(snapshot.records, view, selection, watcher, seen, where):
                     yield piece
                 if options.allow_bookmarks:
-                    yield view.bookmark(snapshot.revision, INITIAL_END)
+                    yield view.bookmark(snapshot.revision, INITIAL_END, watcher.fresh)
+                    watcher.fresh = False
             for low in range(0, len(past), RESUMED_STEP):
                 step = past[low : low + RESUMED_STEP]
                 if piece := await apart_if(where, _encoded, step, view, selection, watcher.fresh, seen):

@@ -33,7 +33,7 @@ from apimachinery.wire.json import (
 )
 from apimachinery.wire.strict import duplicate_fields, field_texts, in_order_of, strict_error
 
-_TYPE_META = (
+TYPE_META = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
 
@@ -75,7 +75,7 @@ class Sent(list[str]):
     def misfit(self, fault: str, served: Served) -> str:
         """A fault of a value's type in the words of the body's decoder."""
         in_cbor = self._codec is CBOR and served.builtin
-        return typed_fault(fault, f"{served.version}.{served.kind}") if in_cbor else fault
+        return typed_fault(fault, f"{served.version}.{served.kind}", self._data) if in_cbor else fault
 
     def unknown(self, dropped: Collection[str], served: Served) -> list[str]:
         """The texts about both duplicate and unknown fields, in the order in which the body's decoder meets them."""
@@ -166,10 +166,11 @@ def note_patch(request: Request) -> None:
 def _name_kind(value: Any, codec: Codec, data: bytes, served: Served, is_kind: IsKind) -> None:
     """Sees to it that the value is an object of the kind, and fills in what the path says."""
     kind_name = served.kind
+    given = codec
     if codec is YAML:
         codec = JSON  # which YAML is made before it is read
     if not isinstance(value, dict):
-        fault = f"json: cannot unmarshal {type_name(value)} into Go value of type {_TYPE_META}"
+        fault = f"json: cannot unmarshal {type_name(value)} into Go value of type {TYPE_META}"
         raise unrecognized(kind_name, codec.explain(_said(fault, codec)), data)
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name, ""), str) and value[name] is not None:
@@ -183,10 +184,19 @@ def _name_kind(value: Any, codec: Codec, data: bytes, served: Served, is_kind: I
     if api_version.startswith("/"):
         value["apiVersion"] = api_version[1:]
     elif api_version.endswith("/"):
-        text = data.decode("utf-8", "replace")
         kind = value.get("kind") or kind_name
-        raise cannot_handle(kind, "", kind_name, f"Object 'apiVersion' is missing in '{text}'")
-    served.family.name_kind(served, value, data, is_kind)
+        said = f"Object 'apiVersion' is missing in '{_shown(given, data, value)}'"
+        raise cannot_handle(kind, "", kind_name, said)
+    served.family.name_kind(served, value, data, is_kind, lambda: _shown(given, data, value))
+
+
+def _shown(codec: Codec, data: bytes, value: Json) -> str:
+    """A whole body as a fault shows it."""
+    if codec is CBOR:
+        from apimachinery.wire.cbor_items import diagnosed
+
+        return diagnosed(data)
+    return encode(value).decode() if codec is YAML else data.decode("utf-8", "replace")
 
 
 def _said(fault: str, codec: Codec) -> str:

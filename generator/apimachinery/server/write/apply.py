@@ -68,7 +68,9 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
             raise conflict(served.plural, served.group, target.name, why)
         return new
 
-    creates = None if target.subresource else create
+    creates = create
+    if target.subresource and not (served.strategy.create_on_update and target.subresource == "status"):
+        creates = None
     return await writer.update(target, made, creates=creates, created_owned=True, owned=True)
 
 

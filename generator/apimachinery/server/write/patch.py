@@ -18,7 +18,8 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
 from apimachinery.server.http.workers import apart_if
-from apimachinery.server.request.bodies import finish_form, unknown_faults
+from apimachinery.server.request.bodies import TYPE_META, finish_form, unknown_faults
+from apimachinery.server.request.codecs import JSON
 from apimachinery.server.request.media_types import (
     APPLY_CBOR_PATCH,
     APPLY_PATCH,
@@ -70,24 +71,38 @@ Change = Callable[[Json], tuple[Any, Callable[[Any], str], bool]]
 
 def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
     """What a patch that does not apply means. Raises ApiError 400, 422."""
+    checked = target.options.validation != "Ignore"
     try:
         value = json.decode(body)
         repeated = duplicate_fields(body, value) if media_type != STRATEGIC_PATCH else []
         target.duplicates = field_texts(repeated, ())
     except DecodeFault as fault:
-        prefix = "" if media_type == STRATEGIC_PATCH else "error decoding patch: "
-        raise bad_request(f"{prefix}{fault}") from None
+        raise bad_request(_undecoded(media_type, fault, checked)) from None
     if media_type == JSON_PATCH:
         target.duplicates += _unknown_members(value)
         show = _sorted_along if target.served.builtin else _sorted
-        return lambda old: (json_patch.apply(old, value), lambda new: encoded(show(new, value)), False)
+        return lambda old: (
+            json_patch.apply(old, value, checked=checked),
+            lambda new: encoded(show(new, value)),
+            False,
+        )
     if media_type == MERGE_PATCH:
         show = _sorted_by if target.served.builtin else _sorted
-        return lambda old: (merge_patch.apply(old, value), lambda new: encoded(show(new, value)), False)
+        return lambda old: (
+            merge_patch.apply(old, value, checked=checked),
+            lambda new: encoded(show(new, value)),
+            False,
+        )
     patch_type = target.served.compiled.patch_type
     assert patch_type is not None
     shown = go_text(value)
     return lambda old: (strategic.apply(old, value, patch_type()), lambda _: shown, True)
+
+
+def _undecoded(media_type: str, fault: DecodeFault, checked: bool) -> str:
+    if media_type == STRATEGIC_PATCH or (media_type == JSON_PATCH and not checked):
+        return str(fault)
+    return f"error decoding patch: {fault}" if checked else "Invalid JSON Patch"
 
 
 def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[str]) -> Json:
@@ -96,7 +111,8 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
     found, show, restores = change(old)
     # A strategic patch is read into the struct of the kind, which has its name without being told.
     if not isinstance(found, dict):
-        raise patch_fault(show(found), f"json: cannot unmarshal {type_name(found)} into Go value")
+        fault = f"json: cannot unmarshal {type_name(found)} into Go value of type {TYPE_META}"
+        raise patch_fault(show(found), JSON.explain(fault))
     # What a patch shares with the object it is applied to must not change with it.
     new = copied(found)
     target.warnings[:] = warnings

@@ -109,7 +109,7 @@ class Writer:
 
         Raises ApiError 403, 404, 409, 422.
         """
-        if target.served.prefix in self.allocators:
+        if target.served.prefix in self.allocators and not target.subresource:
             return await _allocated(target, self._create(target, obj, owned))
         return await self._create(target, obj, owned)
 
@@ -152,7 +152,9 @@ class Writer:
         for key in _SYSTEM_FIELDS:
             metadata.pop(key, None)
         if not owned:
-            tracked = target.served.ownership("").update(None, obj, target.options.manager, now=now())
+            tracked = target.served.ownership(target.subresource).update(
+                None, obj, target.options.manager, now=now()
+            )
             metadata["managedFields"] = tracked["metadata"].get("managedFields")
             obj = tracked
         if not metadata_of(obj).get("managedFields"):
@@ -195,10 +197,11 @@ class Writer:
         if strategy.requester and target.user is not None:
             name_requester(obj, target.user)
         drop_gated(served, obj, None)
-        for prepare in (strategy.prepare_create, served.hooks.prepare_create):
+        # What a write of the status creates is given nothing: no addresses, no families of them.
+        for prepare in (None if target.subresource else strategy.prepare_create, served.hooks.prepare_create):
             if prepare is not None:
                 prepare(obj)
-        if (allocator := self.allocators.get(served.prefix)) is not None:
+        if (allocator := self.allocators.get(served.prefix)) is not None and not target.subresource:
             target.allocation = allocator.allocate(target, obj, None)
         if served.compiled.to_form is not None:
             served.compiled.to_form(obj)
