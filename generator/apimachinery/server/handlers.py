@@ -38,7 +38,7 @@ from apimachinery.server.read.listing import needs_newest
 from apimachinery.server.request.codecs import CBOR, JSON, MEDIA_TYPES, Codecs
 from apimachinery.server.request.negotiation import check_routed, negotiate
 from apimachinery.server.request.routes import Area, Route, read_path
-from apimachinery.server.request.target import check_path_name
+from apimachinery.server.request.target import path_name_fault
 from apimachinery.server.request.timeouts import check_timeout
 from apimachinery.server.request.verbs import builtin_verb, check_patch_type, custom_verb, misplaced
 from apimachinery.server.subresources.calls import FORWARDED, VirtualResources
@@ -233,10 +233,22 @@ class Handlers:
         request.counted = counted
         if served.warnings:
             self._note_deprecated(request, route, served)
-        check_path_name(route.name)
+        if (fault := path_name_fault(route.name)) is not None:
+            return await self._not_there(fault, verb, request, route, served)
         if self._alone:
             return await self._verbs.act(verb, request, route, served)
         return await self._among_others(verb, request, route, served)
+
+    async def _not_there(
+        self, fault: ApiError, verb: str, request: Request, route: Route, served: Served
+    ) -> Answer:
+        """A request for what cannot be there: its name is refused where storage is asked, after options and body."""
+        if verb in ("list", "watch"):
+            raise fault
+        try:
+            return await self._verbs.act(verb, request, route, served)
+        except ApiError as error:
+            raise fault if error.reason == "NotFound" else error from None
 
     def _routed_verb(self, request: Request, route: Route, served: Served | None) -> str:
         """The verb that a path and a method mean, empty for a path that nobody knows. Raises ApiError 400 to 415."""

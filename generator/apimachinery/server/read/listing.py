@@ -247,7 +247,8 @@ async def _start(cache: ResourceCache, scope: str, options: ListOptions) -> _Sta
         return _Start(cache.snapshot(scope), "", 0)
     if revision > cache.revision:
         raise too_large(revision, cache.revision)
-    if options.match == EXACT or (options.limit and not options.match):
+    # A limit does not make a list of one object, which its name chose, an exact one.
+    if options.match == EXACT or (options.limit and not options.match and scope.endswith("/")):
         try:
             return _Start(await cache.snapshot_at(scope, revision), "", options.limit)
         except Compacted:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from apimachinery.meta.errors import bad_request
+from apimachinery.meta.errors import ApiError, bad_request
 from apimachinery.meta.printing import go_quote
 from apimachinery.schema.typed_form import Empties, with_empties
 from apimachinery.server.catalog.hooks import Json
@@ -42,6 +42,8 @@ class WriteTarget:
     ``takes`` puts into the object what admission made of that. ``large`` says that the request is worked on apart
     from the loop. ``allocation`` is what its object is given meanwhile. ``hold`` counts what an object takes that is
     read from bytes; it raises Crowded. ``empties`` is what is sent and empty, for whoever judges the object.
+    ``has_empties``: the object is stored with empty collections in its metadata that reading it does not show: this
+    write is made whatever it changes, and the next one too.
     """
 
     served: Served
@@ -59,6 +61,7 @@ class WriteTarget:
     allocation: Allocation | None = None
     hold: Callable[[bytes], None] = _hold_nothing
     empties: Empties = ()
+    has_empties: bool = False
 
     @classmethod
     def asked(
@@ -141,12 +144,12 @@ def match_name(obj: Json, name: str) -> None:
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
 
 
-def check_path_name(name: str) -> None:
-    """Raises ApiError 400 for a name in a path that no object can have, as it would be another path."""
-    fault = ""
+def path_name_fault(name: str) -> ApiError | None:
+    """400 for a name in a path that no object can have, as it would be another path."""
     if name in (".", ".."):
         fault = f"may not be '{name}'"
     elif "%" in name:
         fault = "may not contain '%'"
-    if fault:
-        raise bad_request(f"Name parameter invalid: {go_quote(name)}: {fault}")
+    else:
+        return None
+    return bad_request(f"Name parameter invalid: {go_quote(name)}: {fault}")

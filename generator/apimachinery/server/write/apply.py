@@ -13,7 +13,14 @@ from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request
 from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import finish_form, unknown_faults
-from apimachinery.server.request.target import WriteTarget, Written, match_name, match_namespace, metadata_of
+from apimachinery.server.request.target import (
+    WriteTarget,
+    Written,
+    match_name,
+    match_namespace,
+    metadata_of,
+    path_name_fault,
+)
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.patch_faults import copied, encoded, patch_fault
 from apimachinery.server.write.writes import Writer
@@ -28,6 +35,8 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
     Raises ApiError 400, 403, 404, 409, 422.
     """
     served = target.served
+    if (fault := path_name_fault(target.name)) is not None:
+        raise fault
     applied = await apart_if(target.large, read_configuration, request, target, binary=binary)
     if not target.subresource:
         check_configuration(applied, served.api_version, served.kind)
@@ -46,6 +55,8 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
         schema = served.compiled.schema
         if not served.builtin:
             _drop_bad_time(metadata_of(new))
+            # kube-apiserver stores what was applied as it is, and drops what metadata has no need of when it reads.
+            target.has_empties = not target.subresource and _has_empties(metadata_of(new))
         if fault := schema.decode_fault(new):
             if served.builtin:
                 raise _unconverted(applied, served, fault)
@@ -91,6 +102,19 @@ def _drop_bad_time(metadata: Json) -> None:
         not isinstance(created, str) or parse_fault(created, SECONDS_LAYOUT) is not None
     ):
         del metadata["creationTimestamp"]
+
+
+_COLLECTIONS = ("labels", "annotations", "finalizers", "ownerReferences")
+
+
+def _has_empties(metadata: Json) -> bool:
+    """Whether a collection is there that holds nothing, or labels that are null."""
+    for name in _COLLECTIONS:
+        if name in metadata:
+            held = metadata[name]
+            if not held or (isinstance(held, dict) and None in held.values()):
+                return True
+    return False
 
 
 def read_configuration(request: Request, target: WriteTarget, *, binary: bool) -> Json:

@@ -33,7 +33,13 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import LARGE_BYTES
 from apimachinery.server.http.workers import apart_if
-from apimachinery.server.request.target import WriteTarget, Written, match_namespace, metadata_of
+from apimachinery.server.request.target import (
+    WriteTarget,
+    Written,
+    match_namespace,
+    metadata_of,
+    path_name_fault,
+)
 from apimachinery.server.write.allocating import Allocator
 from apimachinery.server.write.identity import generated_name, new_uid, now
 from apimachinery.server.write.object_changes import (
@@ -61,6 +67,8 @@ NAME_TRIES = 8
 _SYSTEM_FIELDS = ("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid")
 WRITE_TRIES = 12
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
+_EMPTIES = b" "
+"""Ends what is stored of an object that has empties (``WriteTarget``); JSON may end so, and readers need not look."""
 Transform = Callable[[Json], Json]
 """Makes the new object from the present one, which is the caller's own; raises ApiError."""
 
@@ -238,7 +246,8 @@ class Writer:
             return Record(key, 0, 0, encode(await apart_if(target.where, self._stored, target.served, obj)))
         if target.allocation is not None:
             await target.allocation.secure(target.name)
-        return await self._storage.create(key, await apart_if(target.where, self._sealed, target.served, obj))
+        sealed = await apart_if(target.where, self._sealed, target.served, obj)
+        return await self._storage.create(key, _marked(sealed) if target.has_empties else sealed)
 
     def _taken(self, target: WriteTarget, prefix: str) -> ApiError:
         served = target.served
@@ -318,6 +327,8 @@ class Writer:
         self, target: WriteTarget, creates: Callable[[], Json], owned: bool
     ) -> Written | None:
         obj, asked = await apart_if(target.where, creates), target.name
+        if (fault := path_name_fault(target.name)) is not None:
+            raise fault
         version = metadata_of(obj).pop("resourceVersion", None)
         if version and not (version.isascii() and version.isdigit()):
             raise plain_failure(f"strconv.ParseUint: parsing {go_quote(version)}: invalid syntax")
@@ -456,8 +467,11 @@ class Writer:
             if not target.options.dry_run:
                 await self.remove(target, record, old)
             return await apart_if(where, self.unstored, target, record, new)
-        if await apart_if(where, _are_same, old, new) and await apart_if(
-            where, self._is_stored, served, new, record
+        rewrites = target.has_empties or record.value.endswith(_EMPTIES)
+        if (
+            not rewrites
+            and await apart_if(where, _are_same, old, new)
+            and await apart_if(where, self._is_stored, served, new, record)
         ):
             fills_in = served.hooks.fills_in_when_read
             if fills_in is None or record.created != record.revision or not fills_in(old):
@@ -467,6 +481,8 @@ class Writer:
         if target.allocation is not None:
             await target.allocation.secure(target.name)
         sealed = await apart_if(where, self._sealed, served, new)
+        if target.has_empties:
+            sealed = _marked(sealed)
         return await self._storage.update(record.key, record.revision, sealed)
 
     async def remove(self, target: WriteTarget, record: Record, last: Json) -> Record:
@@ -517,6 +533,10 @@ class Writer:
 def _are_same(old: Json, new: Json) -> bool:
     """Whether two objects would be written alike: ``==`` alone takes 1, 1.0 and true for the same."""
     return new == old and _encode_sorted(new) == _encode_sorted(old)
+
+
+def _marked(sealed: Value) -> Value:
+    return Value(sealed.head, sealed.tail + _EMPTIES, sealed.ttl)
 
 
 async def _allocated(target: WriteTarget, writing: Awaitable[Written]) -> Written:
