@@ -30,6 +30,7 @@ from apimachinery.schema.builtin import compile_builtin
 from apimachinery.schema.custom import CustomSchema, compile_custom
 from apimachinery.schema.go_form import GO_PACKAGES, GoForms
 from apimachinery.schema.interface import CompiledSchema
+from apimachinery.schema.struct_order import StructOrder
 from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.schema.unfolding import unfold
 from apimachinery.server.catalog.builtin_hooks import HOOKS
@@ -156,6 +157,12 @@ class Package:
         from apimachinery.wire.protobuf import Messages
 
         return Messages(self.definitions, module.FIELD_NUMBERS)
+
+    @cached_property
+    def struct_order(self) -> StructOrder | None:
+        """The order of the fields of its kinds; None where it knows no field numbers."""
+        module = self._module("protobuf")
+        return None if module is None else StructOrder(self.definitions, module.FIELD_NUMBERS)
 
     def conversion(self, kind: str, source: str, target: str) -> Callable[[Json], Json] | None:
         """The function from one version of a kind to another; None where there is none. Those written by hand win.
@@ -428,6 +435,7 @@ def _compile(package: Package, resource: Resource) -> Compiled:
             if kind == resource.kind
         },
         converter=versions,
+        in_struct_order=lambda obj: _in_order(package, definition, obj),
         patch_type=_once(lambda: PatchType(Ref(definition), package.merge_table)),
         main_ignored=unowned_by_main(versions.names, has_status=True, fields=hooks.unowned),
         status_ignored=unowned_by_status(versions.names, other, hooks.status_keeps),
@@ -443,6 +451,12 @@ def _printer(package: Package, resource: Resource) -> Callable[[FieldError], Fie
         return fault if forms is None else forms.printed(f"{group}.{resource.kind}", fault)
 
     return printed
+
+
+def _in_order(package: Package, definition: str, obj: Json) -> Json:
+    order = package.struct_order
+    shown: Json = obj if order is None else order.ordered(obj, definition)
+    return shown
 
 
 def _scale_paths(resource: Resource) -> Json | None:

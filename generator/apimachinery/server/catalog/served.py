@@ -49,7 +49,8 @@ class Compiled:
 
     ``stated`` is what schemas say of values, for kinds whose values schemas describe; ``validator`` what they cannot,
     and ``subresource_validators`` what is asked instead where one of those subresources is written. ``printed`` puts a
-    fault of those into the words of the kind's Go struct.
+    fault of those into the words of the kind's Go struct. ``in_struct_order`` gives an object
+    with its fields as kube-apiserver orders them.
     """
 
     schema: CompiledSchema
@@ -66,6 +67,7 @@ class Compiled:
     stated: CustomSchema | None = None
     patch_type: Callable[[], PatchType] | None = None
     converter: Converter | None = None
+    in_struct_order: Callable[[Json], Json] | None = None
     status_ignored: Mapping[str, Any] = field(default_factory=dict)
     main_ignored: Mapping[str, Any] = field(default_factory=dict)
 

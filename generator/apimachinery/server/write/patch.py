@@ -83,20 +83,25 @@ def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
         show = _sorted_along if target.served.builtin else _sorted
         return lambda old: (
             json_patch.apply(old, value, checked=checked),
-            lambda new: encoded(show(new, value)),
+            lambda new: encoded(show(_in_struct_order(new, target), value)),
             False,
         )
     if media_type == MERGE_PATCH:
         show = _sorted_by if target.served.builtin else _sorted
         return lambda old: (
             merge_patch.apply(old, value, checked=checked),
-            lambda new: encoded(show(new, value)),
+            lambda new: encoded(show(_in_struct_order(new, target), value)),
             False,
         )
     patch_type = target.served.compiled.patch_type
     assert patch_type is not None
     shown = go_text(value)
     return lambda old: (strategic.apply(old, value, patch_type()), lambda _: shown, True)
+
+
+def _in_struct_order(new: Any, target: WriteTarget) -> Any:
+    order = target.served.compiled.in_struct_order
+    return order(new) if order is not None and isinstance(new, dict) else new
 
 
 def _undecoded(media_type: str, fault: DecodeFault, checked: bool) -> str:
