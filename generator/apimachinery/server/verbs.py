@@ -51,6 +51,7 @@ from apimachinery.server.request.target import (
 from apimachinery.server.subresources.calls import FORWARDED, VirtualResources
 from apimachinery.server.subresources.scale import Scales
 from apimachinery.server.write.deletion import Deleter
+from apimachinery.server.write.object_changes import drop_repeated_owners
 from apimachinery.server.write.patch import patch
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.watch_cache import WatchCache
@@ -169,6 +170,7 @@ class Verbs:
         self._hold_body(request)
         obj = await apart_if(target.large, self._read, request, target)
         match_namespace(metadata_of(obj), route.namespace)
+        drop_repeated_owners(metadata_of(obj), target.warnings, sent=True)
         return await self._written(view, served, await self._writer.create(target, obj))
 
     def _hold_body(self, request: Request) -> None:
@@ -195,6 +197,7 @@ class Verbs:
         metadata = metadata_of(obj)
         match_namespace(metadata, route.namespace)
         match_name(obj, route.name)
+        drop_repeated_owners(metadata, target.warnings, sent=True)
         data = await apart_if(target.large, encode, obj)
         uid = metadata.get("uid") or ""
         creates = None

@@ -178,8 +178,8 @@ class _Walk:
             parts.append(self._shown_pair() if major == _MAP else self.shown())
         if major in (_BYTES, _TEXT) and not parts:
             return "''_" if major == _BYTES else '""_'
-        opening, closing = {_ARRAY: "[]", _MAP: "{}"}.get(major, "()")
-        return f"{opening}_ {', '.join(parts)}{closing}"
+        signs = {_ARRAY: "[]", _MAP: "{}"}.get(major, "()")
+        return f"{signs[0]}_ {', '.join(parts)}{signs[1]}"
 
 
 def _check_primitive(extra: int, argument: int, raw: bytes) -> None:

@@ -161,19 +161,10 @@ class TableView:
         opening = encode(self._names)[:-1]
         definitions = encode(self._columns.definitions)
         metadata = encode_list_meta(meta, True)
-        parts = (
-            opening,
-            b',"metadata":',
-            metadata,
-            b',"columnDefinitions":',
-            definitions,
-            b',"rows":[',
-            items,
-        )
+        parts = (opening, b',"metadata":', metadata, b',"columnDefinitions":', definitions)
         if not items and self._columns.by_default:
-            parts = (*parts[:-2], b',"rows":null')
-            return (*parts, b"}\n")
-        return (*parts, b"]}\n")
+            return (*parts, b',"rows":null}\n')
+        return (*parts, b',"rows":[', items, b"]}\n")
 
     def event(self, kind: str, record: Record, first: bool) -> bytes:
         """A Table of one row; the columns are in the first alone."""

@@ -129,6 +129,8 @@ def match_namespace(metadata: Json, namespace: str) -> None:
     if given == namespace or not given or not namespace:
         if namespace:
             metadata["namespace"] = namespace
+        elif given:
+            del metadata["namespace"]  # nobody else's: the kind has none
         return
     raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 

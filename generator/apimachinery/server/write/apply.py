@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from apimachinery.meta.errors import ApiError, bad_request, conflict
@@ -79,7 +79,7 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
             raise conflict(served.plural, served.group, target.name, why)
         return new
 
-    creates = create
+    creates: Callable[[], Json] | None = create
     if target.subresource and not (served.strategy.create_on_update and target.subresource == "status"):
         creates = None
     return await writer.update(target, made, creates=creates, created_owned=True, owned=True)

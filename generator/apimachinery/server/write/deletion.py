@@ -107,6 +107,7 @@ class Deleter:
         uid = metadata["uid"]
         before = encode(obj)
         first = "deletionTimestamp" not in metadata
+        held = metadata.get("finalizers")
         finalizers = self._finalizers(target, metadata, options)
         if finalizers:
             metadata["finalizers"] = finalizers
@@ -127,10 +128,16 @@ class Deleter:
             if first or metadata.get("deletionGracePeriodSeconds"):
                 self._mark(obj, 0, first=first)
             return Deleted(await self._keep(target, record, obj, before), uid, True)
-        if hooks.grace is not None and first:
+        marks = hooks.grace is not None and first
+        if marks:
             self._mark(obj, 0)
+        elif held:
+            metadata["finalizers"] = held  # which ends before anybody sees it without them
         if target.options.dry_run:
             return Deleted(await self._shown(target, record, obj), uid, False)
+        if marks:
+            # Watchers are shown the mark before the end.
+            record = await self._writer.replace(target, record, obj)
         return Deleted(await self._writer.remove(target, record, obj), uid, False)
 
     async def _keep(self, target: WriteTarget, record: Record, obj: Json, before: bytes) -> Record:

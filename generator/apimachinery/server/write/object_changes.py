@@ -97,8 +97,8 @@ def _at(obj: Json, path: str) -> Any:
     return value
 
 
-def drop_repeated_owners(metadata: Json, warnings: list[str], old: Json | None = None) -> None:
-    """Keeps the first of equal owner references, and tells."""
+def drop_repeated_owners(metadata: Json, warnings: list[str], *, sent: bool = False) -> None:
+    """Keeps the first of equal owner references, and tells; ``sent``: they are in a body, as it came."""
     owners = metadata.get("ownerReferences")
     if not owners:
         return
@@ -109,8 +109,9 @@ def drop_repeated_owners(metadata: Json, warnings: list[str], old: Json | None =
             first.setdefault(encode_sorted(owner), owner)
         metadata["ownerReferences"] = list(first.values())
         uids = dict.fromkeys(owner.get("uid", "") for key, owner in first.items() if counted[key] > 1)
+        when = "" if sent else " after mutating admission happens"
         warnings.append(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+            f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, "
             f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
             f"{', '.join(uids)}"
         )

@@ -116,8 +116,8 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
     found, show, restores = change(old)
     # A strategic patch is read into the struct of the kind, which has its name without being told.
     if not isinstance(found, dict):
-        fault = f"json: cannot unmarshal {type_name(found)} into Go value of type {TYPE_META}"
-        raise patch_fault(show(found), JSON.explain(fault))
+        misfit = f"json: cannot unmarshal {type_name(found)} into Go value of type {TYPE_META}"
+        raise patch_fault(show(found), JSON.explain(misfit))
     # What a patch shares with the object it is applied to must not change with it.
     new = copied(found)
     target.warnings[:] = warnings

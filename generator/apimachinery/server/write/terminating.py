@@ -10,14 +10,10 @@ from apimachinery.storage.interface import Record
 
 def finishes_deletion(new: Json, old: Json) -> bool:
     """Whether an update takes away the last thing that a deletion waits for."""
-    metadata = new["metadata"]
-    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+    before = old["metadata"]
+    if "deletionTimestamp" not in before or before.get("deletionGracePeriodSeconds"):
         return False
-    if metadata.get("deletionGracePeriodSeconds"):
-        return False
-    if held_by_spec(new):
-        return False
-    return bool(old["metadata"].get("finalizers")) or held_by_spec(old)
+    return not new["metadata"].get("finalizers") and not held_by_spec(new)
 
 
 def held_by_spec(obj: Json) -> bool:

@@ -64,7 +64,8 @@ from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode, encode
 
 NAME_TRIES = 8
-_SYSTEM_FIELDS = ("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid")
+_SYSTEM_FIELDS = ("creationTimestamp", "selfLink", "uid")
+_DELETION_FIELDS = ("deletionGracePeriodSeconds", "deletionTimestamp")
 WRITE_TRIES = 12
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 _EMPTIES = b" "
@@ -157,7 +158,8 @@ class Writer:
     def _own_new(self, target: WriteTarget, obj: Json, owned: bool) -> Json:
         """The object with the fields that its creator owns, and without what only the server may set."""
         metadata = metadata_of(obj)
-        for key in _SYSTEM_FIELDS:
+        # Only a POST, whose path names nothing, is kept from making an object that is deleted already.
+        for key in _SYSTEM_FIELDS if target.name else (*_SYSTEM_FIELDS, *_DELETION_FIELDS):
             metadata.pop(key, None)
         if not owned:
             tracked = target.served.ownership(target.subresource).update(
@@ -391,7 +393,7 @@ class Writer:
         assert old is not None and new is not None
         self._check_version(target, new, old)
         match_namespace(metadata_of(new), target.namespace)
-        drop_repeated_owners(metadata_of(new), target.warnings, old["metadata"])
+        drop_repeated_owners(metadata_of(new), target.warnings)
         new = self._prepare(target, old, new)
         self._keep_fixed(new["metadata"], old["metadata"])
         self._check_changed(target, old, new)
