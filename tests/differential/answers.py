@@ -169,6 +169,10 @@ def _ordered(value: Any) -> Any:
             found["causes"] = sorted(
                 causes, key=lambda c: sorted(map(str, c.items())) if isinstance(c, dict) else []
             )
+        owners = found.get("managedFields")
+        if isinstance(owners, list):
+            # In the order of times, and two servers need not pass from one second to the next at the same step.
+            found["managedFields"] = sorted(owners, key=str)
         warnings = found.get("warning")
         if isinstance(warnings, list) and all("unrecognized format" in str(each) for each in warnings):
             found["warning"] = sorted(warnings)  # of a map, too

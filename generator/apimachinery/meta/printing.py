@@ -86,11 +86,11 @@ def go_float(number: float) -> str:
         return "+Inf" if number > 0 else "-Inf"
     if number == 0:
         return "-0" if math.copysign(1, number) < 0 else "0"
-    return _shortest(number, -4, 21)
+    return shortest(number, -4, 21)
 
 
-def _shortest(number: float, low: int, high: int) -> str:
-    """The shortest decimal that reads back as ``number``.
+def shortest(number: float, low: int, high: int) -> str:
+    """The shortest decimal that reads back as a finite ``number``.
 
     An exponent where it is below ``low`` or at ``high``.
     """
@@ -160,7 +160,7 @@ def _json_float(number: float) -> str:
         return "null"
     if number == 0:
         return "-0" if math.copysign(1, number) < 0 else "0"
-    return _shortest(number, -6, 21).replace("e-0", "e-")
+    return shortest(number, -6, 21).replace("e-0", "e-")
 
 
 def _html_escaped(text: str) -> str:

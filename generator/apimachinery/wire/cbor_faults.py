@@ -35,10 +35,10 @@ def typed_fault(fault: str, root: str, data: bytes = b"") -> str:
     what, more = _NAMES.get(found["what"], found["what"]), ""
     if what == "number":
         what = "negative integer" if (shown or "").startswith("-") else "positive integer"
-        if not shown and found["path"] and data:
+        if not shown and data:
             from apimachinery.wire import cbor
 
-            what = cbor.number_type(data, found["path"].split("."))
+            what = cbor.number_type(data, found["path"].split(".") if found["path"] else ())
         if shown and not shown.lstrip("-").isdigit():
             what = "primitives"
         elif shown:

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from apimachinery.meta.printing import shortest
 from apimachinery.wire.json import DecodeFault
 
 MAX_DEPTH = 500
@@ -313,7 +314,19 @@ def _represent_text(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar(f"{_TAG}str", text, style=style)
 
 
+def _represent_float(dumper: Any, number: float) -> Any:
+    """As a float is read again that JSON wrote: one without a fraction is an integer there."""
+    if number.is_integer() and abs(number) < 1 << 63:
+        return dumper.represent_int(int(number))
+    text = shortest(number, -4, 6)
+    mantissa, power, exponent = text.partition("e")
+    if power and "." not in mantissa:
+        text = f"{mantissa}.0e{exponent}"  # YAML 1.1 knows a power of ten by the point before it
+    return dumper.represent_scalar(f"{_TAG}float", text)
+
+
 _Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(float, _represent_float)
 
 
 def encode(value: Any) -> bytes:

@@ -30,6 +30,11 @@ IsKind = Callable[[str, str], bool]
 """Whether an apiVersion has a built-in kind."""
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 """What messages call the list of built-in kinds."""
+_OWN_SCHEMES = {
+    "apiextensions.k8s.io": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
+    "apiregistration.k8s.io": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
+}
+"""The same of groups whose server, a part of kube-apiserver, knows no kinds but their own."""
 _STORED_AS = {
     "endpoints": "services/endpoints",
     "ingresses": "ingress",
@@ -158,8 +163,8 @@ class BuiltIn:
         if kind in UNVERSIONED:
             into = f"{internal_package(wanted.group)}.{wanted.kind}"
             fault = f"converting (v1.{kind}) to ({into}): unknown conversion"
-        elif not is_kind(api_version, kind):
-            fault = not_registered(kind, api_version, _SCHEME)
+        elif not _is_known(wanted, kind, group, version, is_kind(api_version, kind)):
+            fault = not_registered(kind, api_version, _OWN_SCHEMES.get(wanted.group, _SCHEME))
         elif kind == wanted.kind and group == wanted.group:
             raise wrong_version(api_version, wanted.api_version)
         else:
@@ -182,7 +187,8 @@ class BuiltIn:
                 )
                 raise patch_fault(f"couldn't get version/kind; json parse error: {fault}")
         if (kind, api_version) != (wanted.kind, wanted.api_version):
-            raise patch_fault(not_registered(kind or "", api_version or "", _SCHEME))
+            scheme = _OWN_SCHEMES.get(wanted.group, _SCHEME)
+            raise patch_fault(not_registered(kind or "", api_version or "", scheme))
 
     def unsupported_patch(self) -> ApiError:
         """The router's own words."""
@@ -284,6 +290,13 @@ class Custom:
 
 BUILT_IN: Family = BuiltIn()
 CUSTOM: Family = Custom()
+
+
+def _is_known(wanted: Named, kind: str, group: str, version: str, is_kind: bool) -> bool:
+    """Whether the server of a wanted kind knows another one."""
+    if wanted.group not in _OWN_SCHEMES:
+        return is_kind
+    return group == wanted.group and (is_kind or (kind == wanted.kind and version == "v1beta1"))
 
 
 def _rest(obj: Json) -> Json:

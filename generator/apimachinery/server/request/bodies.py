@@ -171,13 +171,13 @@ def _name_kind(value: Any, codec: Codec, data: bytes, served: Served, is_kind: I
         codec = JSON  # which YAML is made before it is read
     if not isinstance(value, dict):
         fault = f"json: cannot unmarshal {type_name(value)} into Go value of type {TYPE_META}"
-        raise unrecognized(kind_name, codec.explain(_said(fault, codec)), data)
+        raise unrecognized(kind_name, codec.explain(_said(fault, codec, data)), data)
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name, ""), str) and value[name] is not None:
             fault = (
                 f"json: cannot unmarshal {type_name(value[name])} into Go struct field .{name} of type string"
             )
-            raise unrecognized(kind_name, codec.explain(_said(fault, codec)), data)
+            raise unrecognized(kind_name, codec.explain(_said(fault, codec, data)), data)
     api_version = value.get("apiVersion") or ""
     if api_version.count("/") > 1:
         raise unrecognized(kind_name, f"unexpected GroupVersion string: {api_version}", data)
@@ -199,8 +199,8 @@ def _shown(codec: Codec, data: bytes, value: Json) -> str:
     return encode(value).decode() if codec is YAML else data.decode("utf-8", "replace")
 
 
-def _said(fault: str, codec: Codec) -> str:
-    return typed_fault(fault, "v1.TypeMeta") if codec is CBOR else fault
+def _said(fault: str, codec: Codec, data: bytes) -> str:
+    return typed_fault(fault, "v1.TypeMeta", data) if codec is CBOR else fault
 
 
 def bring_into_form(

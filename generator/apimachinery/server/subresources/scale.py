@@ -113,6 +113,11 @@ _SPEC_PATH = ".spec.replicas"
 _STATUS_PATH = ".status.replicas"
 
 
+_NAMES = frozenset({"name", "namespace"})
+_UNSET = -(1 << 31)
+"""Stands for the replicas of a custom object that has none, so that a patch of its Scale is seen to set them."""
+
+
 class Scales:
     """Scales of any resource that has them."""
 
@@ -185,7 +190,7 @@ class Scales:
         if not served.builtin and "managedFields" not in live["metadata"]:
             raise plain_failure(_NO_MANAGER + _NO_CONVERTER.format("live", "/"))
         new = _OWNERSHIP.apply(live, applied, options.manager, force=bool(options.force), now=now())
-        if not served.builtin:
+        if not served.builtin and (applied.get("spec") or metadata_of(applied).keys() - _NAMES):
             # Its handler has no converter for Scales, which is found out once there is something to convert.
             namespace = metadata_of(applied).get("namespace") or ""
             raise plain_failure(_NO_CONVERTER.format("new", f"{namespace}/{target.name}"))
@@ -270,6 +275,8 @@ def scale_of(served: Served, obj: Json, *, demands: bool = True) -> Json:
         raise internal(f'the spec replicas field "{spec_path}" does not exist')
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    if replicas is None and not served.builtin:
+        replicas = _UNSET
     spec: Json = {"replicas": replicas} if replicas else {}
     status: Json = {"replicas": _at(obj, status_path) or 0}
     selector = _at(obj, selector_path) if selector_path else _selector_text(_at(obj, ".spec.selector"))
@@ -306,6 +313,8 @@ def _selector_text(selector: Any) -> str:
 def _put(served: Served, obj: Json, scale: Json) -> None:
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     path = _paths(served)[0]
+    if replicas == _UNSET and not served.builtin:
+        raise bad_request(f'the spec replicas field "{path}" cannot be empty')
     if replicas < 0:
         raise served.family.negative_replicas(served, obj["metadata"]["name"], path, replicas)
     *parents, last = path.strip(".").split(".")
