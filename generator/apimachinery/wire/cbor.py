@@ -133,8 +133,8 @@ def _worded(fault: str) -> str:
     return f"cbor: {fault}"
 
 
-def number_type(data: bytes, path: Iterable[str]) -> str:
-    """What the decoder calls the number at a path of a good document; lists on the way are gone through."""
+def type_at(data: bytes, path: Iterable[str], json_type: str) -> str:
+    """What the decoder calls the string or number at a path of a good document; lists on the way are gone through."""
     places: list[Any] = [_decoder(io.BytesIO(data), exact=False).decode()]
     for name in path:
         inner = [
@@ -145,8 +145,11 @@ def number_type(data: bytes, path: Iterable[str]) -> str:
             if key in each
         ]
         places = [item for each in inner for item in (each if isinstance(each, list | tuple) else [each])]
-    numbers = [each for each in places if isinstance(each, int | float) and not isinstance(each, bool)]
-    return type_name(numbers[0]) if numbers else "positive integer"
+    wanted: Any = str | bytes if json_type == "string" else int | float
+    found = next((each for each in places if isinstance(each, wanted) and not isinstance(each, bool)), None)
+    if found is None:
+        return "UTF-8 text string" if json_type == "string" else "positive integer"
+    return "byte string" if isinstance(found, bytes) else type_name(found)
 
 
 def text_strings(data: bytes, paths: Collection[tuple[str, ...]]) -> Iterator[str]:

@@ -33,12 +33,12 @@ def typed_fault(fault: str, root: str, data: bytes = b"") -> str:
     if wanted.startswith("struct {"):
         wanted = "v1.TypeMeta"
     what, more = _NAMES.get(found["what"], found["what"]), ""
+    if data and not shown and found["what"] in ("number", "string"):
+        from apimachinery.wire import cbor
+
+        what = cbor.type_at(data, found["path"].split(".") if found["path"] else (), found["what"])
     if what == "number":
         what = "negative integer" if (shown or "").startswith("-") else "positive integer"
-        if not shown and data:
-            from apimachinery.wire import cbor
-
-            what = cbor.number_type(data, found["path"].split(".") if found["path"] else ())
         if shown and not shown.lstrip("-").isdigit():
             what = "primitives"
         elif shown:

@@ -55,27 +55,28 @@ _SCHEMA_OR: Final = {
 }
 
 
-def _meta_kind(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    versions = [{"group": "meta.k8s.io", "version": version, "kind": kind} for version in ("v1", "v1beta1")]
-    return {"properties": dict(fields), "x-kubernetes-group-version-kind": versions}
+def _meta_kind(kind: str, fields: Mapping[str, Any], *versions: str) -> dict[str, Any]:
+    found = [{"group": "meta.k8s.io", "version": version, "kind": kind} for version in versions]
+    return {"properties": dict(fields), "x-kubernetes-group-version-kind": found}
 
 
-# Kinds of meta.k8s.io that no schema document defines; their numbers are those of meta/v1's generated.proto.
+_META_BETA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1beta1."
+_LIST: Final = {
+    "metadata": {"$ref": f"#/definitions/{_META}ListMeta"},
+    "items": {"type": "array", "items": {"$ref": f"#/definitions/{_META}PartialObjectMetadata"}},
+}
+# Kinds of meta.k8s.io that no schema document defines; their numbers are those of generated.proto of both versions.
 _META_KINDS: Final[dict[str, Any]] = {
     f"{_META}PartialObjectMetadata": _meta_kind(
-        "PartialObjectMetadata", {"metadata": {"$ref": f"#/definitions/{_META}ObjectMeta"}}
+        "PartialObjectMetadata", {"metadata": {"$ref": f"#/definitions/{_META}ObjectMeta"}}, "v1", "v1beta1"
     ),
-    f"{_META}PartialObjectMetadataList": _meta_kind(
-        "PartialObjectMetadataList",
-        {
-            "metadata": {"$ref": f"#/definitions/{_META}ListMeta"},
-            "items": {"type": "array", "items": {"$ref": f"#/definitions/{_META}PartialObjectMetadata"}},
-        },
-    ),
+    f"{_META}PartialObjectMetadataList": _meta_kind("PartialObjectMetadataList", _LIST, "v1"),
+    f"{_META_BETA}PartialObjectMetadataList": _meta_kind("PartialObjectMetadataList", _LIST, "v1beta1"),
 }
 _META_NUMBERS: Final[dict[str, FieldNumbers]] = {
     f"{_META}PartialObjectMetadata": {"metadata": 1},
     f"{_META}PartialObjectMetadataList": {"metadata": 1, "items": 2},
+    f"{_META_BETA}PartialObjectMetadataList": {"items": 1, "metadata": 2},
 }
 _DISCOVERY: Final = "io.k8s.api.apidiscovery.v2."
 _STRING: Final = {"type": "string"}
