@@ -10,6 +10,7 @@ its message, are compared without their order.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -172,7 +173,7 @@ def _ordered(value: Any) -> Any:
         owners = found.get("managedFields")
         if isinstance(owners, list):
             # In the order of times, and two servers need not pass from one second to the next at the same step.
-            found["managedFields"] = sorted(owners, key=str)
+            found["managedFields"] = sorted(owners, key=lambda each: json.dumps(each, sort_keys=True))
         warnings = found.get("warning")
         if isinstance(warnings, list) and all("unrecognized format" in str(each) for each in warnings):
             found["warning"] = sorted(warnings)  # of a map, too

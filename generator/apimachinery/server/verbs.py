@@ -29,7 +29,7 @@ from apimachinery.server.read.listing import (
     show_page,
 )
 from apimachinery.server.read.selection import read_selectors, selection_of
-from apimachinery.server.read.watch import Watches
+from apimachinery.server.read.watch import Watches, check_version
 from apimachinery.server.request.bodies import bring_into_form, note_object, note_patch, read_body
 from apimachinery.server.request.codecs import JSON, Codecs, whole
 from apimachinery.server.request.delete_bodies import read_delete_body
@@ -147,8 +147,16 @@ class Verbs:
         selectors = await apart_if(large, read_selectors, request)
         check_list_options(options)
         selection, scope = await apart_if(large, selection_of, selectors, route, served)
-        view = await apart_if(large, asked_view, request, served, self._codecs, of_list=not options.watch)
         cache = self._cache.resource(served.prefix)
+        try:
+            view = await apart_if(large, asked_view, request, served, self._codecs, of_list=not options.watch)
+        except ApiError:
+            # What storage refuses is noticed first.
+            if options.watch:
+                check_version(options)
+            else:
+                await list_page(cache, scope, options, selection)
+            raise
         if options.watch:
             answer: Answer = self._watches.start(
                 cache, scope, options, view, selection, self._figures.watched(served.named), served.asks

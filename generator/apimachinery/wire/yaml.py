@@ -318,11 +318,9 @@ def _represent_float(dumper: Any, number: float) -> Any:
     """As a float is read again that JSON wrote: one without a fraction is an integer there."""
     if number.is_integer() and abs(number) < 1 << 63:
         return dumper.represent_int(int(number))
+    # As text, so that it needs no point before a power of ten: quotes are for what readers take for something else.
     text = shortest(number, -4, 6)
-    mantissa, power, exponent = text.partition("e")
-    if power and "." not in mantissa:
-        text = f"{mantissa}.0e{exponent}"  # YAML 1.1 knows a power of ten by the point before it
-    return dumper.represent_scalar(f"{_TAG}float", text)
+    return dumper.represent_scalar(f"{_TAG}{'str' if 'e' in text and '.' not in text else 'float'}", text)
 
 
 _Dumper.add_representer(str, _represent_text)

@@ -14,8 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.meta.printing import go_float
-from apimachinery.wire.json import encode
+from apimachinery.meta.printing import go_float, go_json
 
 Step = Callable[[list[Any]], list[Any]]
 MAX_STEPS = 64
@@ -210,14 +209,5 @@ def print_value(value: Any) -> str:
         case float():
             return go_float(value)
         case dict() | list():
-            return encode(_in_order(value)).decode()
+            return go_json(value)
     return str(value)
-
-
-def _in_order(value: Any) -> Any:
-    """A value with its keys in order, at every depth: so JSON is printed there."""
-    if isinstance(value, dict):
-        return {key: _in_order(value[key]) for key in sorted(value)}
-    if isinstance(value, list):
-        return [_in_order(each) for each in value]
-    return value

@@ -323,6 +323,14 @@ class Feed:
             self._pause = 0.0
 
 
+def check_version(options: ListOptions) -> int:
+    """The version that a watch starts after. Raises ApiError 500 for what is none."""
+    try:
+        return parse_revision(options.resource_version)
+    except BadRevision as fault:
+        raise ApiError(500, "", str(fault), has_details=False) from None
+
+
 class Watches:
     """All live watches of a server, so that those who see the same share the work, and all can be ended."""
 
@@ -347,10 +355,7 @@ class Watches:
 
         Raises ApiError 500 for what is no version.
         """
-        try:
-            revision = parse_revision(options.resource_version)
-        except BadRevision as fault:
-            raise ApiError(500, "", str(fault), has_details=False) from None
+        revision = check_version(options)
         parts = self._stream(cache, scope, options, revision, view, selection, seen, asks)
         return StreamResponse(200, parts, view.watch_content_type)
 

@@ -187,6 +187,9 @@ def _name_kind(value: Any, codec: Codec, data: bytes, served: Served, is_kind: I
         kind = value.get("kind") or kind_name
         said = f"Object 'apiVersion' is missing in '{_shown(given, data, value)}'"
         raise cannot_handle(kind, "", kind_name, said)
+    if codec is CBOR and not served.builtin and not api_version and value.get("kind"):
+        said = f"Object 'apiVersion' is missing in '{_shown(given, data, value)}'"
+        raise cannot_handle(value["kind"], "", kind_name, said)
     served.family.name_kind(served, value, data, is_kind, lambda: _shown(given, data, value))
 
 

@@ -55,8 +55,10 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
         schema = served.compiled.schema
         if not served.builtin:
             _drop_bad_time(metadata_of(new))
-            # kube-apiserver stores what was applied as it is, and drops what metadata has no need of when it reads.
-            target.has_empties = not target.subresource and _has_empties(metadata_of(new))
+            # kube-apiserver stores what was applied as it is, and drops what metadata has no need of when it reads
+            # it or brings it to another version.
+            as_stored = not target.subresource and served.api_version == served.storage_version
+            target.has_empties = as_stored and _has_empties(metadata_of(new))
         if fault := schema.decode_fault(new):
             if served.builtin:
                 raise _unconverted(applied, served, fault)

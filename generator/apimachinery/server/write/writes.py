@@ -430,7 +430,12 @@ class Writer:
                 prepare(new, old)
         if (allocator := self.allocators.get(served.prefix)) is not None:
             target.allocation = allocator.allocate(target, new, old)
-        raised = strategy.generation is not None and changes_generation(new, old, strategy.generation)
+        fields = strategy.generation  # of a built-in kind none: its objects stay as they began
+        raised = (
+            fields is not None
+            and (bool(fields) or not served.builtin)
+            and changes_generation(new, old, fields)
+        )
         if raised or (
             not served.builtin and not served.has_status and new.get("status") != old.get("status")
         ):
