@@ -75,9 +75,12 @@ def status_update(served: Served, old: Json, new: Json) -> Json:
     copy_field(new["metadata"], old["metadata"], "generation")
     for name in served.hooks.status_keeps:
         copy_field(new["metadata"], old["metadata"], name)
-    if (added := served.hooks.added_annotation) and added in (old["metadata"].get("annotations") or ()):
-        annotations = new["metadata"].get("annotations") or {}
-        new["metadata"]["annotations"] = {**annotations, added: old["metadata"]["annotations"][added]}
+    for name in served.hooks.internal_annotations:
+        if name in (before := old["metadata"].get("annotations") or {}):
+            new["metadata"]["annotations"] = {
+                **(new["metadata"].get("annotations") or {}),
+                name: before[name],
+            }
     if served.hooks.prepare_status is not None:
         served.hooks.prepare_status(new, old)
     return new
