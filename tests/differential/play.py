@@ -243,8 +243,13 @@ class Verdict:
     error: str = ""
 
     def failing(self) -> list[tuple[int, str | None, dict[str, Any], dict[str, Any]]]:
-        """The rows that do not agree to the letter."""
-        return [row for row in self.rows if row[1] != "text"]
+        """The rows that do not agree to the letter, but for those that the reference has no answer for."""
+        return [row for row in self.rows if row[1] != "text" and not dropped(row[2], row[3])]
+
+
+def dropped(wanted: dict[str, Any], got: dict[str, Any]) -> bool:
+    """Whether the reference closed the connection, where the other server answers: there is nothing to compare."""
+    return wanted.get("status") == 0 and got.get("status") != 0
 
 
 def judge(reference: Side, ours: Side, conversation: Conversation, suffix: str) -> Verdict:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.differential.answers import LEVELS, signature
 from tests.differential.conversation import Conversation
-from tests.differential.play import Verdict
+from tests.differential.play import Verdict, dropped
 
 
 @dataclass
@@ -33,6 +33,7 @@ class Report:
         self.classes: dict[str, Class] = {}
         self.errors: list[str] = []
         self.alike_when_repeated = 0
+        self.dropped = 0
         self.conversations = 0
         self.seconds = 0.0
 
@@ -44,6 +45,9 @@ class Report:
         sums = self.sums[conversation.area]
         first = next((row[0] for row in verdict.failing()), -1)
         for number, level, wanted, got in verdict.rows:
+            if dropped(wanted, got):
+                self.dropped += 1
+                continue
             sums["requests"] += 1
             for each in LEVELS[: LEVELS.index(level) + 1] if level else ():
                 sums[each] += 1
@@ -86,6 +90,7 @@ class Report:
             f"seed {seed}: {self.requests()} answers of {self.conversations} conversations "
             f"in {self.seconds:.0f} s ({rate:.0f} a second)",
             f"{self.alike_when_repeated} conversations differed, and less when repeated",
+            f"{self.dropped} requests the reference closed the connection on, which are not compared",
             self.table(),
             f"{len(self.classes)} classes of differences; first in a conversation / in all:",
         ]
@@ -101,6 +106,7 @@ class Report:
             "conversations": self.conversations,
             "seconds": round(self.seconds, 1),
             "alike_when_repeated": self.alike_when_repeated,
+            "dropped": self.dropped,
             "errors": self.errors,
             "classes": [
                 {

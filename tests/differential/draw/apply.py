@@ -150,6 +150,8 @@ def _step(dice: Dice, kind: Kind) -> Step:
         [_apply, _merge, _json, _strategic, _put, _fields, _post, _get, _delete], [50, 9, 7, 6, 9, 5, 5, 6, 3]
     )[0]
     step = make(dice, kind, kind.item(name))
+    if dice.chance(0.03):
+        step.setdefault("headers", {}).update(dice.one(words.HEADERS[:6]))
     if step["method"] in ("PUT", "PATCH") and dice.chance(0.14):
         step["path"] += "/status" if dice.chance(0.7) or "scale" not in kind.sub else "/scale"
     return step

@@ -28,6 +28,8 @@ def request(dice: Dice, kind: Kind) -> Step:
     step: Step = make(dice, kind)
     if dice.chance(0.12):
         step.setdefault("headers", {})["Accept"] = dice.one(words.ACCEPTS)
+    if dice.chance(0.03):
+        step.setdefault("headers", {}).update(dice.one(words.HEADERS))
     if dice.chance(0.04):
         query = step.setdefault("query", {})
         key, value = dice.one(
@@ -265,6 +267,8 @@ def _delete(dice: Dice, kind: Kind) -> Step:
     step: Step = {"method": "DELETE", "path": kind.item(_name(dice))}
     if dice.chance(0.5):
         step["body"] = delete_options(dice)
+        if dice.chance(0.15):
+            step["encoding"] = dice.one(["yaml", "cbor"])
     if dice.chance(0.3):
         step["query"] = dice.one(
             [{"propagationPolicy": "Foreground"}, {"propagationPolicy": "x"}, {"gracePeriodSeconds": "0"}, {"gracePeriodSeconds": "x"}, {"dryRun": "All"}, {"dryRun": "x"},

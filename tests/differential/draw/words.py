@@ -146,6 +146,12 @@ PATCH_TYPES = {
     "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
+# Headers that a request may have next to those of its forms; the agent's name is that of the field manager.
+HEADERS: list[dict[str, str]] = [
+    {"User-Agent": "kubectl/v1.33.0 (linux/amd64) kubernetes/1234567"}, {"User-Agent": ""}, {"User-Agent": "a b/c"}, {"User-Agent": "/x"}, {"User-Agent": "x" * 200},
+    {"User-Agent": "controller.test/v1"}, {"Accept-Encoding": "gzip"}, {"Accept-Encoding": "identity"}, {"Accept-Encoding": "gzip;q=0"}, {"Accept-Encoding": "deflate, gzip"},
+    {"If-None-Match": "*"}, {"If-Match": "x"}, {"X-Unknown": "1"}, {"Cache-Control": "no-cache"}, {"Accept-Language": "de"},
+]  # fmt: skip
 MANAGERS = ["m1", "m2", "m3", "kubectl", "a manager", "x" * 60]
 BAD_MANAGERS = ["", "x" * 129, "a\tb", "a\nb", "☃"]
 FIELD_VALIDATION = ["Strict", "Warn", "Ignore"]
