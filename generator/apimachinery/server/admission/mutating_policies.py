@@ -94,7 +94,7 @@ class MutatingPolicies(Plugin):
         assert obj is not None
         if policy.fault:
             raise PolicyFailure(policy.fault)
-        values = self._policies.values(match, operation, obj)
+        values = self._policies.values(match, operation, obj, {})
         # In the second round conditions are asked of all: one that fails then refuses the object, too.
         if not conditions_hold(match, values) or not memory.may_call(key):
             return

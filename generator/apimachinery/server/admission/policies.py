@@ -206,11 +206,18 @@ class Policies:
         objects = (served.read(record) for record in cache.snapshot(served.scope(namespace)).records)
         return [obj for obj in objects if selector.matches(obj["metadata"].get("labels") or {})]
 
-    def values(self, match: Match, operation: Operation, obj: Json | None) -> dict[str, Any]:
-        """What the expressions of a policy see of an operation whose object is now ``obj``."""
-        values = request_values(operation, match.served, obj, self._access)
-        if match.policy.param_kind is not None:
-            values["params"] = match.params
+    def values(
+        self, match: Match, operation: Operation, obj: Json | None, known: dict[str, dict[str, Any]]
+    ) -> dict[str, Any]:
+        """What the expressions of a policy see of an operation whose object is now ``obj``. ``known`` is what others
+        saw of the same object, by version, and is added to."""
+        values = known.get(match.served.api_version)
+        if values is None:
+            values = known[match.served.api_version] = self._common(match.served, operation, obj)
+        return {**values, "params": match.params} if match.policy.param_kind is not None else dict(values)
+
+    def _common(self, served: Served, operation: Operation, obj: Json | None) -> dict[str, Any]:
+        values = request_values(operation, served, obj, self._access)
         target = operation.target
         if target.served.namespaced:
             values["namespaceObject"] = shown_namespace(self.namespaces.object(target.namespace))

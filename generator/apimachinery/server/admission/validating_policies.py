@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.rules.policy_expressions import (
@@ -88,8 +89,9 @@ class ValidatingPolicies(Plugin):
         """Raises ApiError 401, 403, 413, 422."""
         denials: list[ApiError] = []
         annotations: dict[str, list[str]] = {}
+        known: dict[str, dict[str, Any]] = {}
         for policy, binding, served in self._policies.about(operation):
-            for failure in self._failures(policy, binding, served, operation, annotations):
+            for failure in self._failures(policy, binding, served, operation, annotations, known):
                 self._act(policy, binding, failure, operation, denials)
         for key, values in annotations.items():
             operation.annotate(key, ", ".join(values))
@@ -136,6 +138,7 @@ class ValidatingPolicies(Plugin):
         served: Served,
         operation: Operation,
         annotations: dict[str, list[str]],
+        known: dict[str, dict[str, Any]],
     ) -> Iterator[_Failure]:
         try:
             every = self._policies.params(policy, binding, operation)
@@ -146,19 +149,23 @@ class ValidatingPolicies(Plugin):
         for params in every:
             try:
                 match = Match(policy, binding, served, params)
-                yield from self._failures_with(match, operation, annotations)
+                yield from self._failures_with(match, operation, annotations, known)
             except PolicyFailure as failure:
                 if not policy.ignores_failures:
                     yield _Failure(str(failure))
 
     def _failures_with(
-        self, match: Match, operation: Operation, annotations: dict[str, list[str]]
+        self,
+        match: Match,
+        operation: Operation,
+        annotations: dict[str, list[str]],
+        known: dict[str, dict[str, Any]],
     ) -> Iterator[_Failure]:
         policy = match.policy
         compiled = self._compiled(policy)
         if compiled.fault:
             raise PolicyFailure(compiled.fault)
-        values = self._policies.values(match, operation, operation.obj)
+        values = self._policies.values(match, operation, operation.obj, known)
         if not conditions_hold(match, values):
             return
         evaluation = evaluation_of(match, values)
