@@ -158,3 +158,33 @@ def test_the_status_of_a_new_crd_is_its_storage_version() -> None:
     assert [each.split(";")[0] for each in texts(new, made)] == [
         'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions'
     ]
+
+
+def test_a_storage_version_without_a_name_is_stored_all_the_same() -> None:
+    made = crd(root(), name="")
+    assert made["status"]["storedVersions"] == [""]
+    assert [each.split(":")[0] for each in texts(made)] == ["spec.versions[0].name"]
+
+
+def test_a_reason_that_is_none_is_refused_though_a_default_breaks_the_rule() -> None:
+    rule = {"rule": "self != ''", "reason": "Bad"}
+    found = texts(crd(root(a={"type": "string", "default": "", "x-kubernetes-validations": [rule]})))
+    assert [each.split(":")[0] for each in found] == [
+        "S.properties[a].default",
+        "S.properties[a].x-kubernetes-validations[0].reason",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        (root(a={"type": "object", "x-kubernetes-validations": [{"rule": "ip(self) == self"}]}), "(selfType)"),
+        (
+            root(a={"type": "array", "items": root(b={"type": "string"}), "x-kubernetes-validations": [{"rule": "ip(self[0]) == 1"}]}),
+            "(selfType.@idx)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_rule_sees_its_value_as_the_type_of_itself(schema: Json, shown: str) -> None:
+    (found,) = texts(crd(schema))
+    assert f"applied to '{shown}'" in found

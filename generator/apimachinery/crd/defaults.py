@@ -34,7 +34,7 @@ def prepare_crd_for_create(crd: dict[str, Any]) -> None:
     crd["status"] = {
         "conditions": None,
         "acceptedNames": {"plural": "", "kind": ""},
-        "storedVersions": [name for name in [storage_version(crd)] if name] or None,
+        "storedVersions": stored_first(crd),
     }
 
 
@@ -47,6 +47,12 @@ def prepare_crd_for_update(crd: dict[str, Any], old: dict[str, Any]) -> None:
         stored.append(version)
     status["storedVersions"] = stored or None
     crd["status"] = status
+
+
+def stored_first(crd: dict[str, Any]) -> list[str] | None:
+    """The storage version alone, whatever it is called; ``None`` where there is none."""
+    versions = (crd.get("spec") or {}).get("versions") or ()
+    return [storage_version(crd)] if any(version.get("storage") for version in versions) else None
 
 
 def storage_version(crd: dict[str, Any]) -> str:

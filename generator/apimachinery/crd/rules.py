@@ -60,6 +60,9 @@ def rule_faults(
     return RuleFaults(texts, compiled)
 
 
+_REASONS = frozenset(reason.value for reason in Reason)
+
+
 def default_rule_faults(schema: Schema, default: Any, field: str) -> list[FieldError]:
     """What the rules of a schema say of its own default: as a value that stays, then as one that is new."""
     if not any_node(schema, _has_rules):
@@ -73,7 +76,8 @@ def default_rule_faults(schema: Schema, default: Any, field: str) -> list[FieldE
 
 def rule_error(violation: RuleViolation) -> FieldError:
     """A broken rule as a field error: scalars are shown, objects and lists are not."""
-    reason = Reason(violation.reason)
+    known = violation.reason in _REASONS  # a CRD may name none that is, and be refused for that
+    reason = Reason(violation.reason) if known else Reason.INVALID
     value = NO_VALUE if isinstance(violation.value, (dict, list)) else violation.value
     if reason in (Reason.REQUIRED, Reason.FORBIDDEN):
         value = NO_VALUE

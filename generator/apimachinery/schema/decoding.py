@@ -28,6 +28,7 @@ Names = Mapping[str, Mapping[str, str]]
 _FREE = frozenset({"RawExtension", "FieldsV1", "JSON"})
 _INNER_SCHEMA = frozenset({"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"})
 _TIMES = {"Time": SECONDS_LAYOUT, "MicroTime": MICROS_LAYOUT}
+_STRUCT = re.compile(r"(Go struct field )\w+\.")
 _QUANTITY = re.compile(QUANTITY)
 _BASE64_LETTER = re.compile(r"[A-Za-z0-9+/]")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
@@ -199,8 +200,8 @@ class Decoder:
             if node.go_type == "JSONSchemaPropsOrBool":
                 raise DecodeError("boolean or JSON schema expected")
             return
-        if faults:
-            raise DecodeError(faults[0])
+        if faults:  # the decoder around the one that failed names its own struct
+            raise DecodeError(_STRUCT.sub(f"\\g<1>{struct}.", faults[0], count=1))
 
 
 def go_type(node: Node) -> str:

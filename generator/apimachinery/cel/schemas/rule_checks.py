@@ -8,10 +8,11 @@ maps around it, or, where one has no bound, as often as the smallest such value 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apimachinery.cel.environment import Environment
+from apimachinery.cel.schemas.escaping import escape
 from apimachinery.cel.schemas.findings import RuleFault
 from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
 from apimachinery.cel.schemas.rule_paths import PathError, read_field_path
@@ -28,6 +29,7 @@ _ADVICE = (
     "are declared)"
 )
 EXTENSION = "x-kubernetes-validations"
+SELF = "selfType"
 
 
 def shown_type(of: Type) -> str:
@@ -109,44 +111,57 @@ class _Walk:
         declared: Any,
         cardinality: int | None,
         uncorrelatable: str | None,
+        name: str = SELF,
     ) -> bool:
-        """Walk a node and what is below; whether all of it is free of structural faults and rule-text faults."""
+        """Walk a node and what is below; whether all of it is free of structural faults and rule-text faults. ``name``
+        is what its type is called."""
         clean = path not in self.faulty
         if declared is None and schema.get(EXTENSION):
             # Around the first rules of a branch nothing needs to have a type that CEL knows.
-            declared = self.types.declare(
-                schema, bool(schema.get("x-kubernetes-embedded-resource")), "selfType"
-            )
+            name = SELF
+            declared = self.types.declare(schema, bool(schema.get("x-kubernetes-embedded-resource")), SELF)
         factor = _factor(schema)
         inner = None if cardinality is None or factor is None else min(cardinality * factor, MAX)
         values = schema.get("additionalProperties")
         if isinstance(values, Mapping):
             element = declared.element if declared is not None else None
-            clean &= self.node(values, f"{path}.additionalProperties", element, inner, uncorrelatable)
+            clean &= self.node(
+                values, f"{path}.additionalProperties", element, inner, uncorrelatable, f"{name}.@elem"
+            )
         properties = schema.get("properties")
         if isinstance(properties, Mapping):
             below = uncorrelatable
             if schema.get("x-kubernetes-map-type") not in (None, "granular", "atomic") and below is None:
                 below = self.field + path
-            for name in sorted(properties):
-                if isinstance(properties[name], Mapping):
-                    child = self.child(declared, path, name)
-                    clean &= self.node(properties[name], f"{path}.properties[{name}]", child, inner, below)
+            for key in sorted(properties):
+                if isinstance(properties[key], Mapping):
+                    child, called = self.child(declared, path, key), f"{name}.{escape(key) or key}"
+                    clean &= self.node(
+                        properties[key], f"{path}.properties[{key}]", child, inner, below, called
+                    )
         items = schema.get("items")
         if isinstance(items, Mapping):
             element = declared.element if declared is not None else None
             below = uncorrelatable
             if schema.get("x-kubernetes-list-type") != "map" and below is None:
                 below = self.field + path
-            clean &= self.node(items, f"{path}.items", element, inner, below)
+            clean &= self.node(items, f"{path}.items", element, inner, below, f"{name}.@idx")
         rules = schema.get(EXTENSION)
         if isinstance(rules, list) and rules:
+            before = len(self.faults)
             clean &= self.rules(schema, rules, path, declared, cardinality, uncorrelatable, clean)
+            if name != SELF:  # each rule sees its own value as the type `selfType`
+                self.faults[before:] = [
+                    replace(
+                        fault,
+                        detail=fault.detail.replace(name, SELF),
+                        message=fault.message.replace(name, SELF),
+                    )
+                    for fault in self.faults[before:]
+                ]
         return clean
 
     def child(self, declared: Any, path: str, name: str) -> Any:
-        from apimachinery.cel.schemas.escaping import escape
-
         if declared is None or declared.fields is None:
             return None
         return declared.fields.get(escape(name) or "")
