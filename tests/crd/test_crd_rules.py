@@ -188,3 +188,11 @@ def test_a_reason_that_is_none_is_refused_though_a_default_breaks_the_rule() -> 
 def test_a_rule_sees_its_value_as_the_type_of_itself(schema: Json, shown: str) -> None:
     (found,) = texts(crd(schema))
     assert f"applied to '{shown}'" in found
+
+
+def test_a_default_that_empties_the_kind_of_an_object() -> None:
+    found = texts(crd(root(kind={"type": "string", "default": ""})))
+    assert found[:1] == [
+        'S.properties[kind].default: Invalid value: "": must result in valid metadata: '
+        'kind: Invalid value: "": must not be empty'
+    ]

@@ -201,7 +201,7 @@ class Decoder:
                 raise DecodeError("boolean or JSON schema expected")
             return
         if faults:  # the decoder around the one that failed names its own struct
-            raise DecodeError(_STRUCT.sub(f"\\g<1>{struct}.", faults[0], count=1))
+            raise DecodeError(_STRUCT.sub(f"\\g<1>{place.struct}.", faults[0], count=1))
 
 
 def go_type(node: Node) -> str:

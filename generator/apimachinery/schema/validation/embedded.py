@@ -61,7 +61,7 @@ def _api_version_faults(value: Any, field: str) -> Iterator[FieldError]:
     if not isinstance(value, str):
         yield invalid_value(field, value, "must be a string")
     elif not value:
-        yield required(field)
+        yield invalid_value(field, value, "must not be empty")
     elif value.count("/") > 1:
         yield invalid_value(field, value, f"unexpected GroupVersion string: {value}")
 
@@ -70,7 +70,7 @@ def _kind_faults(value: Any, field: str) -> Iterator[FieldError]:
     if not isinstance(value, str):
         yield invalid_value(field, value, "must be a string")
     elif not value:
-        yield required(field)
+        yield invalid_value(field, value, "must not be empty")
     elif faults := dns1035_label_faults(value.lower()):
         detail = "may have mixed case, but should otherwise match: " + ",".join(faults)
         yield invalid_value(field, value, detail)
