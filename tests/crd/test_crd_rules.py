@@ -175,18 +175,15 @@ def test_a_reason_that_is_none_is_refused_though_a_default_breaks_the_rule() -> 
     ]
 
 
+ITEMS = {"type": "array", "items": root(b={"type": "string"})}
+
+
 @pytest.mark.parametrize(
-    ("schema", "shown"),
-    [
-        (root(a={"type": "object", "x-kubernetes-validations": [{"rule": "ip(self) == self"}]}), "(selfType)"),
-        (
-            root(a={"type": "array", "items": root(b={"type": "string"}), "x-kubernetes-validations": [{"rule": "ip(self[0]) == 1"}]}),
-            "(selfType.@idx)",
-        ),
-    ],
-)  # fmt: skip
-def test_a_rule_sees_its_value_as_the_type_of_itself(schema: Json, shown: str) -> None:
-    (found,) = texts(crd(schema))
+    ("schema", "rule", "shown"),
+    [({"type": "object"}, "ip(self) == self", "(selfType)"), (ITEMS, "ip(self[0]) == 1", "(selfType.@idx)")],
+)
+def test_a_rule_sees_its_value_as_the_type_of_itself(schema: Json, rule: str, shown: str) -> None:
+    (found,) = texts(crd(root(a={**schema, "x-kubernetes-validations": [{"rule": rule}]})))
     assert f"applied to '{shown}'" in found
 
 
@@ -196,3 +193,10 @@ def test_a_default_that_empties_the_kind_of_an_object() -> None:
         'S.properties[kind].default: Invalid value: "": must result in valid metadata: '
         'kind: Invalid value: "": must not be empty'
     ]
+
+
+def test_of_two_versions_with_one_name_the_second_is_not_stored() -> None:
+    made = crd(root())
+    first = made["spec"]["versions"][0]
+    made["spec"]["versions"] = [{**first, "storage": False}, first]
+    assert 'status.storedVersions: Invalid value: ["v1"]: must have the storage version v1' in texts(made)

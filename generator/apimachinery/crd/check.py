@@ -339,12 +339,12 @@ def _stored_faults(stored: list[str] | None, versions: list[Version]) -> Iterato
     if not stored:
         yield invalid_value(field, stored, "must have at least one stored version")
         return
-    names = {version.name for version in versions}
-    for version in versions:
-        if version.storage and version.name not in stored:
+    left = {name: index for index, name in enumerate(stored)}
+    for version in versions:  # each stored version is found once: a second version of that name does not
+        if left.pop(version.name, None) is None and version.storage:
             yield invalid_value(field, stored, f"must have the storage version {version.name}")
     for index, name in enumerate(stored):
-        if name not in names:
+        if left.get(name) == index:
             detail = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
                 f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
