@@ -137,6 +137,8 @@ def definition_versions_to_hub(obj: Json) -> None:
     spec = struct(obj, "spec")
     if spec is None:
         return
+    if not spec.get("scope"):  # generators of that time wrote "", which meant the default
+        spec["scope"] = "Namespaced"
     name = spec.pop("version", None)
     if not spec.get("versions") and name:
         spec["versions"] = [{"name": name, "served": True, "storage": True}]

@@ -28,22 +28,56 @@ _TYPES: Final = {
 }
 _ANY: Final = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_NAMES: Final = {"name", "generateName"}
+_NO_LIMITS: Final = {
+    "type",
+    "format",
+    "description",
+    "properties",
+    "additionalProperties",
+    "items",
+    "required",
+}
 _EITHER: Final = [{"type": "integer"}, {"type": "string"}]
 
 
 def structural_types_to_hub(obj: Json) -> None:
     """Every schema of a definition says its type, or that it keeps any value."""
-    for version in items(struct(obj, "spec") or {}, "versions"):
+    spec = struct(obj, "spec") or {}
+    for version in items(spec, "versions"):
         schema = struct(version, "schema", "openAPIV3Schema")
         if schema is not None:
+            _without_metadata(schema)
             _say_type(schema, root=True)
             for inner in _below(schema):
                 _say_type(inner)
+        elif version.get("schema") is None and spec.get("preserveUnknownFields") is not False:
+            # Without a schema v1beta1 kept whatever came; v1 wants that said.
+            version["schema"] = {"openAPIV3Schema": {"type": "object", _ANY: True}}
 
 
 def structural_types_to_spoke(obj: Json) -> None:
     """v1beta1 takes types, too."""
     del obj
+
+
+def _without_metadata(schema: Json) -> None:
+    """A server knows what metadata is: v1 takes no more of it than limits of the names. What says only types goes."""
+    metadata = struct(schema, "properties", "metadata")
+    if metadata is None:
+        return
+    properties = struct(metadata, "properties") or {}
+    others = [value for name, value in properties.items() if name not in _NAMES]
+    said = {
+        key for value in others if isinstance(value, dict) for each in (value, *_below(value)) for key in each
+    }
+    if not (said | set(metadata) <= _NO_LIMITS and set(metadata.get("required") or ()) <= _NAMES):
+        return
+    metadata.pop("description", None)
+    for name in set(properties) - _NAMES:
+        del properties[name]
+    if not properties:
+        metadata.pop("properties", None)
 
 
 def _below(schema: Json) -> Iterator[Json]:
