@@ -26,6 +26,7 @@ from kubewright.tools.migrate.references import (
     shown,
 )
 from kubewright.tools.migrate.rewrite import rewrite
+from kubewright.tools.migrate.volumes import PLUGINS, volumes
 from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.places import Places
 
@@ -38,7 +39,7 @@ CODES = {
     "M006": "rewritten without comments and order",
     "M007": "what the new version refuses, to be decided by a person",
     "M008": "a rule that speaks of resources which are gone",
-    "M009": "a field that is gone",
+    "M009": "a field or a kind of volume that is gone",
     "M010": "a template or broken document that was not judged",
 }
 """Code → what it says, for reports."""
@@ -145,6 +146,7 @@ class Judge:
         target = self._told((api_version, kind), place, found)
         self._rules(obj, below, places, found)
         self._pods(obj, below, places, found)
+        self._volumes(obj, below, places, found)
         if target is None or self.converter is None:
             return self._references(obj, below, places, found)
         try:
@@ -270,6 +272,18 @@ class Judge:
                 said = f"{shown((*way, name))} is gone since {gone}"
                 found.findings.append(
                     Diagnostic("M009", Severity.WARNING, said, places.at(shown((*way, name)), below), hint)
+                )
+
+    def _volumes(self, obj: Json, below: str, places: Places, found: Migration) -> None:
+        """Volumes of plugins that the release does not have any more."""
+        release = release_of(self.release)
+        for way, name in volumes(obj):
+            plugin = PLUGINS[name]
+            if release_of(plugin.gone) <= release:
+                severity = Severity.NOTE if plugin.is_migrated else Severity.WARNING
+                said = f"{shown(way)}: the plugin of {name} volumes is gone since {plugin.gone}"
+                found.findings.append(
+                    Diagnostic("M009", severity, said, places.at(shown(way), below), plugin.hint)
                 )
 
     def _template(self, chunk: Chunk, before: str, found: Migration) -> None:

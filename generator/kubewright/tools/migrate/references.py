@@ -19,6 +19,7 @@ _REFERENCES: tuple[Way, ...] = (
     ("spec", "scaleTargetRef"),
     ("spec", "targetRef"),
     ("metadata", "ownerReferences", "*"),
+    ("spec", "metrics", "*", "object", "describedObject"),
 )
 _KUSTOMIZE: tuple[Way, ...] = (
     ("patches", "*", "target"),
@@ -144,11 +145,16 @@ def patch_files(obj: Json) -> Iterator[str]:
 
 def pod_fields(obj: Json, names: frozenset[str]) -> Iterator[tuple[Way, str]]:
     """Those fields of pods and of their resource claims that have one of these names, with the way to their owner."""
-    for way, spec in _pod_specs(obj, (), 8):
+    for way, spec in pod_specs(obj):
         owners = [(way, spec), *((place, claim) for place, claim in _at(spec, ("resourceClaims", "*"), way))]
         for place, owner in owners:
             for name in sorted(names & owner.keys()) if isinstance(owner, dict) else ():
                 yield place, name
+
+
+def pod_specs(obj: Json) -> Iterator[tuple[Way, Json]]:
+    """The specs of pods in an object, with the way to each."""
+    yield from _pod_specs(obj, (), 8)
 
 
 def _pod_specs(value: Any, way: Way, depth: int) -> Iterator[tuple[Way, Json]]:
