@@ -64,3 +64,33 @@ def test_a_value_of_the_wrong_form_is_the_clients_mistake(number):
         assert answer.status in (201, 400, 409, 422), answer.body
 
     run(story)
+
+
+@pytest.mark.parametrize(
+    ("version", "updated", "created"),
+    [
+        ("9" * 5000, (500, "value out of range"), (201, "")),
+        ("18446744073709551616", (500, "value out of range"), (201, "")),
+        ("18446744073709551615", (409, "has been modified"), (500, "should not be set")),
+        ("x", (500, "invalid syntax"), (201, "")),
+        ("-1", (500, "invalid syntax"), (201, "")),
+        ("000", (200, ""), (201, "")),
+        ("0" * 5000 + "7", (409, "has been modified"), (500, "should not be set")),
+    ],
+)
+def test_versions_are_read_as_unsigned_numbers_of_64_bits(version, updated, created):
+    """As kube-apiserver answers, its two plain failures included."""
+
+    async def story(api) -> None:
+        fields = {"content-type": JSON}
+        assert (
+            await api.handle(Request("POST", MAPS, "", fields, sent({"metadata": {"name": "small"}})))
+        ).status == 201
+        for method, name, (code, text) in (("PUT", "small", updated), ("POST", "other", created)):
+            path = MAPS if method == "POST" else f"{MAPS}/{name}"
+            body = sent({"metadata": {"name": name, "resourceVersion": version}})
+            answer = await api.handle(Request(method, path, "", fields, body))
+            assert answer.status == code
+            assert text in json.loads(answer.body).get("message", "")
+
+    run(story)

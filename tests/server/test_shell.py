@@ -21,6 +21,7 @@ from apimachinery.server.http.tls import TlsError, ensure_certificate, server_co
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from kubewright.tools.serve import command as serve
+from kubewright.tools.serve.files import write_private
 
 
 def ask(health: Health, path: str, query: str = "", method: str = "GET") -> tuple[int, str]:
@@ -194,3 +195,8 @@ def test_options_that_cannot_be_end_with_2_and_one_line(arguments, fault, capsys
     said = capsys.readouterr().err
     assert fault in said
     assert said.count("\n") == 1 and said.startswith("kubewright serve: error: ")
+
+
+def test_a_folder_that_is_made_for_private_files_is_private(tmp_path):
+    write_private(tmp_path / "x.db.certs" / "kubeconfig", b"secret")
+    assert stat.S_IMODE((tmp_path / "x.db.certs").stat().st_mode) == 0o700

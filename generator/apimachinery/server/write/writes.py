@@ -64,6 +64,7 @@ from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode, encode
 
 NAME_TRIES = 8
+MAX_UINT64 = (1 << 64) - 1
 _SYSTEM_FIELDS = ("creationTimestamp", "selfLink", "uid")
 _DELETION_FIELDS = ("deletionGracePeriodSeconds", "deletionTimestamp")
 WRITE_TRIES = 12
@@ -77,7 +78,17 @@ Transform = Callable[[Json], Json]
 def _is_version(text: object) -> bool:
     """Whether a create names a version. kube-apiserver ignores what is not a number (its storage asks the versioner,
     and takes an error as none)."""
-    return isinstance(text, str) and text.isascii() and text.isdigit() and int(text[:20]) != 0
+    return isinstance(text, str) and not _version_fault(text) and bool(text.strip("0"))
+
+
+def _version_fault(text: str) -> str:
+    """What Go's ``strconv.ParseUint`` says of a version, for 64 bits; empty of a good one."""
+    if not (text.isascii() and text.isdigit()):
+        return f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax"
+    digits = text.lstrip("0")
+    if len(digits) > 20 or int(digits or "0") > MAX_UINT64:
+        return f"strconv.ParseUint: parsing {go_quote(text)}: value out of range"
+    return ""
 
 
 class Writes(Protocol):
@@ -332,8 +343,8 @@ class Writer:
         if (fault := path_name_fault(target.name)) is not None:
             raise fault
         version = metadata_of(obj).pop("resourceVersion", None)
-        if version and not (version.isascii() and version.isdigit()):
-            raise plain_failure(f"strconv.ParseUint: parsing {go_quote(version)}: invalid syntax")
+        if version and (why := _version_fault(version)):
+            raise plain_failure(why)
         try:
             return await self.create(target, obj, owned=owned)
         except ApiError as error:
@@ -360,10 +371,10 @@ class Writer:
         current = old["metadata"]["resourceVersion"]
         if wanted == current:
             return
-        if wanted and not (wanted.isascii() and wanted.isdigit()):
+        if wanted and (why := _version_fault(wanted)):
             # A client's mistake that nothing wraps on its way out of storage.
-            raise plain_failure(f"strconv.ParseUint: parsing {go_quote(wanted)}: invalid syntax")
-        if not wanted or int(wanted) == 0:
+            raise plain_failure(why)
+        if not wanted.strip("0"):
             if not served.strategy.unconditional_update and target.subresource != "scale":
                 fault = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
                 raise invalid(served.plural, served.group, target.name, [fault])

@@ -185,6 +185,8 @@ def run(options: argparse.Namespace) -> int:
             advertised=_advertised(options),
         )
         folder = _kept_folder(options)
+        if folder.is_dir() and not options.cert_dir:
+            folder.chmod(0o700)  # of a version that left it open
         security = _security(options, folder)
         api_options = replace(api_options, root_authority=security.authority.decode())
         audit, lines = operate.make_audit(options)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def write_private(path: Path, content: bytes) -> None:
     """Writes a file that only its owner may read, whole or not at all. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
