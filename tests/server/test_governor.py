@@ -55,6 +55,8 @@ def test_accounts_are_bounded_each_and_together() -> None:
     governor.ask("others'", lambda: 300_000)
     assert not second.take(50_000)
     assert (first.refused, second.refused) == (1, 2)
+    assert first.take(100_000), "an eighth of its limit is an account's own"
+    assert not first.take(1)
 
 
 def test_a_holding_is_given_back_with_its_last_reference() -> None:

@@ -41,6 +41,8 @@ class Account:
     """How many bytes of one sort are held, and how many may be."""
 
     __slots__ = ("_governor", "held", "limit", "name", "refused")
+    # What an account has of its own: so much of its limit is there for it whatever the others hold.
+    OWN_SHARE = 8
 
     def __init__(self, name: str, limit: int, governor: Governor | None = None) -> None:
         self.name = name
@@ -50,11 +52,11 @@ class Account:
         self._governor = governor
 
     def fits(self, size: int) -> bool:
-        """Whether there is room for ``size`` more; a refusal is counted. What is small does not have all others
-        counted, nothing has: it asks whether there is any room."""
-        if self.held + size <= self.limit and (
-            0 < size < SMALL_BYTES or self._governor is None or self._governor.fits(size)
-        ):
+        """Whether there is room for ``size`` more; a refusal is counted."""
+        held = self.held + size
+        if held * self.OWN_SHARE <= self.limit:
+            return True
+        if held <= self.limit and (self._governor is None or self._governor.fits(size)):
             return True
         self.refused += 1
         return False

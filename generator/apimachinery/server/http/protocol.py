@@ -46,7 +46,7 @@ from urllib.parse import unquote
 import httptools
 
 from apimachinery.server.http.compression import gzip_parts, wants_gzip
-from apimachinery.server.http.governor import BODY_BYTES, Governor
+from apimachinery.server.http.governor import BODY_BYTES, Crowded, Governor
 from apimachinery.server.http.messages import BrokenOff, Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.workers import begin_request
 
@@ -583,10 +583,11 @@ class Connection(asyncio.Protocol):
         size = sum(map(len, parts))
         holding = response.holding
         if size >= JOIN_BYTES and holding is None:
-            if not self._connections.governor.answers.fits(size):
+            try:
+                holding = self._connections.governor.answers.holding(size)
+            except Crowded:
                 self._transport.abort()
                 return
-            holding = self._connections.governor.answers.holding(size)
         self._counted = holding is not None
         extra = request.stamp + _lines(response.headers)
         if wants_gzip(size, request.headers.get("accept-encoding")):
