@@ -119,6 +119,30 @@ def test_each_reads_and_changes_what_the_other_was_given_at_once(tell):
     tell(story)
 
 
+def test_a_port_of_nodes_is_given_once_though_both_are_asked_at_the_same_time(tell):
+    def service(name: str, port: int) -> Any:
+        spec = {"type": "NodePort", "ports": [{"port": 80, "nodePort": port}]}
+        return {"metadata": {"name": name}, "spec": spec}
+
+    async def story(one: Reached, two: Reached) -> None:
+        path = "/api/v1/namespaces/default/services"
+        for number in range(12):
+            port = 30000 + number
+            answers = await asyncio.gather(
+                one.ask("POST", path, service(f"a{number}", port)),
+                two.ask("POST", path, service(f"b{number}", port)),
+            )
+            assert sorted(code for code, _ in answers) in ([201, 422], [201, 500]), answers
+            refused = next(answer for code, answer in answers if code != 201)
+            assert "provided port is already allocated" in refused["message"]
+            made = next(answer["metadata"]["name"] for code, answer in answers if code == 201)
+            # Free again at once, at either.
+            assert (await one.ask("DELETE", f"{path}/{made}"))[0] == 200
+            assert (await two.ask("POST", path, service(f"c{number}", port)))[0] == 201
+
+    tell(story)
+
+
 def test_watches_and_pages_go_on_at_the_other(tell):
     async def story(one: Reached, two: Reached) -> None:
         for name in "abcd":

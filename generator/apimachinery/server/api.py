@@ -98,7 +98,11 @@ class Api:
         self._services: ServiceAllocator | None = None
         if self.catalog.find("", "v1", "services") is not None:
             self._services = ServiceAllocator(
-                self.catalog, backend.cache, self._networks, parse_ports(options.node_ports)
+                self.catalog,
+                backend.cache,
+                self._networks,
+                parse_ports(options.node_ports),
+                backend.storage if backend.cache.shared else None,
             )
             self._services.writer = self.writer
             self.writer.allocators[SERVICES] = self._services

@@ -2,7 +2,9 @@
 
 What is taken is read from the cache: IPAddress objects and the services themselves; next to that, what writes under
 way were given. An address belongs to a service when its IPAddress is stored, which is done right before the service is
-stored, so servers that share a storage never give one twice. A dry run takes nothing, and does not ask whether a named
+stored, so servers that share a storage never give one twice. A port has no such object: right before its service a
+claim of it is stored, which the storage ends after a minute, when all servers have long seen the service; a claim that
+is there already is another server's. A dry run takes nothing, and does not ask whether a named
 address is free. ``repair`` makes good what a crash left: services without their IPAddress, and IPAddresses of services
 that are gone.
 
@@ -14,8 +16,8 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import threading
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
 from apimachinery.meta.addresses import Address, Network
 from apimachinery.meta.errors import ApiError, internal
@@ -37,7 +39,7 @@ from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, KeyNotFound, RevisionConflict
+from apimachinery.storage.interface import Event, KeyExists, KeyNotFound, Record, RevisionConflict, Value
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
@@ -50,16 +52,36 @@ GROUP = "networking.k8s.io"
 MANAGER = "kube-apiserver"
 FAMILY_LABEL, MANAGED_LABEL = "ipaddress.kubernetes.io/ip-family", "ipaddress.kubernetes.io/managed-by"
 OWNER = "ipallocator.k8s.io"
+CLAIMS = "/kubewright.dev/nodeports/"
+CLAIM = Value(b'{"metadata":{"resourceVersion":"', b'"}}', ttl=60)
 T = TypeVar("T", str, int)
+
+
+class Claims(Protocol):
+    """What of a storage claims are kept in."""
+
+    async def create(self, key: str, value: Value) -> Record:
+        """See Storage."""
+
+    async def delete(self, key: str, expected: int, last: Value) -> Record:
+        """See Storage."""
 
 
 class ServiceAllocator:
     """Gives services addresses and ports; ``write.allocating.Allocator``."""
 
     def __init__(
-        self, catalog: Catalog, cache: WatchCache, networks: Sequence[Network], ports: Ports
+        self,
+        catalog: Catalog,
+        cache: WatchCache,
+        networks: Sequence[Network],
+        ports: Ports,
+        claims: Claims | None = None,
     ) -> None:
+        """``claims`` is the storage, where several servers share it."""
         self._catalog = catalog
+        self._claims = claims
+        self._claimed = cache.resource(CLAIMS)
         self._services = cache.resource(SERVICES)
         self._addresses = cache.resource(ADDRESSES)
         self._ranges = cache.resource(RANGES)
@@ -108,6 +130,7 @@ class ServiceAllocator:
                 self._give_addresses(made, obj, spec, before)
                 self._give_ports(made, obj, spec, before)
                 self._give_health_port(made, spec, before)
+                made.freed_ports = ports_of(before) - ports_of(spec)
         except BaseException:
             made.release()
             raise
@@ -256,9 +279,27 @@ class ServiceAllocator:
             self._held_addresses.difference_update(addresses)
             self._held_ports.difference_update(ports)
 
+    async def claim(self, port: int) -> bool:
+        """Claims a port of nodes; False where another server was faster."""
+        if self._claims is None:
+            return True
+        try:
+            await self._claims.create(f"{CLAIMS}{port}", CLAIM)
+        except KeyExists:
+            return False
+        return True
+
+    async def unclaim(self, ports: Iterable[int]) -> None:
+        """Ends claims of ports, where there still are any."""
+        for port in ports if self._claims is not None else ():
+            if (record := self._claimed.get(f"{CLAIMS}{port}")) is not None and self._claims is not None:
+                with contextlib.suppress(KeyNotFound, RevisionConflict):
+                    await self._claims.delete(record.key, record.revision, CLAIM)
+
     async def removed(self, obj: Json) -> None:
         """See Allocator."""
         metadata = obj["metadata"]
+        await self.unclaim(ports_of(obj.get("spec") or {}))
         for address in addresses_of(obj.get("spec") or {}):
             await self.forget(address, metadata["namespace"], metadata["name"])
 
@@ -327,10 +368,17 @@ class ServiceAllocation:
         self.addresses: list[str] = []
         self.ports: list[int] = []
         self.freed: list[str] = []
+        self.freed_ports: set[int] = set()
         self._stored: list[tuple[str, str]] = []
+        self._claimed: list[int] = []
 
     async def secure(self, name: str) -> None:
         """See Allocation."""
+        for port in self.ports:
+            if not await self._allocator.claim(port):
+                await self._unstore()
+                raise internal(f"failed to allocate a nodePort: {ALLOCATED.format('port')}")
+            self._claimed.append(port)
         for address in self.addresses:
             if not await self._allocator.store(address, self.target.namespace, name):
                 await self._unstore()
@@ -344,6 +392,7 @@ class ServiceAllocation:
         if not self.dry_run:
             for address in self.freed:
                 await self._allocator.forget(address, self.target.namespace, self.target.name)
+            await self._allocator.unclaim(self.freed_ports)
 
     async def drop(self) -> None:
         """See Allocation."""
@@ -359,6 +408,8 @@ class ServiceAllocation:
         for address, name in self._stored:
             await self._allocator.forget(address, self.target.namespace, name)
         self._stored.clear()
+        await self._allocator.unclaim(self._claimed)
+        self._claimed.clear()
 
 
 def _address(network: Network, number: int) -> Address:
