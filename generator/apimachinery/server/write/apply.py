@@ -61,7 +61,7 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
             target.has_empties = as_stored and _has_empties(metadata_of(new))
         if fault := schema.decode_fault(new):
             if served.builtin:
-                raise _unconverted(applied, served, fault)
+                raise _unconverted(applied, served, schema.restore_fault(new) or fault)
             raise patch_fault(encoded(new), fault)
         if unknown := unknown_faults(new, served, target.options.validation, (), target.warnings):
             raise bad_request(f"error strict decoding: {', '.join(unknown)}")
