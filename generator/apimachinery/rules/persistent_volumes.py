@@ -77,7 +77,7 @@ def volume_spec(spec: Json, path: str, *, name: str = "", inline: bool = False) 
         yield required_error(f"{path}.accessModes")
     yield from access_modes(spec.get("accessModes"), f"{path}.accessModes")
     if not inline:
-        yield from _capacity(struct(spec, "capacity") or {}, f"{path}.capacity")
+        yield from _capacity(struct(spec, "capacity"), f"{path}.capacity")
     yield from _policy(spec, path, inline)
     affinity = struct(spec, "nodeAffinity")
     if affinity is not None:
@@ -92,11 +92,12 @@ def volume_spec(spec: Json, path: str, *, name: str = "", inline: bool = False) 
     yield from _classes(spec, path, inline)
 
 
-def _capacity(capacity: Json, path: str) -> Errors:
+def _capacity(given: Json | None, path: str) -> Errors:
+    capacity = given or {}
     if not capacity:
         yield required_error(path)
     if set(capacity) != {"storage"}:
-        yield not_supported(path, capacity or None, ("storage",))
+        yield not_supported(path, given, ("storage",))
     for name, amount in sorted(capacity.items()):
         try:
             quantity = parse_quantity(str(amount))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-_META = ("kind", "apiVersion", "metadata")
+_TYPE_META = ("kind", "apiVersion")
 
 
 class GoOrder:
@@ -28,7 +28,9 @@ class GoOrder:
         if not isinstance(value, dict) or not fields or definition not in self._numbers:
             return value
         order = self._order.get(definition) or list(_in_line(self._numbers[definition]))
-        keys = dict.fromkeys(name for name in (*_META, *order, *value) if name in value)
+        # The embedded TypeMeta has no number; other structs may have fields of these names.
+        first = [name for name in _TYPE_META if name not in order]
+        keys = dict.fromkeys(name for name in (*first, *order, *value) if name in value)
         return {key: self._value(fields.get(key), value[key]) for key in keys}
 
     def _value(self, schema: Any, value: Any) -> Any:

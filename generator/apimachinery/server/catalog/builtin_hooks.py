@@ -210,6 +210,23 @@ def _keep_spec(new: Json, old: Json) -> None:
     new["spec"] = old["spec"]
 
 
+def _hold_back(pod: Json) -> None:
+    """A new pod with scheduling gates says that it waits for them."""
+    if _spec(pod).get("schedulingGates"):
+        conditions = pod.setdefault("status", {}).setdefault("conditions", [])
+        if all(each.get("type") != "PodScheduled" for each in conditions):
+            conditions.append(
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": pod["metadata"]["creationTimestamp"],
+                    "reason": "SchedulingGated",
+                    "message": "Scheduling is blocked due to non-empty scheduling gates",
+                }
+            )
+
+
 def _keep_of_pod(new: Json, old: Json) -> Json:
     """What a pod's subresources leave as it is: all but what they are for. Returns the spec as it was."""
     metadata, before = new["metadata"], old["metadata"]
@@ -307,6 +324,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         warnings=warn.pod,
         answers_deleted=True,
         prepare_subresource={"ephemeralcontainers": _add_ephemeral, "resize": _resize},
+        prepare_create=_hold_back,
         prepare_status=_keep_qos_class,
         selectable={
             **_field("spec", "nodeName", "restartPolicy", "schedulerName", "serviceAccountName"),
