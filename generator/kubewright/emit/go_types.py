@@ -17,7 +17,7 @@ def emitter(options: Options) -> Emitter:
 
 @dataclass(frozen=True, slots=True)
 class GoTypeTable:
-    """Three tables for the package, read by ``apimachinery.schema``; none where no fact is known."""
+    """Two tables for the package, read by ``apimachinery.schema``; none where no fact is known."""
 
     options: Options
     name: str = "go_types"
@@ -35,23 +35,10 @@ class GoTypeTable:
                         header=header(self.options.origins),
                         docstring=docstring("Go structs and the names of fields' types, for messages."),
                         structs=expression(
-                            {each.name: each.struct for each in facts if not each.fields and not each.order},
-                            0,
-                            25,
+                            {each.name: each.struct for each in facts if not each.fields}, 0, 25
                         ),
                         names=expression(
-                            {
-                                each.name: dict(each.fields)
-                                for each in facts
-                                if each.fields and each.name in names
-                            },
-                            0,
-                            36,
-                        ),
-                        order=expression(
-                            {each.name: each.order for each in facts if each.order and each.name in names},
-                            0,
-                            38,
+                            {each.name: dict(each.fields) for each in facts if each.name in names}, 0, 36
                         ),
                     )
                 ),

@@ -131,12 +131,11 @@ class FieldNumbers:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoTypes:
     """How Go prints a kind's values: the fields of a struct as text, or the types of a definition's fields that have
-    names of their own, or the order of its fields. All but one of the three are empty."""
+    names of their own. One of the two is empty."""
 
     name: str
     struct: str = ""
     fields: tuple[tuple[str, str], ...] = ()
-    order: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -283,7 +283,7 @@ def read_go_types(document: Document, diagnostics: Diagnostics) -> tuple[GoTypes
     """The facts of ``go_types.yaml``."""
     reader = RuleReader(document, diagnostics)
     sections = reader.mapping(document.value, "")
-    reader.only(sections, {"structs", "names", "order"}, "")
+    reader.only(sections, {"structs", "names"}, "")
     found: list[GoTypes] = []
     for name, text in reader.mapping(sections.get("structs", {}), "/structs").items():
         fields = text.split(", ") if isinstance(text, str) and text else []
@@ -297,9 +297,6 @@ def read_go_types(document: Document, diagnostics: Diagnostics) -> tuple[GoTypes
     for name, entry in reader.mapping(sections.get("names", {}), "/names").items():
         fields_of = reader.mapping(entry, f"/names/{escape_pointer(name)}")
         found.append(GoTypes(name=name, fields=tuple((key, str(each)) for key, each in fields_of.items())))
-    for name, entry in reader.mapping(sections.get("order", {}), "/order").items():
-        fields_in_order = reader.list_of(entry, f"/order/{escape_pointer(name)}")
-        found.append(GoTypes(name=name, order=tuple(map(str, fields_in_order))))
     return tuple(found)
 
 

@@ -29,7 +29,6 @@ from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.builtin import compile_builtin
 from apimachinery.schema.custom import CustomSchema, compile_custom
 from apimachinery.schema.go_form import GO_PACKAGES, GoForms
-from apimachinery.schema.go_order import GoOrder
 from apimachinery.schema.interface import CompiledSchema
 from apimachinery.schema.struct_order import StructOrder
 from apimachinery.schema.typed_form import compile_typed_form
@@ -135,20 +134,6 @@ class Package:
         """How Go prints the package's kinds; None where nobody knows."""
         module = self._module("go_types")
         return None if module is None else GoForms(module.STRUCTS)
-
-    @cached_property
-    def _go_order(self) -> GoOrder | None:
-        types, protobuf = self._module("go_types"), self._module("protobuf")
-        if types is None or protobuf is None:
-            return None
-        return GoOrder(self.definitions, protobuf.FIELD_NUMBERS, types.ORDER)
-
-    def in_go_order(self, definition: str, obj: Json) -> Json:
-        """An object as Go writes it; as it is where nobody knows."""
-        if self._go_order is None:
-            return obj
-        ordered: Json = self._go_order.ordered(definition, obj)
-        return ordered
 
     def go_names(self) -> Mapping[str, Mapping[str, str]]:
         """The names of fields' Go types, by definition and field."""
@@ -437,7 +422,6 @@ def _compile(package: Package, resource: Resource) -> Compiled:
         merge_type=package.merge_types.named(definition),
         to_form=to_form,
         printed=_printer(package, resource) if to_form is not None else None,
-        in_go_order=lambda obj: package.in_go_order(definition, obj),
         defaulter=defaulter,
         stated=stated,
         rules=rules,

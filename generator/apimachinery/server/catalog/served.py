@@ -43,10 +43,6 @@ Change = Callable[[Json], Json]
 """An object at another version; may change and return its argument."""
 
 
-def _as_it_is(obj: Json) -> Json:
-    return obj
-
-
 @dataclass(slots=True)
 class Compiled:
     """What makes objects of one kind and version good: functions over plain JSON, made when first asked for.
@@ -66,7 +62,6 @@ class Compiled:
         default_factory=dict
     )
     printed: Callable[[FieldError], FieldError] | None = None
-    in_go_order: Callable[[Json], Json] = _as_it_is
     rules: CompiledRules | None = None
     scale: Json | None = None
     stated: CustomSchema | None = None
