@@ -143,6 +143,44 @@ def test_a_port_of_nodes_is_given_once_though_both_are_asked_at_the_same_time(te
     tell(story)
 
 
+def test_the_addresses_of_all_servers_are_published_until_they_stop(etcd_url, etcd_loop):
+    path = "/api/v1/namespaces/default/endpoints/kubernetes"
+    slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
+
+    def server(address: str) -> Server:
+        options = ApiOptions(controllers=frozenset(), advertised=address)
+        return Server(
+            ServerOptions(storage=etcd_url, shutdown_seconds=0.1),
+            OPEN_TO_LOOPBACK,
+            lambda backend: build_api(backend, options),
+        )
+
+    async def story() -> None:
+        async with aiohttp.ClientSession() as session:
+            one, two = server("192.0.2.1"), server("192.0.2.2")
+            await one.start()
+            reached = Reached(one, session)
+
+            async def published(*wanted: str) -> bool:
+                for _ in range(200):
+                    subsets = (await reached.ask("GET", path))[1].get("subsets") or [{}]
+                    ends = (await reached.ask("GET", slices))[1].get("endpoints") or []
+                    found = [each["ip"] for each in subsets[0].get("addresses", ())]
+                    if found == [*wanted] == [each["addresses"][0] for each in ends]:
+                        return True
+                    await asyncio.sleep(0.05)
+                return False
+
+            assert await published("192.0.2.1")
+            await two.start()
+            assert await published("192.0.2.1", "192.0.2.2")
+            await two.stop()
+            assert await published("192.0.2.1")
+            await one.stop()
+
+    etcd_loop.run_until_complete(story())
+
+
 def test_watches_and_pages_go_on_at_the_other(tell):
     async def story(one: Reached, two: Reached) -> None:
         for name in "abcd":

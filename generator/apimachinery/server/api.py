@@ -37,6 +37,7 @@ from apimachinery.server.controllers.first_objects import (
     publish,
 )
 from apimachinery.server.controllers.flow_control import make_flow_control
+from apimachinery.server.controllers.published import Published
 from apimachinery.server.controllers.roles import make_roles
 from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
@@ -114,6 +115,11 @@ class Api:
                     resource.ttl = math.ceil(options.event_seconds)
         elif (events := self.catalog.find("", "v1", "events")) is not None:
             self._expiry = EventExpiry(events, backend.cache, self.writer, options.event_seconds)
+        self._published: Published | None = None
+        if backend.cache.shared and backend.storage.writable and self._advertised:
+            self._published = Published(
+                self.catalog, backend.cache, backend.storage, self.writer, self._advertised, self._port
+            )
         codecs = Codecs([package.messages for package in packages])
         self.handlers = Handlers(
             self.catalog,
@@ -272,8 +278,11 @@ class Api:
         if self._services is not None:
             await self._services.repair()
         await make_own_service(self.catalog, self.writer, first_of(self._networks[0]), self._port)
-        if self._advertised:
-            await publish(self.catalog, self.writer, self._advertised, self._port)
+        if self._published is not None:
+            await self._published.show()
+            self._published.start()
+        elif self._advertised:
+            await publish(self.catalog, self.writer, [self._advertised], self._port)
         if self._fairness is not None:
             await make_flow_control(self.catalog, self.writer)
         if self._bootstraps:
@@ -291,6 +300,8 @@ class Api:
     async def stop(self) -> None:
         """Stops the loops."""
         await self._controllers.stop()
+        if self._published is not None:
+            await self._published.stop()
         if self._expiry is not None:
             await self._expiry.stop()
         if self.aggregator is not None:

@@ -98,20 +98,20 @@ async def make_own_service(catalog: Catalog, writer: Writer, address: str, port:
     await _make(catalog, writer, ("", "v1", "services"), obj)
 
 
-async def publish(catalog: Catalog, writer: Writer, address: str, port: int) -> None:
-    """Says at which address of the network the Service ``kubernetes`` ends: Endpoints and an EndpointSlice, which are
-    written again where they say otherwise. Raises StorageError."""
+async def publish(catalog: Catalog, writer: Writer, addresses: Sequence[str], port: int) -> None:
+    """Says at which addresses of the network, all of one family, the Service ``kubernetes`` ends: Endpoints and an
+    EndpointSlice, which are written again where they say otherwise. Raises StorageError."""
     ports = [{"name": "https", "port": port, "protocol": "TCP"}]
     labels = {"endpointslice.kubernetes.io/skip-mirror": "true"}
     endpoints: Json = {
         "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
-        "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
+        "subsets": [{"addresses": [{"ip": address} for address in addresses], "ports": ports}],
     }
     labels = {"kubernetes.io/service-name": "kubernetes"}
     part: Json = {
         "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
-        "addressType": "IPv6" if ":" in address else "IPv4",
-        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "addressType": "IPv6" if ":" in addresses[0] else "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}} for address in addresses],
         "ports": ports,
     }
     for resource, obj in (
