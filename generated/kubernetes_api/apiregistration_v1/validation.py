@@ -5,13 +5,13 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import scheduling
+from apimachinery.rules import api_services
 from apimachinery.rules.fields import Json
 
 
 def check_api_service(api_service: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an APIService."""
-    yield from scheduling.api_service(api_service, prefix.removesuffix("."))
+    yield from api_services.api_service(api_service, prefix.removesuffix("."))
 
 
 def validate_api_service(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -21,7 +21,7 @@ def validate_api_service(new: Json, old: Json | None = None) -> list[FieldError]
 
 def check_api_service_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of an APIService."""
-    yield from scheduling.api_service_status(new, prefix.removesuffix("."), old)
+    yield from api_services.api_service_status(new, prefix.removesuffix("."), old)
 
 
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {

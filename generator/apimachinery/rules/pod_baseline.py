@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 from apimachinery.meta.printing import go_quote
 from apimachinery.rules.fields import Json, items, lookup, struct
 from apimachinery.rules.pod_violations import (
@@ -93,48 +95,49 @@ def host_paths(metadata: Json, spec: Json, version: Version) -> Violation | None
 
 def host_ports(metadata: Json, spec: Json, version: Version) -> Violation | None:
     """No ports of the host."""
-    ports: set[str] = set()
 
-    def wrong(container: Json) -> bool:
-        found = {str(port["hostPort"]) for port in items(container, "ports") if port.get("hostPort")}
-        ports.update(found)
-        return bool(found)
+    def ports(container: Json) -> Iterator[str]:
+        return (str(port["hostPort"]) for port in items(container, "ports") if port.get("hostPort"))
 
-    names = names_of(spec, wrong)
-    if not names:
-        return None
-    uses = "uses" if len(names) == 1 else "use"
-    several = "s" if len(ports) != 1 else ""
-    return Violation(
-        "hostPort", f"{some('container', names)} {uses} hostPort{several} {', '.join(sorted(ports))}"
-    )
+    names, found = _told(spec, ports)
+    several = "s" if len(found) != 1 else ""
+    detail = f"{_use(names)} hostPort{several} {', '.join(found)}"
+    return Violation("hostPort", detail) if names else None
 
 
 def probe_hosts(metadata: Json, spec: Json, version: Version) -> Violation | None:
     """Probes and hooks reach no other host."""
-    hosts: set[str] = set()
 
-    def wrong(container: Json) -> bool:
+    def hosts(container: Json) -> Iterator[str]:
         handlers = [
             struct(container, key) or {} for key in ("livenessProbe", "readinessProbe", "startupProbe")
         ]
         handlers += [struct(container, "lifecycle", key) or {} for key in ("postStart", "preStop")]
-        found = {
-            str(host)
-            for handler in handlers
-            for action in ("httpGet", "tcpSocket")
-            if (host := lookup(handler, action, "host"))
-        }
-        hosts.update(found)
-        return bool(found)
+        for handler in handlers:
+            for action in ("httpGet", "tcpSocket"):
+                if host := lookup(handler, action, "host"):
+                    yield str(host)
 
-    names = names_of(spec, wrong)
-    if not names:
-        return None
-    uses = "uses" if len(names) == 1 else "use"
-    several = "s" if len(hosts) != 1 else ""
-    detail = f"{some('container', names)} {uses} probe or lifecycle host{several} {quoted(sorted(hosts))}"
-    return Violation("probe or lifecycle host", detail)
+    names, found = _told(spec, hosts)
+    several = "s" if len(found) != 1 else ""
+    detail = f"{_use(names)} probe or lifecycle host{several} {quoted(found)}"
+    return Violation("probe or lifecycle host", detail) if names else None
+
+
+def _told(spec: Json, said: Callable[[Json], Iterable[str]]) -> tuple[list[str], list[str]]:
+    """The containers that say something, and all that they say, sorted."""
+    found: set[str] = set()
+
+    def wrong(container: Json) -> bool:
+        values = [*said(container)]
+        found.update(values)
+        return bool(values)
+
+    return names_of(spec, wrong), sorted(found)
+
+
+def _use(names: list[str]) -> str:
+    return f"{some('container', names)} {'uses' if len(names) == 1 else 'use'}"
 
 
 def privileged(metadata: Json, spec: Json, version: Version) -> Violation | None:
