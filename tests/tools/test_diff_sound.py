@@ -338,7 +338,7 @@ def _pattern(chance: random.Random, depth: int) -> str:
 @given(st.integers(0, 2**32))
 def test_inclusion_of_patterns_is_what_re2_finds(seed: int) -> None:
     chance = random.Random(seed)
-    texts = ["".join(chance.choice("abc0-.\n") for _ in range(chance.randint(0, 5))) for _ in range(60)]
+    texts = ["".join(chance.choice("aAbBc0-.\n") for _ in range(chance.randint(0, 5))) for _ in range(60)]
     for _ in range(10):
         old, new = _pattern(chance, 3), _pattern(chance, 3)
         searched, wanted = re2.compile(old), re2.compile(new)
@@ -353,7 +353,8 @@ def test_inclusion_of_patterns_is_what_re2_finds(seed: int) -> None:
     ("pattern", "why"),
     [
         (r"\ba", r"\b is not decided"),
-        ("(?i)a", "(?i) is not decided"),
+        ("(?i)ä", "without case"),
+        ("(?m)a", "(?m) is not decided"),
         (r"\p{L}", r"\p is not decided"),
         ("(.*a.{40})$", "too large"),
         ("((a{50}){50}){50}", "too large"),

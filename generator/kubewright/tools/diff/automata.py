@@ -1,7 +1,7 @@
 """A pattern as an automaton: what of RE2's syntax patterns of schemas are written in.
 
-Word boundaries, letters without case, Unicode classes and texts by lines are ``Undecided``: automata of this form do
-not tell them. So is a pattern of more than ``MAX_STATES`` states.
+Word boundaries, Unicode classes, texts by lines, and letters without case beyond ASCII are ``Undecided``: automata of
+this form do not tell them. So is a pattern of more than ``MAX_STATES`` states.
 
 Syntax: https://github.com/google/re2/wiki/Syntax
 """
@@ -153,6 +153,8 @@ _POSIX: Final[dict[str, Ranges]] = {
     "word": _WORD,
     "xdigit": ((48, 57), (65, 70), (97, 102)),
 }
+_FOLDED: Final = {ord("k"): 0x212A, ord("K"): 0x212A, ord("s"): 0x17F, ord("S"): 0x17F}
+"""The two characters beyond ASCII that Unicode folds to ASCII letters: the Kelvin sign and the long s."""
 _CONTROL: Final = {"n": 10, "t": 9, "r": 13, "f": 12, "v": 11, "a": 7}
 
 
@@ -162,7 +164,7 @@ class _Reader:
     def __init__(self, text: str):
         self.text = text
         self.at = 0
-        self.dot_all = False
+        self.dot_all = self.any_case = False
 
     def alternatives(self) -> _Node:
         found = [self.sequence()]
@@ -217,17 +219,32 @@ class _Reader:
             return ("edge", "end")
         if sign == "\\":
             return self.escaped()
-        return ("chars", ((ord(sign), ord(sign)),))
+        return ("chars", self._cased(((ord(sign), ord(sign)),)))
+
+    def _cased(self, ranges: Ranges) -> Ranges:
+        """With the letters of the other case, where the pattern says (?i)."""
+        if not self.any_case:
+            return ranges
+        if any(high > 127 for _, high in ranges):
+            raise Undecided("letters of other alphabets without case are not decided")
+        letters = {
+            c for c in range(128) if chr(c).isalpha() and any(low <= c <= high for low, high in ranges)
+        }
+        both = {other for c in letters for other in (c, c ^ 32)} | {
+            folded for c, folded in _FOLDED.items() if c in letters
+        }
+        return (*ranges, *((c, c) for c in sorted(both)))
 
     def group(self) -> _Node:
-        before = self.dot_all
+        before = self.dot_all, self.any_case
         if self._eat("?"):
             if self._eat("P<") or self._eat("<"):
                 self.at = self.text.index(">", self.at) + 1
             else:
                 flags = self.text[self.at :].partition(":")[0].partition(")")[0]
-                if flags.strip("s"):
+                if flags.strip("si"):
                     raise Undecided(f"(?{flags}) is not decided")
+                self.any_case = self.any_case or "i" in flags
                 self.at += len(flags)
                 self.dot_all = self.dot_all or "s" in flags
                 if self._eat(")"):
@@ -236,7 +253,7 @@ class _Reader:
         node = self.alternatives()
         if not self._eat(")"):
             raise ValueError
-        self.dot_all = before
+        self.dot_all, self.any_case = before
         return node
 
     def escaped(self) -> _Node:
@@ -244,7 +261,7 @@ class _Reader:
         if sign in "Az":
             self.at += 1
             return ("edge", "begin" if sign == "A" else "end")
-        return ("chars", self.escape())
+        return ("chars", self._cased(self.escape()))
 
     def escape(self) -> Ranges:
         sign = self.text[self.at]
@@ -282,7 +299,8 @@ class _Reader:
                     raise ValueError
                 low = ((low[0][0], high[0][1]),)
             found += low
-        return _others(tuple(found)) if is_other else tuple(found)
+        ranges = self._cased(tuple(found))
+        return _others(ranges) if is_other else ranges
 
     def _member(self) -> Ranges:
         if self.text.startswith("[:", self.at) and ":]" in self.text[self.at :]:

@@ -272,6 +272,13 @@ def _keeps_enum(old: Constraints, new: Constraints) -> bool:
     return bool(old.enum) and all(_fits(value, new) for value in values)
 
 
+def keeps(value: Any, state: Constraints) -> bool:
+    """Whether a scalar is one of the enum, and keeps the limits."""
+    if state.enum and value not in state.enum:
+        return False
+    return isinstance(value, dict | list) or _fits(value, state)
+
+
 def _fits(value: Any, state: Constraints) -> bool:
     if isinstance(value, bool) or value is None:
         return True

@@ -2,9 +2,8 @@
 
 The patterns of a schema are RE2 expressions that are searched for. Each becomes a nondeterministic automaton, and the
 product of their subset automata is walked until it meets a text that all on the left allow and the right does not: that
-text, the shortest there is, is the answer. What automata of this form do not tell (word boundaries, letters without
-case, Unicode classes) and what grows beyond ``MAX_STATES`` or ``MAX_WORK`` is ``Undecided``, never
-guessed.
+text, the shortest there is, is the answer. What automata of this form do not tell (word boundaries, Unicode classes,
+texts by lines) and what grows beyond ``MAX_STATES`` or ``MAX_WORK`` is ``Undecided``, never guessed.
 """
 
 from __future__ import annotations

@@ -35,12 +35,14 @@ def compare(old: Api, new: Api, *, documentation: bool = False) -> list[Change]:
             continue
         was, now = before[earlier.definition].value, after[resource.definition].value
         for code, path, message, location in shared.values("", was, now):
-            changes.add(
-                Change(KINDS[code], f"{resource_path(resource)}: {path}", resource.version, message, location)
-            )
+            changes.add(Change(KINDS[code], _place(resource, path), resource.version, message, location))
     changes.update(compare_roundtrips(old, new))
     changes.update(compare_wire(old, new))
     return sorted(changes, key=lambda c: (c.path, c.kind.code, c.message))
+
+
+def _place(resource: Resource, path: str) -> str:
+    return f"{resource_path(resource)}: {path}" if path else resource_path(resource)
 
 
 def _resources(old: Api, new: Api) -> Iterator[Found]:

@@ -30,7 +30,7 @@ from kubewright.ir.types import (
     Value,
 )
 from kubewright.location import Location
-from kubewright.tools.diff.limits import limits, shown
+from kubewright.tools.diff.limits import keeps, limits, shown
 from kubewright.tools.diff.logic import described, judge
 from kubewright.tools.diff.rules import rules
 
@@ -114,17 +114,20 @@ class Comparison:
     def _defaults(self, path: str, old: Value, new: Value, where: Location) -> Iterator[Finding]:
         if isinstance(old.default, Absent):
             if not isinstance(new.default, Absent):
-                yield self._default_added(path, f"has the default {new.default!r} now", where)
+                yield self._default_added(path, f"has the default {new.default!r} now", new)
         elif isinstance(new.default, Absent):
             yield "D209", path, f"has no default any more (it was {old.default!r})", where
         elif old.default != new.default or type(old.default) is not type(new.default):
             yield "D208", path, f"default changed from {old.default!r} to {new.default!r}", where
 
-    def _default_added(self, path: str, said: str, where: Location) -> Finding:
+    def _default_added(self, path: str, said: str, new: Value) -> Finding:
         name = re.escape(path.rpartition(".")[2])
         if any(re.search(rf"\b{name}\b|\bmaxProperties\b", text) for text in self._around):
-            return "D234", path, f"{said}, and a rule around it speaks of it", where
-        return "D210", path, said, where
+            return "D234", path, f"{said}, and a rule around it speaks of it", new.location
+        # Below the values of a map no server holds a default against its schema.
+        if "{}" in path and (not keeps(new.default, new.constraints) or isinstance(new.default, dict | list)):
+            return "D234", path, f"{said}, which its own limits may refuse", new.location
+        return "D210", path, said, new.location
 
     def _types(self, path: str, old: Type, new: Type, where: Location) -> Iterator[Finding]:
         if isinstance(old, EmbeddedObject) != isinstance(new, EmbeddedObject):
@@ -189,7 +192,7 @@ class Comparison:
         else:
             yield "D251", path, "field added", value.location
         if not isinstance(value.default, Absent):
-            yield self._default_added(path, f"added with the default {value.default!r}", value.location)
+            yield self._default_added(path, f"added with the default {value.default!r}", value)
 
 
 def _name(value: Value) -> str:
