@@ -31,9 +31,10 @@ _RULES = [
         (r"(?<![\w.-])(\d{1,3}s|\d{1,2}m\d{0,2}s?|<invalid>)(?![\w.-])", "<age>"),
         (r"\b10\.\d{1,3}\.\d{1,3}\.\d{1,3}\b", "<address>"),
         (r"\b3[0-2]\d{3}(?=[/,\s]|$)", "<port>"),
-        (r"\b(LIVE|MERGED|kubectl-edit|debugger)-[\w]+", r"\1-<random>"),
+        (r"\b(LIVE-|MERGED-|kubectl-edit-|kubectl_replace_|debugger-)\w+", r"\1<random>"),
         (r"(\"?resourceVersion\"?: +\"?|Resource Version: +)\d+", r"\1<version>"),
         (r"(?<=\S)[ \t]+", " "),
+        (r'("serverAddress":")[^"]*', r"\1<address>"),
         (r"^WARNING: version difference.*\n?", ""),
     )
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +14,10 @@ import yaml
 from tests.differential import conversation as scenarios
 from tests.differential import protobuf
 from tests.differential.answers import Pairs, Placeholders, agreement, signature
+from tests.differential.connection import Server
 from tests.differential.conversation import Conversation, fill
 from tests.differential.draw.areas import AREAS, conversations
+from tests.differential.kubectl import Kubectl
 from tests.differential.reduce import reduced, without_parts
 
 
@@ -117,3 +121,48 @@ def test_protobuf_is_read_by_its_wire_form() -> None:
     found = protobuf.decode(made)["protobuf"]
     assert found["1"][0] == {"1": ["v1"], "2": ["ConfigMap"]}
     assert found["2"][0]["2"] == [{"1": ["k"], "2": ["v"]}]
+
+
+def printed(text: str) -> str:
+    with Kubectl([], Server("https://127.0.0.1:7443", {"admin": "t"}), "ns") as kubectl:
+        return kubectl._plain(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("web   1/1   3s\n", "web 1/1 12s\n"),
+        ("a  ClusterIP  10.0.0.7  80:30123/TCP  1s", "a ClusterIP 10.0.0.9 80:31999/TCP 0s"),
+        ('  resourceVersion: "17"', '  resourceVersion: "2"'),
+        ("E1122 10:00:00.123456   77 memcache.go:265] no", "E1122 11:00:09.000001    8 memcache.go:265] no"),
+        ("Creation: Sun, 22 Nov 2026 15:00:00 +0000", "Creation: Mon, 23 Nov 2026 16:00:01 +0000"),
+    ],
+)
+def test_what_differs_from_run_to_run_is_printed_alike(one: str, other: str) -> None:
+    assert printed(one) == printed(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("web 1/1 3s", "web 0/1 3s"), ("cpu: 100m", "cpu: 200m"), ("port: 80", "port: 81")]
+)
+def test_what_differs_otherwise_is_not(one: str, other: str) -> None:
+    assert printed(one) != printed(other)
+
+
+def test_a_command_is_answered_like_a_request(tmp_path: Path) -> None:
+    fake = tmp_path / "kubectl-9.9"
+    fake.write_text('#!/bin/sh\necho "$@"; cat; echo no >&2; exit 3\n')
+    fake.chmod(0o755)
+    with Kubectl([str(fake)], Server("https://127.0.0.1:7443", {"admin": "t"}), "ns") as kubectl:
+        answer = kubectl.run({"kubectl": "get 'a b'", "stdin": "in", "version": 5})
+    body = {"stdout": ["get a b", "in"], "message": "no\n"}
+    assert answer == {"status": 3, "headers": {}, "body": body}
+    other = {"status": 3, "headers": {}, "body": {**body, "message": "nothing"}}
+    assert (agreement(answer, other), agreement(answer, {**answer, "status": 1})) == ("body", None)
+
+
+def test_command_lines_can_be_kept() -> None:
+    drawn = conversations("8", ["kubectl"], [], commands=True)
+    for each in itertools.islice(drawn, 20):
+        assert all(shlex.split(step["kubectl"]) for step in each.steps)
+        assert yaml.safe_load(scenarios.write(each))["steps"] == json.loads(json.dumps(each.steps))
