@@ -48,7 +48,7 @@ class Placeholders:
 
     def clean(self, value: Any, key: str = "", parent: dict[str, Any] | None = None) -> Any:
         """A copy of an answer that can be compared with another run's."""
-        if isinstance(value, dict) and "paths" in value and ("openapi" in value or "swagger" in value):
+        if isinstance(value, dict) and "info" in value and ("openapi" in value or "swagger" in value):
             value = _without_prose(value)
         if isinstance(value, dict):
             if key == "protobuf" or "frames" in value:
