@@ -187,7 +187,8 @@ class Watch:
             took = time.monotonic() - began
             self.slowest = max(self.slowest, took)
             if took > self.own:
-                self.own = max(self.own, took - (self._lost() - lost))
+                # A thread that ended takes its count with it.
+                self.own = max(self.own, took - max(0.0, self._lost() - lost))
             self.peak = max(self.peak, self._target.resident())
 
     def _lost(self) -> float:

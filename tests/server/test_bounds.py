@@ -10,6 +10,10 @@ from tests.server.test_api import ask, run
 from apimachinery.server.http.messages import Request
 from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies
 from apimachinery.server.read.watch import PIECE_BYTES, Budget, Watcher
+from apimachinery.storage import watch_cache
+from apimachinery.storage.interface import REVISION_MARK, Value
+from apimachinery.storage.memory import MemoryStorage
+from apimachinery.storage.watch_cache import WatchCache
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 JSON = {"content-type": "application/json"}
@@ -187,3 +191,28 @@ def test_many_owners_take_no_longer_than_their_number():
         assert time.process_time() - began < 5
 
     run(story)
+
+
+def test_states_of_before_keep_little_alive(monkeypatch):
+    """Each state that a list goes on in kept all that was written over since: 64 of them for each resource."""
+    monkeypatch.setattr(watch_cache, "SUPERSEDED_BYTES", 1_000_000)
+
+    async def story() -> None:
+        storage = MemoryStorage()
+        cache = await WatchCache.open(storage)
+        things = cache.resource("/g/things/")
+        value = Value.cut(b'{"a":"' + b"x" * 50_000 + REVISION_MARK.encode() + b'"}')
+        records = {key: await storage.create(key, value) for key in (f"/g/things/n/{n}" for n in range(10))}
+        seen = []
+        for _ in range(30):
+            for key, record in records.items():
+                records[key] = await storage.update(key, record.revision, value)
+            seen.append(storage.revision)
+            for revision in seen[-3:]:
+                page = await things.snapshot_at("/g/things/n/", revision)
+                assert [record.key for record in page.records] == sorted(records)
+                assert max(record.revision for record in page.records) <= revision
+            assert cache.superseded <= 1_000_000 + 3 * 500_000
+        await storage.close()
+
+    asyncio.run(story())

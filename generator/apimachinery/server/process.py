@@ -160,6 +160,7 @@ class Server:
         counts = RequestMetrics(metrics)
         bodies = JoinedBodies(governor=governor)
         governor.ask("recent_events", lambda: cache.held)
+        governor.ask("past_states", lambda: cache.superseded)
         access = self.access = Access(self._access, cache)
         services = ServiceResolver(cache, options.services)
         outgoing = self._access.outgoing

@@ -28,6 +28,8 @@ WINDOW_EVENTS = 10_000
 WINDOW_BYTES = 16 << 20
 ALL_WINDOWS_BYTES = 128 << 20
 KEPT_SNAPSHOTS = 64
+SUPERSEDED_BYTES = 64 << 20
+"""What snapshots of a resource may keep alive that has been written over since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,11 @@ class WatchCache:
             if self.held > ALL_WINDOWS_BYTES:
                 self._shorten()
 
+    @property
+    def superseded(self) -> int:
+        """The most bytes that snapshots keep alive of what was written over."""
+        return sum([resource.superseded for resource in self._resources.values()])
+
     def _shorten(self) -> None:
         """The resources with the longest pasts keep half of them."""
         for resource in sorted(self._resources.values(), key=lambda each: -each.window_bytes):
@@ -139,6 +146,11 @@ class ResourceCache:
         self.window_bytes = 0
         self._window_start = self._opened = opened
         self._snapshots: OrderedDict[tuple[str, int], Snapshot] = OrderedDict()
+        # Of each snapshot, how much had been superseded when it was taken, less what of it was there no more: what has
+        # been since then is the most that it keeps alive, and the most of all that are younger.
+        self._taken_at: dict[tuple[str, int], int] = {}
+        self._superseded = 0
+        self._checked_at = 0
         self._listeners: dict[str, list[Listener]] = {}
 
     @property
@@ -241,6 +253,10 @@ class ResourceCache:
         self._update(key, event)
         self._stamps[self.prefix] = self._stamps[namespace] = event.revision
         self._remember(event)
+        if event.previous is not None:
+            self._superseded += len(event.previous.value)
+            if self._superseded - self._checked_at > SUPERSEDED_BYTES // 4:
+                self._forget_superseded()
         if self._listeners:
             for scope in {self.prefix, namespace, key}:
                 for listener in tuple(self._listeners.get(scope, ())):
@@ -289,11 +305,32 @@ class ResourceCache:
         return [records[key] for key in sorted(records)]
 
     def _keep(self, place: tuple[str, int], snapshot: Snapshot) -> Snapshot:
+        gone = 0
+        if place[1]:
+            present = self._records
+            gone = sum([len(r.value) for r in snapshot.records if present.get(r.key) is not r])
         self._snapshots[place] = snapshot
+        self._taken_at[place] = self._superseded - gone
         self._snapshots.move_to_end(place)
         if len(self._snapshots) > KEPT_SNAPSHOTS:
-            self._snapshots.popitem(last=False)
+            oldest, _ = self._snapshots.popitem(last=False)
+            del self._taken_at[oldest]
+        if gone:
+            self._forget_superseded()
         return snapshot
+
+    def _forget_superseded(self) -> None:
+        """Lets go of snapshots that keep much alive; they are made again for whoever goes on in them."""
+        self._checked_at = self._superseded
+        newest = next(reversed(self._snapshots), None)
+        for place, taken_at in list(self._taken_at.items()):
+            if self._superseded - taken_at > SUPERSEDED_BYTES and place != newest:
+                del self._snapshots[place], self._taken_at[place]
+
+    @property
+    def superseded(self) -> int:
+        """The most bytes that snapshots keep alive of what was written over."""
+        return self._superseded - min(self._taken_at.values(), default=self._superseded)
 
 
 def _within(key: str, scope: str) -> bool:

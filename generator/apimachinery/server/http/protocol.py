@@ -48,7 +48,7 @@ import httptools
 from apimachinery.server.http.compression import gzip_parts, wants_gzip
 from apimachinery.server.http.governor import BODY_BYTES, Crowded, Governor
 from apimachinery.server.http.messages import BrokenOff, Request, Response, StreamResponse, UpgradeResponse
-from apimachinery.server.http.workers import begin_request
+from apimachinery.server.http.workers import TURN_SECONDS, begin_request
 
 log = logging.getLogger("kubewright.server")
 
@@ -288,8 +288,11 @@ class Connection(asyncio.Protocol):
         if self._received > room and not self._oversized:
             self._refuse(431, TOO_LARGE)
             return
+        began = time.thread_time() if len(data) > JOIN_BYTES else 0.0
         try:
             self._parser.feed_data(data)
+            if began and time.thread_time() - began > TURN_SECONDS:
+                self._give_way()
             if not self._head_done and self._state is not State.LINGERING and not self._takes_head(len(data)):
                 self._crowded = True
                 self._refuse(429, "")
@@ -297,6 +300,16 @@ class Connection(asyncio.Protocol):
             self._decline_upgrade(data[offer.args[0] :])
         except (httptools.HttpParserError, UnicodeDecodeError, ValueError):
             self._refuse(431 if self._fields > HEAD_FIELDS else 400, self._fault)
+
+    def _give_way(self) -> None:
+        """Lets others be read: of a socket that has much to read the loop takes many pieces in a row, and a body in
+        chunks of a byte is work."""
+        self._transport.pause_reading()
+        asyncio.get_running_loop().call_soon(self._read_on)
+
+    def _read_on(self) -> None:
+        if len(self._waiting) < 2 and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def _takes_head(self, size: int) -> bool:
         """Counts a part of a head that is not whole yet; whether there is room for it."""
