@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from apimachinery.schema.formats import is_known_format
+from apimachinery.schema.formats import is_known_format, string_format_check
 from apimachinery.schema.validation.patterns import pattern_test
-from kubewright.ir.types import Constraints, Primitive, Scalar, Type
+from kubewright.ir.types import Constraints, Primitive, Scalar, Type, Value
 from kubewright.tools.diff import patterns
 from kubewright.tools.diff.automata import Undecided
 
@@ -272,11 +272,13 @@ def _keeps_enum(old: Constraints, new: Constraints) -> bool:
     return bool(old.enum) and all(_fits(value, new) for value in values)
 
 
-def keeps(value: Any, state: Constraints) -> bool:
-    """Whether a scalar is one of the enum, and keeps the limits."""
-    if state.enum and value not in state.enum:
+def keeps(value: Any, place: Value) -> bool:
+    """Whether a scalar is one of the enum, and keeps the limits and the format; of others that is not known."""
+    limits, kind = place.constraints, place.type
+    if isinstance(value, dict | list) or (limits.enum and value not in limits.enum):
         return False
-    return isinstance(value, dict | list) or _fits(value, state)
+    check = string_format_check(kind.format) if isinstance(kind, Scalar) and isinstance(value, str) else None
+    return (check is None or check(value)) and _fits(value, limits)
 
 
 def _fits(value: Any, state: Constraints) -> bool:

@@ -122,10 +122,11 @@ class Comparison:
 
     def _default_added(self, path: str, said: str, new: Value) -> Finding:
         name = re.escape(path.rpartition(".")[2])
-        if any(re.search(rf"\b{name}\b|\bmaxProperties\b", text) for text in self._around):
+        is_counted = bool(self._around) and "maxProperties" in self._around[-1].split()
+        if is_counted or any(re.search(rf"\b{name}\b", text) for text in self._around):
             return "D234", path, f"{said}, and a rule around it speaks of it", new.location
         # Below the values of a map no server holds a default against its schema.
-        if "{}" in path and (not keeps(new.default, new.constraints) or isinstance(new.default, dict | list)):
+        if "{}" in path and not keeps(new.default, new):
             return "D234", path, f"{said}, which its own limits may refuse", new.location
         return "D210", path, said, new.location
 
