@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import ModulePlan, Outside
@@ -52,6 +53,8 @@ class Mode:
     text: str
 
 
+Arguments: TypeAlias = Mapping[tuple[str, str], str]
+"""Place and name of a parameter → what it is called in Python."""
 MODES = (
     Mode("", "client", "def", "", ""),
     Mode("Async", "async_client", "async def", "await ", ", awaited"),
@@ -83,7 +86,9 @@ def readme_example(interface: Interface) -> dict[str, str]:
     *_, group, method, operation = min(calls, key=lambda call: call[:3])
     arguments = _argument_names(operation)
     given = [
-        f"{'' if p.place == 'path' else arguments[p] + '='}..." for p in operation.parameters if p.required
+        f"{'' if p.place == 'path' else arguments[p.place, p.name] + '='}..."
+        for p in operation.parameters
+        if p.required
     ]
     return {
         "attribute": group.attribute,
@@ -265,11 +270,11 @@ class _Writer:
         return name
 
     def _arguments(
-        self, operation: Operation, method: str, arguments: Mapping[Parameter, str]
+        self, operation: Operation, method: str, arguments: Arguments
     ) -> tuple[list[str], list[str]]:
         first, needed, others = [], [], []
         for parameter in operation.parameters:
-            name = arguments[parameter]
+            name = arguments[parameter.place, parameter.name]
             text = self._annotation(parameter.value, method, name)
             if parameter.place == "path":
                 first.append(f"{name}: {text},")
@@ -277,7 +282,7 @@ class _Writer:
                 needed.append(f"{name}: {text},")
             else:
                 others.append(f"{name}: {_or_none(text)} = None,")
-        passed = [arguments[parameter] for parameter in operation.parameters]
+        passed = [arguments[parameter.place, parameter.name] for parameter in operation.parameters]
         if operation.bodies:
             text = self._short(self._body(operation, method), f"{method}_body")
             passed.append("body=body")
@@ -346,14 +351,14 @@ class _Writer:
         head = f"{constant}: Operation[{answer}] = "
         return head + expression(Call("Operation", tuple(said)), taken=len(head))
 
-    def _doc(self, operation: Operation, arguments: Mapping[Parameter, str]) -> str:
+    def _doc(self, operation: Operation, arguments: Arguments) -> str:
         text = operation.doc if self.documented else ""
         parts = [text or f"{operation.method} {operation.path}."]
         if operation.deprecated:
             parts.append("Deprecated.")
         if self.documented:
             described = [
-                f"    {arguments[p]}: {' '.join(p.doc.split())}"
+                f"    {arguments[p.place, p.name]}: {' '.join(p.doc.split())}"
                 for p in operation.parameters
                 if p.doc.strip()
             ]
@@ -438,7 +443,7 @@ def _without_tag(name: str, tag: str) -> str:
     return rest[1:] if head.lower() == tag.lower() and rest[:1] in tuple("/._-") and len(rest) > 1 else name
 
 
-def _argument_names(operation: Operation) -> dict[Parameter, str]:
+def _argument_names(operation: Operation) -> Arguments:
     """The argument of each parameter; where two have one name, the place comes after it."""
     used = set(_TAKEN_ARGUMENTS)
     found = {}
@@ -446,7 +451,7 @@ def _argument_names(operation: Operation) -> dict[Parameter, str]:
         name = names.attribute_name(parameter.name)
         if name in used:
             name = f"{name}_{parameter.place}"
-        found[parameter] = _free(name, used)
+        found[parameter.place, parameter.name] = _free(name, used)
     return found
 
 

@@ -444,6 +444,6 @@ def _class_word(text: str) -> str:
 def _tag_of(path: str) -> str:
     """What untagged operations are grouped by: the first part of the path that is neither a parameter nor a version."""
     for part in path.split("/"):
-        if part and part[0] != "{" and not re.fullmatch(r"v\d+(\.\d+)*|api", part):
+        if part and part[0] != "{" and not re.fullmatch(r"v?\d+(\.\d+)*|api", part):
             return part
     return "default"

@@ -17,7 +17,7 @@ undeclared fields are pruned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.types import (
@@ -104,6 +104,14 @@ _OTHER_KEYWORDS = {"title", "example", "examples", "externalDocs", "readOnly", "
     "additionalItems",
     "patternProperties",
     "const",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "propertyNames",
+    "prefixItems",
+    "unevaluatedProperties",
+    "$comment",
+    "$defs",
 }
 
 
@@ -124,6 +132,8 @@ class SchemaReader:
             return Value(type=RawJson(), location=self.document.at(pointer))
         if not schema:
             return Value(type=RawJson(), location=self.document.at(pointer))
+        if not self.dialect.structural and (found := _without_null(schema, pointer)) is not None:
+            return replace(self.read(*found), nullable=True)
         nullable, word = self._read_type_word(schema, pointer)
         node, consumed = self._read_type(schema, word, pointer)
         merge = markers.read_merge(schema, pointer, self.document, self.diagnostics)
@@ -162,6 +172,8 @@ class SchemaReader:
                     "say it with x-kubernetes-int-or-string, or leave the type away",
                 )
             word = words[0] if words else ""
+        if word == "null" and not self.dialect.structural:
+            nullable, word = True, ""
         if not isinstance(word, str) or word not in ("", "object", "array", *_PRIMITIVES):
             self.fault(
                 "K102",
@@ -312,7 +324,7 @@ class SchemaReader:
         return frozenset(required)
 
     def _read_constraints(self, schema: Json, consumed: str, node: Type, pointer: str) -> Constraints:
-        present = schema.keys() & _CONSTRAINT_KEYS
+        present = schema.keys() & (_CONSTRAINT_KEYS | {"const"})
         undeclared = _undeclared(schema, node) if "required" in schema else []
         if not present and not undeclared:
             return NO_CONSTRAINTS
@@ -336,6 +348,8 @@ class SchemaReader:
             found["all_of"] = (*found.get("all_of", ()), {"required": undeclared})
         if "not" in schema:
             found["negated"] = self._link_refs(schema["not"])
+        if "const" in schema and "enum" not in schema and not self.dialect.structural:
+            found["enum"] = (schema["const"],)
         rules = markers.read_rules(schema, pointer, self.document, self.diagnostics)
         if rules:
             found["rules"] = rules
@@ -374,6 +388,28 @@ class SchemaReader:
                     "it is kept, and means nothing",
                 )
         return tuple((key, schema[key]) for key in sorted(rest))
+
+
+def _without_null(schema: Json, pointer: str) -> tuple[Json, str] | None:
+    """A schema whose alternatives are null and something else, without the null, and where it is; else ``None``.
+    That is how OpenAPI 3.1 says that a value may be null."""
+    for key in ("oneOf", "anyOf"):
+        parts = schema.get(key)
+        if not isinstance(parts, list) or "type" in schema or "$ref" in schema:
+            continue
+        rest = [index for index, part in enumerate(parts) if not _is_null(part)]
+        if not rest or len(rest) == len(parts):
+            continue
+        around = {name: item for name, item in schema.items() if name != key}
+        if len(rest) > 1:
+            return {**around, key: [parts[index] for index in rest]}, pointer
+        if isinstance(parts[rest[0]], dict):
+            return {**parts[rest[0]], **around}, f"{pointer}/{key}/{rest[0]}"
+    return None
+
+
+def _is_null(schema: Json) -> bool:
+    return isinstance(schema, dict) and schema.get("type") == "null"
 
 
 def _sole_type(schema: Json) -> str:

@@ -78,7 +78,9 @@ DOCUMENT = {
                 ECHO,
                 description="Pets, a page at a time.",
                 parameters=[
-                    parameter("limit", "query", COUNT, description="How many."),
+                    parameter(
+                        "limit", "query", {**COUNT, "allOf": [{"minimum": 1}]}, description="How many."
+                    ),
                     parameter("tags", "query", LIST),
                     parameter("ids", "query", LIST, explode=False),
                     parameter("either", "query", LIST, style="pipeDelimited"),

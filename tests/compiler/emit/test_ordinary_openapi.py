@@ -101,3 +101,30 @@ def test_a_faulty_document_is_read_as_far_as_it_goes(
     assert "warning K603" in said and "warning K201" in said and "error" not in said
     thing = importlib.import_module("faulty_api.models").Thing
     assert msgspec.json.decode(b'{"mode": "a", "list": [1], "other": {"x": 1}}', type=thing).other == {"x": 1}
+
+
+def test_null_as_openapi_3_1_says_it(folder: Path) -> None:
+    null = {"type": "null"}
+    spec = document(
+        Pet={"type": "object", "properties": {"name": TEXT}},
+        Owner={
+            "type": "object",
+            "required": ["pet", "age", "role", "kind"],
+            "properties": {
+                "pet": {"anyOf": [ref("Pet"), null], "description": "Perhaps."},
+                "age": {"type": ["integer", "null"]},
+                "role": {"oneOf": [{**TEXT, "enum": ["a", "b"]}, null]},
+                "kind": {**TEXT, "const": "owner"},
+                "nothing": null,
+            },
+        },
+    )
+    spec["openapi"] = "3.1.0"
+    assert generate(spec, "null_api") == 0
+    models = importlib.import_module("null_api.models")
+    made = msgspec.json.decode(b'{"pet": null, "age": null, "role": "a", "kind": "owner"}', type=models.Owner)
+    assert (made.pet, made.age, made.role) == (None, None, "a")
+    assert json.loads(msgspec.json.encode(made))["pet"] is None
+    text = (folder / "null_api/models/models.py").read_text()
+    assert "pet: Pet | None\n" in text and 'role: Literal["a", "b"] | None\n' in text
+    assert 'kind: Literal["owner"]\n' in text

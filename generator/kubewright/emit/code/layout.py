@@ -447,10 +447,12 @@ def _foreign_name(external: External, own: Mapping[tuple[str, str], str]) -> str
 def _members(value: Value, definition: Definition) -> tuple[Json, ...]:
     """The members of an enum that becomes a ``Literal``: all strings, or all whole numbers."""
     members = value.constraints.enum
+    if value.nullable:
+        members = tuple(member for member in members if member is not None)
     if definition.name.startswith(KUBERNETES) or not isinstance(value.type, Scalar):
         return ()
     wanted = {Primitive.STRING: str, Primitive.INTEGER: int}.get(value.type.primitive)
-    return members if wanted and all(type(member) is wanted for member in members) else ()
+    return members if wanted and members and all(type(member) is wanted for member in members) else ()
 
 
 def _enum_members(members: tuple[Json, ...]) -> tuple[tuple[str, Json], ...]:
