@@ -6,8 +6,6 @@ import re
 from calendar import monthrange
 from typing import Final, NamedTuple
 
-from apimachinery.meta.printing import go_quote
-
 SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 MICROS_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 
@@ -50,11 +48,17 @@ _PARTS = {
 }
 
 
+def _quoted(text: str) -> str:
+    """The quotes of Go's package time: bytes that are no printable ASCII are escaped one by one."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').encode("utf-8", "replace")
+    return '"' + "".join(chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in plain) + '"'
+
+
 def parse_fault(text: str, layout: str) -> str | None:
     """Why ``text`` is not a time of the layout, None where it is one."""
     if FORMS[layout].fullmatch(text) is not None and _has_day(text):
         return None
-    return f"parsing time {go_quote(text)}{_why(text, layout)}"
+    return f"parsing time {_quoted(text)}{_why(text, layout)}"
 
 
 def _has_day(text: str) -> bool:
@@ -68,13 +72,13 @@ def _why(text: str, layout: str) -> str:
     for part in _PARTS[layout]:
         found = re.compile(part.form).match(text, at)
         if found is None:
-            return f" as {go_quote(layout)}: cannot parse {go_quote(text[at:])} as {go_quote(part.layout)}"
+            return f" as {_quoted(layout)}: cannot parse {_quoted(text[at:])} as {_quoted(part.layout)}"
         at = found.end()
         if part.called and not part.least <= int(found[0]) <= part.most:
             return f": {part.called} out of range"
         if part is _ZONE_PART and found[0] != "Z" and (wrong := _odd_offset(found[0])):
             return f": time zone offset {wrong} out of range"
-    return ": day out of range" if at == len(text) else f": extra text: {go_quote(text[at:])}"
+    return ": day out of range" if at == len(text) else f": extra text: {_quoted(text[at:])}"
 
 
 def _odd_offset(zone: str) -> str:

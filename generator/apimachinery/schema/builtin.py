@@ -64,7 +64,7 @@ class BuiltinSchema:
 
     def restore_fault(self, value: Any) -> str | None:
         """See ``CompiledSchema``."""
-        fault = self._decoder.fault(value)
+        fault = self._decoder.fault(value, first=True)
         return None if fault is None else restored(fault)
 
     def validate(self, value: Any, old: Any = None) -> list[FieldError]:

@@ -101,15 +101,16 @@ class Decoder:
         fault = self.fault(value)
         return (str(fault), []) if fault is not None else (None, self.unknown(value, drop=True))
 
-    def fault(self, value: Any) -> str | None:
-        """Why ``value`` cannot be decoded, None where it can."""
+    def fault(self, value: Any, *, first: bool = False) -> str | None:
+        """Why ``value`` cannot be decoded, None where it can. ``first``: the first fault, even where a later one ends
+        the decoding."""
         if self._fits(value):
             return None
         faults: list[str] = []
         try:
             self._decode(self._node, value, _Place("", (), ""), faults)
         except DecodeError as error:
-            return str(error)
+            return faults[0] if first and faults else str(error)
         return faults[0] if faults else None
 
     def unknown(self, value: Any, *, drop: bool, path: str = "") -> list[str]:

@@ -153,9 +153,7 @@ class GoForms:
                 self._fill(each.type, rest, out)
                 continue
             value = self._value(each.type, rest.pop(each.key, None))
-            if not (
-                each.omitted and (value is None or value == "" or value == [] or value == {} or value == 0)
-            ):
+            if not (each.omitted and (value is None or (each.type[0] != "*" and not value))):
                 out[each.printed] = value
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from apimachinery.meta.errors import ApiError, forbidden
+from apimachinery.meta.errors import ApiError, forbidden, plain_failure
+from apimachinery.meta.names import path_segment_faults
 from apimachinery.meta.printing import go_quote
 from apimachinery.meta.quantity import canonical
 from apimachinery.server.admission.interface import Operation, Plugin
@@ -72,6 +73,8 @@ class RuntimeClass(Plugin):
             return None
         found = self._classes.get(name)
         if found is None:
+            if faults := path_segment_faults(name):
+                raise plain_failure(f"invalid resource name {go_quote(name)}: [{' '.join(faults)}]")
             raise _refusal(operation, f"pod rejected: RuntimeClass {go_quote(name)} not found")
         return found
 

@@ -380,7 +380,10 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ),
     ("", "ComponentStatus"): replace(BUILTIN, called="componentstatus"),
     ("", "ReplicationController"): Hooks(
-        orphans=True, warnings=warn.workload, selectable=_field("status", "replicas"), gated=_TEMPLATE_GATED
+        orphans=True,
+        warnings=warn.replication_controller,
+        selectable=_field("status", "replicas"),
+        gated=_TEMPLATE_GATED,
     ),
     ("apps", "ReplicaSet"): replace(
         BUILTIN, warnings=warn.workload, selectable=_field("status", "replicas"), gated=_TEMPLATE_GATED

@@ -37,6 +37,13 @@ def workload(obj: Json, old: Json | None) -> list[str]:
     return workload_name(obj, old) + _template(obj, old, "spec", "template")
 
 
+def replication_controller(obj: Json, old: Json | None) -> list[str]:
+    """The same; kube-apiserver tells of a changed one what is to say of the template that it had."""
+    if old is None:
+        return workload(obj, None)
+    return _template(old, obj, "spec", "template")
+
+
 def daemon_set(obj: Json, old: Json | None) -> list[str]:
     """The same of a daemon set, whose name is not one of pods alone."""
     return _template(obj, old, "spec", "template")
