@@ -178,7 +178,7 @@ def _ordered(value: Any) -> Any:
         if isinstance(warnings, list) and all("unrecognized format" in str(each) for each in warnings):
             found["warning"] = sorted(warnings)  # of a map, too
         if isinstance(found.get("message"), str):
-            found["message"] = sorted(re.split(r", |\]|\[", found["message"]))
+            found["message"] = sorted(re.split(r", |\]|\[|\n", found["message"]))
         return found
     if isinstance(value, list):
         return [_ordered(each) for each in value]

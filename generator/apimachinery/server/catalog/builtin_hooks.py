@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
 from apimachinery.crd.defaults import prepare_crd_for_update
+from apimachinery.meta.names import path_segment_faults
 from apimachinery.rules.defaulters import TEMPLATE_GENERATION
 from apimachinery.rules.services import is_external, needs_health_check
 from apimachinery.server.catalog import builtin_warnings as warn
@@ -301,6 +302,7 @@ def _gated_in(prefix: str) -> tuple[str, ...]:
 
 _TEMPLATE_GATED = _gated_in("template.spec.")
 
+_BLANK_SCALED: Json = {"spec": {"replicas": 0, "selector": None}}
 HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Namespace"): Hooks(
         selectable={"status.phase": "status.phase", "name": "metadata.name"},
@@ -337,19 +339,24 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         BUILTIN,
         gated=("updateStrategy.rollingUpdate.maxUnavailable", *_gated_in("template.spec.")),
         warnings=warn.stateful_set,
+        blank=_BLANK_SCALED,
     ),
     ("discovery.k8s.io", "EndpointSlice"): replace(
-        BUILTIN, warnings=warn.endpoint_slice, gated=("$.endpoints[*].deprecatedTopology",)
+        BUILTIN,
+        warnings=warn.endpoint_slice,
+        gated=("$.endpoints[*].deprecatedTopology",),
+        blank={"endpoints": None},
     ),
     ("apps", "DaemonSet"): replace(
         BUILTIN,
         warnings=warn.daemon_set,
         gated=_TEMPLATE_GATED,
         internal_annotations=(TEMPLATE_GENERATION,),
+        blank={"spec": {"selector": None}},
     ),
     # Events of the first API may have any name.
     ("", "Event"): Hooks(
-        name_rule=lambda name, prefix: [], selectable={**_field("involvedObject", *_OBJECT), **_EVENT}
+        name_rule=path_segment_faults, selectable={**_field("involvedObject", *_OBJECT), **_EVENT}
     ),
     ("events.k8s.io", "Event"): Hooks(selectable={**_field("regarding", *_OBJECT), **_EVENT}),
     ("", "Node"): Hooks(
@@ -386,10 +393,18 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         gated=_TEMPLATE_GATED,
     ),
     ("apps", "ReplicaSet"): replace(
-        BUILTIN, warnings=warn.workload, selectable=_field("status", "replicas"), gated=_TEMPLATE_GATED
+        BUILTIN,
+        warnings=warn.workload,
+        selectable=_field("status", "replicas"),
+        gated=_TEMPLATE_GATED,
+        blank=_BLANK_SCALED,
     ),
     ("apps", "Deployment"): replace(
-        BUILTIN, warnings=warn.workload, status_keeps=("labels",), gated=_TEMPLATE_GATED
+        BUILTIN,
+        warnings=warn.workload,
+        status_keeps=("labels",),
+        gated=_TEMPLATE_GATED,
+        blank=_BLANK_SCALED,
     ),
     ("batch", "CronJob"): replace(
         BUILTIN, warnings=warn.cron_job, gated=_gated_in("jobTemplate.spec.template.spec.")

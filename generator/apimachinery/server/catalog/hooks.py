@@ -40,6 +40,7 @@ class Hooks:
     ``asks_twice``: kube-apiserver checks a changed object as a new one and once more as an update.
     ``fills_in_when_read``: whether a new object is shown with more than was stored of it, so that the first update
     writes even if it changes nothing.
+    ``blank``: what an empty object shows besides its typed form, as conversion fills it in.
     ``answers_deleted``: DELETE answers the object instead of a Status. ``validates_metadata``: ``validate`` looks at
     metadata itself on create.
     """
@@ -60,6 +61,7 @@ class Hooks:
     prepare_update: Callable[[Json, Json], None] | None = None
     prepare_status: Callable[[Json, Json], None] | None = None
     prepare_subresource: Mapping[str, Callable[[Json, Json, str], None]] = field(default_factory=dict)
+    blank: Mapping[str, object] = field(default_factory=dict)
     called: str = ""
     gated: tuple[str, ...] = ()
     asks_twice: bool = False

@@ -16,6 +16,11 @@ class MetadataChecks(NamedTuple):
     updated: int = 1
     plain_finalizers: bool = True
 
+    @property
+    def any(self) -> bool:
+        """Whether the kind looks at metadata at all."""
+        return bool(self.created or self.updated)
+
 
 CUSTOM = MetadataChecks(0, 1, False)
 _CHANGED = MetadataChecks(0, 1)

@@ -229,7 +229,12 @@ class Served:
 
     def blank(self) -> Json:
         """What an empty object of a typed kind shows besides its metadata."""
-        return self._empty() if self.builtin else {}
+        if not self.builtin:
+            return {}
+        shown = self._empty()
+        for name, held in self.hooks.blank.items():
+            shown[name] = {**shown.get(name, {}), **held} if isinstance(held, dict) else held
+        return shown
 
     def is_plain(self, record: Record) -> bool:
         """Whether a record's bytes are what this version shows."""

@@ -63,7 +63,9 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
             if served.builtin:
                 raise _unconverted(applied, served, schema.restore_fault(new) or fault)
             raise patch_fault(encoded(new), fault)
-        if unknown := unknown_faults(new, served, target.options.validation, (), target.warnings):
+        # The applied fields of a custom object that its type knows and its schema does not go without a word.
+        validation = target.options.validation if served.builtin else "Ignore"
+        if unknown := unknown_faults(new, served, validation, (), target.warnings):
             raise bad_request(f"error strict decoding: {', '.join(unknown)}")
         nulls = [] if served.builtin else list(_nulls(new))
         target.empties = finish_form(new, served)

@@ -237,6 +237,9 @@ class Writer:
                 name_rule=served.name_rule,
                 plain_finalizers=served.metadata_checks.plain_finalizers,
             )
+        if faults and not served.metadata_checks.any:
+            # What is found in metadata alone is found after what the kind says.
+            self._check(target, obj, None, [], name)
         self._check(target, obj, None, faults, name)
 
     async def _store_named(self, target: WriteTarget, obj: Json, prefix: str) -> Written:
