@@ -15,26 +15,77 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-MODULES = [
-    "kubewright.testing.server",
-    "kubewright.testing.faults",
-    "kubewright.testing.history",
-    "apimachinery.client.connection",
-    "apimachinery.client.async_connection",
-    "apimachinery.client.config",
-    "apimachinery.client.errors",
-    "apimachinery.client.resource",
-    "apimachinery.client.reflector",
-    "apimachinery.client.informer",
-    "apimachinery.client.local",
-    "apimachinery.controller.controller",
-    "apimachinery.controller.operator",
-    "apimachinery.controller.election",
-    "apimachinery.meta.scheme",
-    "apimachinery.conversion.versions",
-    "apimachinery.merge.apply",
-    "apimachinery.cel.environment",
-]
+PAGES = {
+    "Testing": [
+        "kubewright.testing.server",
+        "kubewright.testing.plugin",
+        "kubewright.testing.faults",
+        "kubewright.testing.history",
+        "kubewright.testing.rbac",
+        "kubewright.testing.etcd",
+        "kubewright.testing.cluster",
+        "kubewright.cli",
+    ],
+    "Client": [
+        "apimachinery.client.connection",
+        "apimachinery.client.async_connection",
+        "apimachinery.client.config",
+        "apimachinery.client.errors",
+        "apimachinery.client.retry",
+        "apimachinery.client.throttle",
+        "apimachinery.client.resource",
+        "apimachinery.client.async_resource",
+        "apimachinery.client.calls",
+        "apimachinery.client.processes",
+        "apimachinery.client.async_processes",
+        "apimachinery.client.scale",
+        "apimachinery.client.reflector",
+        "apimachinery.client.async_reflector",
+        "apimachinery.client.informer",
+        "apimachinery.client.async_informer",
+        "apimachinery.client.local",
+        "apimachinery.client.access",
+    ],
+    "Controllers": [
+        "apimachinery.controller.controller",
+        "apimachinery.controller.async_controller",
+        "apimachinery.controller.operator",
+        "apimachinery.controller.async_operator",
+        "apimachinery.controller.backlog",
+        "apimachinery.controller.work_queue",
+        "apimachinery.controller.election",
+        "apimachinery.controller.async_election",
+        "apimachinery.controller.recorder",
+        "apimachinery.controller.prometheus",
+        "apimachinery.controller.tracing",
+    ],
+    "Objects, merging and CEL": [
+        "apimachinery.meta.scheme",
+        "apimachinery.meta.object",
+        "apimachinery.meta.resources",
+        "apimachinery.meta.errors",
+        "apimachinery.conversion.versions",
+        "apimachinery.openapi.client",
+        "apimachinery.openapi.operation",
+        "apimachinery.merge.apply",
+        "apimachinery.merge.package",
+        "apimachinery.merge.from_openapi",
+        "apimachinery.merge.errors",
+        "apimachinery.cel.environment",
+        "apimachinery.cel.values.types",
+        "apimachinery.merge.strategic",
+        "apimachinery.merge.strategic_diff",
+        "apimachinery.cel.schemas.crd",
+    ],
+    "Server": [
+        "apimachinery.server.process",
+        "apimachinery.server.catalog.options",
+        "apimachinery.server.catalog.hooks",
+        "apimachinery.server.node.behaviour",
+        "apimachinery.server.network.services",
+    ],
+}
+"""Page of the Python API → its modules: what documents and examples import, which a test holds against this."""
 
 
 def on_config(config: Any) -> Any:
@@ -56,7 +107,8 @@ def on_files(files: Files, config: Any) -> Files:
         "reference/cli.md": command_line(),
         "reference/lint.md": rules_of_lint(),
         "reference/configuration.md": configuration(),
-        "reference/python.md": python_api(),
+        "reference/python.md": python_pages(),
+        **{f"reference/python-{slug(title)}.md": python_api(title) for title in PAGES},
     }
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
@@ -151,36 +203,99 @@ def configuration() -> str:
     return "\n".join([*lines, "", "Examples and meanings: [the tools](../tools.md).", ""])
 
 
-def python_api() -> str:
-    """The public names of modules that people import, by their docstrings."""
+def slug(title: str) -> str:
+    """The word of a page's address."""
+    return re.split(r"\W", title.lower(), maxsplit=1)[0]
+
+
+def python_pages() -> str:
+    """Every module that people import, with what it is for and the page that it is on."""
     lines = ["# Python API", "", "Made from docstrings. Generated packages have the same form for every API.", ""]
-    for name in MODULES:
-        try:
-            module = import_module(name)
-        except ModuleNotFoundError:
-            continue
+    for title, modules in PAGES.items():
+        lines += [f"## {title}", "", "| module | |", "|---|---|"]
+        for name in modules:
+            anchor = name.replace(".", "")
+            first = (import_module(name).__doc__ or "").strip().partition("\n\n")[0]
+            text = _cell(first.replace("``", "`"))
+            lines.append(f"| [{name}](python-{slug(title)}.md#{anchor}) | {text} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def python_api(title: str) -> str:
+    """The public names of the modules of one page, by their docstrings."""
+    lines = [f"# {title}", ""]
+    for name in PAGES[title]:
+        module = import_module(name)
         lines += [f"## {name}", "", _docstring(module.__doc__ or ""), ""]
         for label, value in vars(module).items():
             if label.startswith("_") or getattr(value, "__module__", "") != name:
                 continue
             if inspect.isclass(value):
                 lines += [f"### class {label}", "", *_signature(label, value), _docstring(value.__doc__ or ""), ""]
-                for method, function in vars(value).items():
-                    plain = function.fget if isinstance(function, property) else inspect.unwrap(getattr(function, "__func__", function))
+                for method, held in vars(value).items():
+                    plain = function_of(held)
                     if method.startswith("_") or not inspect.isfunction(plain) or not plain.__doc__:
                         continue
-                    lines += [f"**{method}**", "", *_signature(method, plain), _docstring(plain.__doc__), ""]
+                    is_property = plain is not inspect.unwrap(getattr(held, "__func__", held))
+                    lines += [f"**{method}**", "", *_signature(method, plain, is_property=is_property)]
+                    lines += [_docstring(plain.__doc__), ""]
             elif inspect.isfunction(value):
                 lines += [f"### {label}", "", *_signature(label, value), _docstring(value.__doc__ or ""), ""]
     return "\n".join(lines)
 
 
-def _signature(name: str, value: Any) -> list[str]:
+def function_of(value: Any) -> Any:
+    """The function behind a method, a property, a cached property, a class or static method."""
+    inner = getattr(value, "fget", None) or getattr(value, "func", None)
+    return inner if inner is not None else inspect.unwrap(getattr(value, "__func__", value))
+
+
+class _Written(str):
+    """An annotation as its author wrote it: in a signature the text of one would stand in quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _signature(name: str, value: Any, *, is_property: bool = False) -> list[str]:
+    """A call as a block of code, a parameter a line where it is long; a property with its type."""
     try:
-        shown = str(inspect.signature(value))
+        found = inspect.signature(value)
     except (TypeError, ValueError):
         return []
-    return ["```python", f"{name}{shown}", "```", ""]
+
+    def written(annotation: Any) -> Any:
+        return _Written(annotation) if isinstance(annotation, str) else annotation
+
+    def short(default: Any) -> Any:
+        if default is inspect.Parameter.empty:
+            return default
+        text = re.sub(r"<(\w+\.\w+): .*>|<(?:function|class) '?([\w.]+).*>| at 0x[0-9a-f]+", r"\1\2", repr(default))
+        return _Written(text if len(text) <= 60 else "…")
+
+    given = [
+        each.replace(annotation=written(each.annotation), default=short(each.default))
+        for each in found.parameters.values()
+        if each.name not in ("self", "cls")
+    ]
+    found = found.replace(parameters=given, return_annotation=written(found.return_annotation))
+    shown = f"{name}{found}"
+    if is_property:
+        shown = shown.replace("() -> ", ": ")
+    elif len(shown) > 88 and given:
+        lines = []
+        for count, each in enumerate(given):
+            if each.kind is each.KEYWORD_ONLY and (not count or given[count - 1].kind is not each.KEYWORD_ONLY):
+                lines += ["*"] if not any(other.kind is each.VAR_POSITIONAL for other in given) else []
+            lines.append(str(each))
+            if each.kind is each.POSITIONAL_ONLY and given[count + 1 : count + 2] and given[count + 1].kind is not each.kind:
+                lines.append("/")
+        back = "" if found.return_annotation is found.empty else f" -> {found.return_annotation}"
+        shown = f"{name}(\n" + "".join(f"    {line},\n" for line in lines) + f"){back}"
+    return ["```python", shown, "```", ""]
 
 
 def _docstring(text: str) -> str:

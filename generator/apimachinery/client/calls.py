@@ -100,7 +100,8 @@ class Codec(Generic[T]):
         return {"Accept": f"{JSON};as={kind};g=meta.k8s.io;v=v1,{JSON}"}
 
     def transformed(self, transform: Callable[[T], T]) -> Codec[T]:
-        """A codec whose objects pass through ``transform``, which may change them: to keep less of them."""
+        """A codec whose objects pass through ``transform``, which may change them: to keep less of them.
+        Reading raises UnreadableObject where ``transform`` raises."""
 
         def read(obj: T) -> T:
             raw = lossless.origin_of(obj) if isinstance(obj, Object) else None

@@ -191,7 +191,8 @@ def _files(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> list[
 
 
 def merge_files(files: list[Path]) -> dict[str, Any]:
-    """One kubeconfig document out of several files, with every path in it made absolute."""
+    """One kubeconfig document out of several files, with every path in it made absolute. Raises ConfigError for a
+    file that cannot be read or is no kubeconfig."""
     try:
         import yaml  # here, because a client that is given a Config by code needs no YAML at all
     except ImportError:

@@ -129,7 +129,7 @@ class EtcdMembers:
             self.wait_healthy(number)
 
     def wait_healthy(self, number: int) -> None:
-        """Returns when a member answers. Raises TimeoutError."""
+        """Returns when a member answers. Raises TimeoutError where it does not in time, EtcdMissing where it ended."""
         until = time.monotonic() + START_SECONDS
         if self._scheme == "https":  # whose health only its clients may ask
             self._wait_listening(number, until)
