@@ -45,7 +45,7 @@ class MergeOptions:
 def apply(original: JsonObject, patch: Any, type: PatchType) -> JsonObject:
     """``original`` with ``patch`` applied; neither is changed. A patch of null changes nothing.
 
-    Raises ``MergeError`` in kube-apiserver's words: 400 for a malformed directive or a patch that is not an object, 422
+    Raises ``MergeError`` in kube-apiserver's words: 400 (``BadPatch``) for a malformed directive or no object, 422
     for lists in lists, 500 for a missing merge key or an unknown directive.
     """
     if patch is None:
@@ -228,7 +228,8 @@ def _as_object(value: Any) -> JsonObject:
 
 
 def identity_by(merge_key: str) -> Callable[[Any], Any]:
-    """What makes two items of a list the same: the value of their merge key, or the scalar itself."""
+    """What makes two items of a list the same: the value of their merge key, or the scalar itself. What is
+    returned raises ``MergeError`` for an item without the key."""
     if not merge_key:
         return _hashable
 
@@ -247,7 +248,7 @@ def _hashable(value: Any) -> Any:
 
 
 def item_form(*lists: list[Any]) -> str:
-    """The one Go type of all items. Raises where there are several, or lists."""
+    """The one Go type of all items. Raises ``MergeError`` where there are several, or lists."""
     forms = {go_type(item) for items in lists for item in items}
     if "[]interface {}" in forms:
         raise MergeError(
