@@ -123,6 +123,13 @@ def _labels_of_template(job: Json) -> bool:
     return "controller-uid" in (labels or ()) and labels == (template.get("metadata") or {}).get("labels")
 
 
+def _keep_labels_of_template(new: Json, old: Json) -> None:
+    """A Job without labels shows those of its pods, also after a write of its status took them away."""
+    labels = (((old.get("spec") or {}).get("template") or {}).get("metadata") or {}).get("labels")
+    if labels and not new["metadata"].get("labels"):
+        new["metadata"]["labels"] = dict(labels)
+
+
 def _field(name: str, *fields: str) -> dict[str, str | FieldValue]:
     return {f"{name}.{field}": f"{name}.{field}" for field in fields}
 
@@ -412,6 +419,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("batch", "Job"): Hooks(
         orphans=True,
         orphan_warning=warn.ORPHANED_PODS,
+        prepare_status=_keep_labels_of_template,
         selectable={"status.successful": "status.succeeded"},
         unknown_label='field label "{label}" not supported for Job',
         warnings=warn.workload,
