@@ -19,10 +19,14 @@ from apimachinery.rules.pod_resources import is_extended, is_huge_page, of_pod
 
 Amounts = dict[str, Quantity]
 PODS, SERVICES, CLAIMS = ("", "pods"), ("", "services"), ("", "persistentvolumeclaims")
+DEVICE_CLAIMS = ("resource.k8s.io", "resourceclaims")
 ONE = Quantity(Fraction(1), "decimal")
+ALL_DEVICES = 32
+"""What a request for all devices counts for: a claim is given no more."""
 _PLAIN = frozenset({"configmaps", "replicationcontrollers", "resourcequotas", "secrets"})
 """Core resources that quotas also count by their plain name."""
 _OF_CLASS = ".storageclass.storage.k8s.io/"
+_DEVICES = ".deviceclass.resource.k8s.io/devices"
 _COMPUTED = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 """What every container must say of itself where a quota counts it."""
 
@@ -69,6 +73,7 @@ def counted_in(resource: tuple[str, str], names: Iterable[str]) -> set[str]:
             or (resource == PODS and _is_of_pods(name))
             or (resource == SERVICES and name in ("services", "services.nodeports", "services.loadbalancers"))
             or (resource == CLAIMS and _is_of_claims(name))
+            or (resource == DEVICE_CLAIMS and name.endswith(_DEVICES))
             or (not group and plural in _PLAIN and name == plural)
         ):
             found.add(name)
@@ -80,7 +85,7 @@ def resource_of(name: str) -> tuple[str, str] | None:
     if name.startswith("count/"):
         plural, _, group = name.removeprefix("count/").partition(".")
         return group, plural
-    for resource in (PODS, SERVICES, CLAIMS):
+    for resource in (PODS, SERVICES, CLAIMS, DEVICE_CLAIMS):
         if counted_in(resource, (name,)):
             return resource
     return ("", name) if name in _PLAIN else None
@@ -110,6 +115,8 @@ def usage(resource: tuple[str, str], obj: Json) -> Amounts:
         found |= _of_service(obj.get("spec") or {})
     elif resource == CLAIMS:
         found |= _of_claim(obj)
+    elif resource == DEVICE_CLAIMS:
+        found |= _of_devices(obj.get("spec") or {})
     elif not resource[0] and resource[1] in _PLAIN:
         found[resource[1]] = ONE
     return found
@@ -166,6 +173,21 @@ def _of_service(spec: Json) -> Amounts:
     elif spec.get("type") != "NodePort":
         return found
     found["services.nodeports"] = Quantity(Fraction(len(ports)), "decimal")
+    return found
+
+
+def _of_devices(spec: Json) -> Amounts:
+    """Devices by class: of alternatives as many as the one with most of a class would take."""
+    found: Amounts = {}
+    for request in items(spec.get("devices") or {}, "requests"):
+        most: dict[str, int] = {}
+        for each in [*items(request, "firstAvailable"), request.get("exactly")]:
+            if isinstance(each, dict) and (name := each.get("deviceClassName")):
+                count = ALL_DEVICES if each.get("allocationMode") == "All" else int(each.get("count") or 1)
+                most[name] = max(most.get(name, 0), count)
+        for name, count in most.items():
+            key = f"{name}{_DEVICES}"
+            found[key] = added(found.get(key), Quantity(Fraction(count), "decimal"))
     return found
 
 
