@@ -81,10 +81,15 @@ class Target:
             self._connections.pop().close()
 
     def ask(
-        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        headers: dict[str, str] | None = None,
+        seconds: float = 60.0,
     ) -> tuple[int, bytes]:
         """One request on a connection of its own: status and body."""
-        connection = self.connect()
+        connection = self.connect(seconds)
         try:
             connection.request(method, path, body or None, headers or {})
             answer = connection.getresponse()
