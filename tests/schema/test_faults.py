@@ -33,6 +33,7 @@ from apimachinery.meta.names import (
 )
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.printing import go_float, go_json, go_quote
+from apimachinery.schema.custom import compile_custom
 from apimachinery.schema.validation.patterns import pattern_test
 
 
@@ -203,3 +204,21 @@ def test_recorded_faults_of_metadata() -> None:
             assert status["details"] == expect["body"]["details"], step["id"]
         compared += 1
     assert compared >= 24
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "number", "refused"),
+    [
+        ("integer", "int32", 2**31, True),
+        ("integer", "uint32", -1, False),
+        ("integer", "uint64", -1, False),
+        ("integer", "float", 2**40, False),
+        ("number", "float", 1e300, True),
+        ("number", "float32", 1e300, False),
+    ],
+)
+def test_formats_of_numbers_that_a_custom_resource_is_held_against(
+    kind: str, wanted: str, number: float, refused: bool
+) -> None:
+    schema = compile_custom({"type": "object", "properties": {"a": {"type": kind, "format": wanted}}})
+    assert bool(schema.validate({"a": number})) is refused

@@ -20,8 +20,14 @@ from apimachinery.meta.names import is_dns1123_label, is_dns1123_subdomain
 _NUMERIC = frozenset({"int32", "int64", "uint32", "uint64", "float", "float32", "float64", "double"})
 
 
-def is_known_format(wanted: str) -> bool:
-    """Does kube-apiserver check this format."""
+_OF_NUMBERS = {"integer": ("int32", "int64"), "number": ("float", "double")}
+"""Those that hold for custom resources: apiextensions passes over the others."""
+
+
+def is_known_format(wanted: str, kind: str = "") -> bool:
+    """Does kube-apiserver check this format; with ``kind``, of values of that type in a custom resource."""
+    if kind in _OF_NUMBERS:
+        return wanted in _OF_NUMBERS[kind]
     return wanted in _NUMERIC or wanted.replace("-", "") in _CHECKS
 
 

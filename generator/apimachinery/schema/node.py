@@ -130,7 +130,8 @@ class SchemaReader:
         if schema.get("default") is not None:
             node.default = schema["default"]
         wanted = schema.get("format") or ""
-        node.format = wanted if is_known_format(wanted) else ""
+        kind = node.types[0] if len(node.types) == 1 and not self._definitions else ""
+        node.format = wanted if is_known_format(wanted, kind) else ""
         node.properties = {
             name: self.read(each, inner)
             for name, each in (schema.get("properties") or {}).items()

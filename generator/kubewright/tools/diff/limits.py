@@ -28,13 +28,10 @@ RANGES: Final = (
     ("number of properties", "min_properties", "max_properties", "minProperties", "maxProperties"),
 )
 """What is bounded, the attributes of its bounds, and their keywords."""
-_NARROW: Final = ("int32", "uint32", "float", "float32")
+_NARROW: Final = ("int32", "float")
 _SPANS: Final = {
     "int32": (-(2.0**31), 2.0**31 - 1),
-    "uint32": (0.0, 2.0**32 - 1),
-    "uint64": (0.0, math.inf),
     "float": (-3.5e38, 3.5e38),
-    "float32": (-3.5e38, 3.5e38),
 }
 """Formats of numbers that a server holds them against, but for those that every number has."""
 
