@@ -77,7 +77,8 @@ def draw(dice: Dice, name: str) -> Conversation:
         _make(dice, f"o{number}", steps, objects)
     for _ in range(dice.randint(5, 10)):
         what = dice.choices(
-            [_show, _change, _workload, _manifest, _delete, _describe, _else], [10, 12, 8, 9, 3, 4, 6]
+            [_show, _change, _workload, _manifest, _delete, _describe, _else, _of_cluster],
+            [10, 12, 8, 9, 3, 4, 6, 1],
         )[0]
         what(dice, steps, objects)
     version = dice.randrange(VERSIONS)
@@ -204,6 +205,24 @@ def _workload(dice: Dice, steps: list[Step], objects: list[tuple[str, str, Kind 
         ]
     )
     steps.append({"kubectl": line})
+
+
+_OF_CLUSTER = {
+    "CertificateSigningRequest": ["certificate approve {n}", "certificate deny {n}", "certificate approve {n} --force", "get csr {n}", "certificate deny {n} -o name", "describe csr {n}"],
+    "Node": ["cordon {n}", "uncordon {n}", "cordon {n} --dry-run=server", "taint node {n} k=v:NoSchedule", "taint node {n} k=w:NoSchedule --overwrite", "taint node {n} k-", "taint node {n} k:NoExecute", "taint node {n} bad",
+             "taint node {n} none-", "drain {n}", "drain {n} --ignore-daemonsets --force", "get node {n}", "get node {n} -o wide", "get node/{n} -o jsonpath={.spec.taints}", "label node {n} role=x", "describe node {n}", "top node {n}"],
+}  # fmt: skip
+
+
+def _of_cluster(dice: Dice, steps: list[Step], objects: list[tuple[str, str, Kind | None]]) -> None:
+    """Requests for certificates, and nodes, which have commands of their own."""
+    kind = BY_KIND[dice.one(sorted(_OF_CLUSTER))]
+    body = kind.make(dice, f"z{len(objects)}")
+    name = body["metadata"]["name"]
+    steps.append({"kubectl": "create -f -", "stdin": json.dumps(body)})
+    objects.append((kind.plural, name, None))
+    lines = dice.some(dice.sample(_OF_CLUSTER[kind.kind], 5), 2, 5)
+    steps.extend({"kubectl": line.replace("{n}", name)} for line in lines)
 
 
 def _manifest(dice: Dice, steps: list[Step], objects: list[tuple[str, str, Kind | None]]) -> None:
