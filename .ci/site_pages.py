@@ -61,6 +61,7 @@ PAGES = {
     ],
     "Objects, merging and CEL": [
         "apimachinery.meta.scheme",
+        "apimachinery.meta.dataclass_form",
         "apimachinery.meta.object",
         "apimachinery.meta.resources",
         "apimachinery.meta.errors",

@@ -235,6 +235,7 @@ BEFORE = {
     + "from website_api.example_v1 import Website\n"
     + "def wanted(site: Website) -> DeploymentSpec: raise NotImplementedError\n",
     "docs/merge.md": "from typing import Any\nbefore: dict[str, Any]\nafter = applied = other = before\n",
+    "docs/openapi.md": UNTYPED,
     "docs/testing.md": UNTYPED
     + "from typing import Any\n"
     + "from kubernetes_api.client import Client\n"
