@@ -54,6 +54,7 @@ _CLUSTER_CREATES = [
     ("priorityclass", "create priorityclass {n} --value=5", ["--description=d", "--preemption-policy=Never"]),
     ("namespace", "create namespace {n}", []),
 ]  # fmt: skip
+_FREED = '{"metadata":{"finalizers":null}}'  # what is of no namespace must not outlive its conversation
 _ERRORS = [
     "get nothings", "get pods nope", "get pod a b c", "get pods/a services/b", "get all", "delete pod nope", "delete configmap nope --ignore-not-found", "describe pod nope", "describe cm", "create -f -", "apply -f -",
     "get cm -l", "get configmaps.v1.", "get deployments.v1.apps", "get deployments.v2.apps", "get deploy.apps nope", "logs nope", "exec nope -- ls", "rollout status deployment/nope", "scale deployment nope --replicas=1",
@@ -86,8 +87,9 @@ def draw(dice: Dice, name: str) -> Conversation:
         step["version"] = version
     for resource, object_name, _ in objects:
         if "{own}" in object_name:
+            freed = f"patch {resource} {object_name} --type=merge -p '{_FREED}'"
             line = f"delete {resource} {object_name} --ignore-not-found --wait=false"
-            steps.append({"kubectl": line, "quiet": True})
+            steps += [{"kubectl": freed, "quiet": True}, {"kubectl": line, "quiet": True}]
     return Conversation("kubectl", name, steps, [CUSTOM[0].crd, CUSTOM[2].crd])  # type: ignore[list-item]
 
 
