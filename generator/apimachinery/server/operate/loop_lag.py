@@ -1,6 +1,6 @@
 """How late the event loop is: what every request waits for while one of them holds the loop.
 
-A task asks to be woken every 25 ms. How much later it is is the *lag*, which a busy machine makes longer. How long the
+A task asks to be woken every 50 ms. How much later it is is the *lag*, which a busy machine makes longer. How long the
 loop's own work *held* it is counted in CPU time of its thread, which other programs add nothing to: /metrics has both,
 the worst of the last minute, and how the second is distributed.
 """
@@ -13,7 +13,7 @@ from collections import deque
 
 from apimachinery.server.operate.metrics import Metrics
 
-PERIOD_SECONDS = 0.025
+PERIOD_SECONDS = 0.05
 STALL_SECONDS = 0.1
 WINDOW_SECONDS = 60.0
 BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
