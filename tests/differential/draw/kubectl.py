@@ -100,7 +100,8 @@ def _make(dice: Dice, name: str, steps: list[Step], objects: list[tuple[str, str
             resource, line, more = dice.one(_CLUSTER_CREATES)
             name += "-{own}"
         options = dice.some(more, 0 if dice.chance(0.2) else 1, 2) if more else []
-        dry = dice.one(_DRY)
+        # A namespace goes only where a controller runs that ends it.
+        dry = "--dry-run=server -o yaml" if resource == "namespace" else dice.one(_DRY)
         rest = sorted(options, key=lambda part: "-- " in f"{part} ")  # what is run comes last
         if any(part.startswith("-- ") or " -- " in part for part in rest):
             rest.insert(-1, dry)
