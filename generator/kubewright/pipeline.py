@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -261,6 +260,8 @@ def _build_all(config: Config, packages: list[Package], jobs: int, progress: Pro
         for package in packages:
             yield build(package, _folder(config, package), progress, jobs)
         return
+    from concurrent.futures import ProcessPoolExecutor  # most runs have one package, and need no processes
+
     with ProcessPoolExecutor(max_workers=min(jobs, len(packages))) as pool:
         started = [pool.submit(build, package, _folder(config, package)) for package in packages]
         for package, future in zip(packages, started, strict=True):

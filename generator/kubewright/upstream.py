@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
-
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.ir.types import Json
 from kubewright.location import Document
@@ -35,6 +33,8 @@ def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> Non
 
     values = [document.value for document in documents]
     if jobs > 1 and len(values) > 2:
+        from concurrent.futures import ProcessPoolExecutor  # most runs judge no document
+
         with ProcessPoolExecutor(max_workers=jobs) as pool:
             verdicts = list(pool.map(find_faults, values, chunksize=4))
     else:
