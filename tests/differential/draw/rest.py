@@ -439,7 +439,7 @@ def _bodies(dice: Dice, kind: Kind) -> Step:
 
 
 _PATHS = [
-    "/", "/api", "/apis", "/api/", "/apis/", "/version", "/version/", "/healthz", "/livez", "/readyz", "/healthz/ping", "/healthz/nothing", "/nothing", "/api/v2", "/api/v1/nothing", "/apis/nothing", "/apis/apps", "/apis/apps/", "/apis/apps/v2",
+    "/", "/api", "/apis", "/api/", "/apis/", "/healthz", "/livez", "/readyz", "/healthz/ping", "/healthz/nothing", "/nothing", "/api/v2", "/api/v1/nothing", "/apis/nothing", "/apis/apps", "/apis/apps/", "/apis/apps/v2",
     "/apis/apps/v1/nothing", "/api/v1/namespaces/{ns}/nothing", "/api/v1/namespaces/{ns}/configmaps/", "/api/v1/namespaces/{ns}/configmaps/a/", "/api//v1", "//api/v1", "/api/v1/namespaces/{ns}//configmaps", "/api/v1/namespaces//configmaps",
     "/api/v1/configmaps/a", "/api/v1/namespaces/{ns}/nodes", "/api/v1/nodes/none/status", "/apis/v1", "/api/v1/", "/api/v1/namespaces/{ns}/", "/api/v1/namespaces/", "/api/v1/watch/namespaces/{ns}/configmaps/nope/x", "/api/v1/proxy/x",
     "/api/v1/namespaces/{ns}/configmaps/a/status", "/api/v1/namespaces/{ns}/pods/a/log", "/api/v1/namespaces/{ns}/pods/a/exec", "/api/v1/namespaces/{ns}/services/a/proxy", "/api/v1/nodes/a/proxy", "/api/v1/namespaces/{ns}/status", "/api/v1/namespaces/{ns}/finalize",

@@ -178,11 +178,11 @@ class TableView:
         if annotations:
             metadata["annotations"] = dict(annotations)
         names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{self._version}"}
-        # A built-in kind's cells are those of an object without anything; custom objects are nothing without a name.
+        # A built-in kind's cells are those of an object without anything; a custom one has but the empty name.
         cells = (
             self._columns.cells({"metadata": {}, "spec": {}, "status": {}})
             if self._served.builtin
-            else [None] * len(self._columns.definitions)
+            else ["", *[None] * (len(self._columns.definitions) - 1)]
         )
         row = {"cells": cells, "object": {**names, "metadata": metadata}}
         table = self._table([row], {"resourceVersion": str(revision)}, first)
