@@ -438,6 +438,24 @@ def test_all_mutations_that_fail_are_causes() -> None:
     run(story)
 
 
+def test_audit_annotations_do_not_find_the_authorizer() -> None:
+    asks = "authorizer.group('').resource('pods').check('get').reason()"
+
+    async def story(api: Api) -> None:
+        told = [{"key": "k", "valueExpression": asks}]
+        made = validating("p", {"expression": "true"}, auditAnnotations=told)
+        for path, obj in (made, denies("p", "Audit")):
+            assert (await request(api, "POST", path, obj))[0] == 201
+        status, shown, _ = await request(api, "POST", CM, CONFIG)
+        assert (status, shown["message"]) == (
+            422,
+            f"configmaps \"a\" is forbidden: {SAID}expression '{asks}' resulted in error: no such attribute(s): "
+            "authorizer",
+        )
+
+    run(story)
+
+
 def test_messages_may_not_ask_the_authorizer() -> None:
     async def story(api: Api) -> None:
         asks = "authorizer.group('').resource('pods').check('get').reason()"

@@ -180,9 +180,12 @@ class ValidatingPolicies(Plugin):
             if is_error and policy.ignores_failures:
                 continue
             yield _Failure(text, "Invalid" if is_error else validation.reason, number)
+        # What is told in the audit may name the authorizer, and never finds it.
+        known_there = {key: value for key, value in values.items() if not key.startswith("authorizer")}
+        telling = evaluation_of(match, known_there) if compiled.annotations else evaluation
         for annotation in compiled.annotations:
             try:
-                outcome = evaluation.run(annotation.value)
+                outcome = telling.run(annotation.value)
             except BudgetSpent:
                 raise PolicyFailure(_SPENT) from None
             if outcome.error is not None:
