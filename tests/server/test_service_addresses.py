@@ -133,7 +133,7 @@ def test_the_network_is_told_where_the_server_is() -> None:
         port = {"name": "https", "port": 6443, "protocol": "TCP"}
         assert found["subsets"] == [{"addresses": [{"ip": "192.0.2.7"}], "ports": [port]}]
         for address, family in (("192.0.2.8", "IPv4"), ("2001:db8::1", "IPv6")):
-            await publish(api.catalog, api.writer, address, 6443)
+            await publish(api.catalog, api.writer, [address], 6443)
             _, found, _ = await ask(api, "GET", part)
             assert (found["addressType"], found["endpoints"][0]["addresses"]) == (family, [address])
             _, found, _ = await ask(api, "GET", ends)
