@@ -1,9 +1,10 @@
 """The command line: one table of sub-commands, each imported only when it is called.
 
-A sub-command is a module with ``EXAMPLES``, ``add_arguments(parser)`` and ``run(options) -> int``. To add one, add its
-line to ``COMMANDS``. Options that several commands have are spelled alike in all of them: ``--kubernetes RELEASE``,
-``--crds PATH``, ``-o/--output PATH``, ``--format``, ``-q/--quiet``; spellings of former releases are refused with the
-new one (``RENAMED``). Exit codes, the same for all of them:
+A sub-command is a module with ``run(options) -> int`` and another, ``tools.arguments.NAME``, with ``EXAMPLES`` and
+``add_arguments(parser)``: that is all that ``--help`` and completion read. To add one, add its line to ``COMMANDS``.
+Options that several commands have are spelled alike in all of them: ``--kubernetes RELEASE``, ``--crds PATH``,
+``-o/--output PATH``, ``--format``, ``-q/--quiet``; spellings of former releases are refused with the new one
+(``RENAMED``). Exit codes, the same for all of them:
 
 - 0: done, nothing to say against it
 - 1: the answer is no (drift found by ``--check``, invalid input, a conflict)
@@ -263,14 +264,14 @@ def make_parser(called: str) -> argparse.ArgumentParser:
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    """The parser of one sub-command alone. Raises ``ModuleNotFoundError`` where its extra is not installed."""
+    """The parser of one sub-command alone."""
     own = _Parser(prog=f"kubewright {name}")
     _fill(own, name)
     return own
 
 
 def _fill(own: argparse.ArgumentParser, name: str) -> None:
-    module = import_module(COMMANDS[name].module)
+    module = import_module(f"kubewright.tools.arguments.{name}")
     module.add_arguments(own)
     own.epilog = "examples:\n" + "".join(f"  {line}\n" for line in module.EXAMPLES.strip().splitlines())
     if name == "completion":

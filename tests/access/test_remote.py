@@ -22,6 +22,7 @@ from apimachinery.server.access.webhooks import AuthorizationWebhook, BadConditi
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.http.messages import Request, User
 from apimachinery.server.http.outgoing import CallFailed, Endpoint, call_json
+from kubewright.tools.arguments import serve_access
 from kubewright.tools.serve import access as flags
 
 URL = "https://issuer.example.com"
@@ -261,7 +262,7 @@ def test_answers_that_are_of_no_use(hook, path, fault):
 
 def options(*arguments):
     parser = argparse.ArgumentParser()
-    flags.add_arguments(parser)
+    serve_access.add_arguments(parser)
     return parser.parse_args([*map(str, arguments), "--anonymous-admin"])
 
 

@@ -29,6 +29,7 @@ from apimachinery.storage.interface import Record
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache
 from kubewright.testing import ApiServer
+from kubewright.tools.arguments import serve_access
 from kubewright.tools.serve import access as flags
 
 TOKEN = "abcdef.0123456789abcdef"
@@ -195,7 +196,7 @@ def test_a_token_of_another_key_is_refused():
 
 def options(*arguments):
     parser = argparse.ArgumentParser()
-    flags.add_arguments(parser)
+    serve_access.add_arguments(parser)
     return parser.parse_args([*map(str, arguments)])
 
 

@@ -19,6 +19,7 @@ from apimachinery.server.process import Server, ServerOptions
 from apimachinery.wire.yaml import decode_all
 from kubewright.testing import ApiServer
 from kubewright.testing.thread import ServerThread
+from kubewright.tools.arguments import serve
 from kubewright.tools.serve import command
 
 GROUP, NAMESPACE, SERVICE = "messaging.kubewright.dev", "messaging", "api"
@@ -34,7 +35,7 @@ QUEUE = {
 
 def options(*arguments):
     parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
+    serve.add_arguments(parser)
     return parser.parse_args([*map(str, arguments)])
 
 

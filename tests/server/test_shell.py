@@ -20,6 +20,7 @@ from apimachinery.server.http.messages import Request, parse_query
 from apimachinery.server.http.tls import TlsError, ensure_certificate, server_context
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
+from kubewright.tools.arguments.serve import add_arguments
 from kubewright.tools.serve import command as serve
 from kubewright.tools.serve.files import write_private
 
@@ -190,7 +191,7 @@ def test_controllers_and_runtime_config():
 def test_options_that_cannot_be_end_with_2_and_one_line(arguments, fault, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     parser = argparse.ArgumentParser()
-    serve.add_arguments(parser)
+    add_arguments(parser)
     assert serve.run(parser.parse_args(["--port", "0", "--storage", "memory://", *arguments])) == 2
     said = capsys.readouterr().err
     assert fault in said

@@ -8,7 +8,6 @@ strategic for built-in kinds, a merge patch for custom resources. Exit codes: 0 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from apimachinery.merge import merge_patch, strategic, strategic_diff
@@ -18,24 +17,6 @@ from kubewright.tools.inputs import objects
 from kubewright.tools.inputs.objects import MISUSED, OK, REFUSED, InputFault
 
 _IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"))
-
-
-EXAMPLES = r"""
-kubewright apply3 --original applied-last.yaml --modified wanted.yaml --current live.yaml
-kubewright apply3 --original old.yaml --modified new.yaml --current live.yaml --crds crds/
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
-    parser.add_argument("--original", type=Path, metavar="FILE", help="what was applied last; none: nothing")
-    parser.add_argument("-m", "--modified", type=Path, required=True, metavar="FILE", help="what is wanted")
-    parser.add_argument("-c", "--current", type=Path, required=True, metavar="FILE", help="what is there")
-    parser.add_argument("--result", action="store_true", help="print the patched object instead of the patch")
-    parser.add_argument(
-        "--no-overwrite", action="store_true", help="refuse where others changed the same fields meanwhile"
-    )
-    objects.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -11,13 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-SHELLS = ("bash", "zsh", "fish")
-
-EXAMPLES = r"""
-kubewright completion bash > ~/.local/share/bash-completion/completions/kubewright
-kubewright completion fish > ~/.config/fish/completions/kubewright.fish
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -27,11 +20,6 @@ class Words:
     options: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     """Option → (help, choices)."""
     inner: dict[str, Words] = field(default_factory=dict)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
-    parser.add_argument("shell", choices=SHELLS, help="which shell the script is for")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,10 +33,7 @@ def run(options: argparse.Namespace) -> int:
 def _all_words(summaries: Mapping[str, str], parser_of: Callable[[str], argparse.ArgumentParser]) -> Words:
     inner = {}
     for name, summary in summaries.items():
-        try:
-            inner[name] = Words(summary, *_words_of(parser_of(name)))
-        except ModuleNotFoundError:  # of an extra that is not installed: its name alone
-            inner[name] = Words(summary)
+        inner[name] = Words(summary, *_words_of(parser_of(name)))
     return Words("", {"--help": ("show this help", ()), "--version": ("show the version", ())}, inner)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from apimachinery.conversion.versions import ConversionError, Converter
 from apimachinery.wire import json as wire_json
@@ -21,38 +20,6 @@ from kubewright.tools.migrate.rewrite import rewrite
 from kubewright.tools.validate.inputs import Chunk, read_chunks
 
 DONE, REFUSED, MISUSED = 0, 1, 2
-
-
-EXAMPLES = r"""
-kubewright convert -f ingress.yaml --output-version networking.k8s.io/v1
-kubewright convert -f w.yaml --output-version example.com/v1 --crds crds/ --rules .
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
-    parser.add_argument(
-        "-f", "--filename", action="append", required=True, metavar="PATH", help="file, folder or -"
-    )
-    parser.add_argument("--output-version", required=True, metavar="GROUP/VERSION", help="such as apps/v1")
-    parser.add_argument("--package", default="kubernetes_api", metavar="NAME", help="the generated package")
-    parser.add_argument(
-        "--crds",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="PATH",
-        help="CRDs of custom kinds; may be repeated",
-    )
-    parser.add_argument(
-        "--rules", type=Path, metavar="DIR", help="folder with the CRDs' `conversions/` (docs/rules.md)"
-    )
-    parser.add_argument(
-        "--modules",
-        type=Path,
-        metavar="DIR",
-        help="folder of the Python modules that `call` rules name; their code is run",
-    )
 
 
 def run(options: argparse.Namespace) -> int:

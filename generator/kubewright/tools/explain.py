@@ -19,7 +19,7 @@ from kubewright.config import specs_folder
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.versions import join_api_version, version_priority
 from kubewright.source.catalog import read_catalog
-from kubewright.source.kubernetes_validate import NEWEST, load
+from kubewright.source.kubernetes_validate import load
 from kubewright.tools.inputs import crds
 from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.inputs.sources import DESCRIPTIONS, lacks_prose
@@ -28,25 +28,6 @@ FOUND, MISSING, MISUSED = 0, 1, 2
 _MARKER = "x-kubernetes-group-version-kind"
 _WIDTH = 100
 _MAX_DEPTH = 12
-
-
-EXAMPLES = r"""
-kubewright explain deployment.spec.strategy
-kubewright explain widgets.spec --crds crds/ --recursive
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
-    parser.add_argument("path", help="a kind and fields of it: deployment.spec.template")
-    parser.add_argument(
-        "--kubernetes", default=NEWEST, metavar="RELEASE", help=f"whose kinds (default {NEWEST})"
-    )
-    parser.add_argument("--crds", action="append", type=Path, default=[], metavar="PATH", help=crds.HELP)
-    parser.add_argument(
-        "--api-version", default="", metavar="GROUP/VERSION", help="which version of the kind"
-    )
-    parser.add_argument("--recursive", action="store_true", help="only names and types, of all fields below")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -22,53 +22,9 @@ from apimachinery.storage.url import (
     open_storage,
     storage_path,
 )
-from kubewright.tools.inputs.storages import add_storage_arguments, storage_options
+from kubewright.tools.inputs.storages import storage_options
 
-EXAMPLES = r"""
-kubewright storage check kubewright.db
-kubewright storage backup kubewright.db saved.db
-kubewright storage copy sqlite:///kubewright.db etcd://127.0.0.1:2379
-kubewright storage check etcd-snapshot:///backup.db
-"""
 _TELL_EVERY = 1000
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    checks = actions.add_parser("check", help="read every record and its checksum; a server may be running")
-    checks.add_argument("file", metavar="FILE|URL", help="the database, or etcd://…, etcd-snapshot:///…")
-    checks.add_argument(
-        "--repair",
-        action="store_true",
-        help="drop what is damaged, give up what was lost; no server may be running (a database alone)",
-    )
-    add_storage_arguments(checks)
-    backs = actions.add_parser("backup", help="copy a database while its server goes on")
-    backs.add_argument("file", type=Path, metavar="FILE", help="the database")
-    backs.add_argument("target", type=Path, metavar="BACKUP", help="the copy; replaced where it is there")
-    snapshots = actions.add_parser("snapshot", help="save a whole etcd, as etcdctl does")
-    snapshots.add_argument("url", metavar="URL", help="etcd://HOST:PORT")
-    snapshots.add_argument(
-        "target", type=Path, metavar="FILE", help="the snapshot; replaced where it is there"
-    )
-    add_storage_arguments(snapshots)
-    restores = actions.add_parser("restore", help="put a backup in place; clients list again")
-    restores.add_argument("backup", type=Path, metavar="BACKUP", help="the copy, or the snapshot of an etcd")
-    restores.add_argument("file", metavar="FILE|URL", help="the database, or an etcd:// that has no objects")
-    restores.add_argument("--replace", action="store_true", help="keep the present database as FILE.replaced")
-    add_storage_arguments(restores)
-    copies = actions.add_parser(
-        "copy", help="all objects into another storage; run again where it was cut short"
-    )
-    copies.add_argument("source", metavar="SOURCE", help="sqlite:///FILE, etcd://… or etcd-snapshot:///FILE")
-    copies.add_argument("target", metavar="TARGET", help="sqlite:///FILE or etcd://…, without other objects")
-    add_storage_arguments(copies)
-    encrypts = actions.add_parser(
-        "encrypt", help="write objects again, with the first key of the configuration"
-    )
-    encrypts.add_argument("url", metavar="URL", help="sqlite:///FILE or etcd://…")
-    add_storage_arguments(encrypts)
 
 
 def run(options: argparse.Namespace) -> int:

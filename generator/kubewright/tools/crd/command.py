@@ -12,41 +12,11 @@ from collections.abc import Collection
 
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.api import File
-from kubewright.source.kubernetes_validate import NEWEST, releases
+from kubewright.source.kubernetes_validate import releases
 from kubewright.tools.crd.manifests import Selection, define, kinds_of
 from kubewright.tools.inputs.sources import StateError, read_states
 from kubewright.tools.outputs import reporting
-from kubewright.tools.outputs.writing import MISUSED, OK, REFUSED, add_output_arguments, put
-
-EXAMPLES = r"""
-kubewright crd openapi.yaml --output crds/
-kubewright crd crds/ --kind Widget --no-descriptions
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
-    parser.add_argument(
-        "sources", nargs="+", metavar="SOURCE", help="PATH, git:REVISION:PATH or kubernetes:RELEASE"
-    )
-    parser.add_argument(
-        "--kind", action="append", default=[], metavar="KIND", help="only this kind (repeatable)"
-    )
-    parser.add_argument(
-        "--group", action="append", default=[], metavar="GROUP", help="only this group (repeatable)"
-    )
-    parser.add_argument(
-        "--storage", default="", metavar="VERSION", help="store this version of every kind that has it"
-    )
-    parser.add_argument("--no-descriptions", action="store_true", help="leave the descriptions of fields out")
-    parser.add_argument(
-        "--kubernetes",
-        default=NEWEST,
-        metavar="RELEASE",
-        help=f"judge them as this release would (default {NEWEST})",
-    )
-    add_output_arguments(parser, otherwise="without it, standard output")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no warnings and notes")
+from kubewright.tools.outputs.writing import MISUSED, OK, REFUSED, put
 
 
 def run(options: argparse.Namespace) -> int:

@@ -29,40 +29,6 @@ _MANY: Final = 20
 _WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
-EXAMPLES = r"""
-kubewright diff git:main:crds crds
-kubewright diff kubernetes:1.36 kubernetes:1.37 --least warning
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
-    parser.add_argument("old", help="PATH, git:REVISION:PATH or kubernetes:RELEASE")
-    parser.add_argument("new", help="likewise")
-    parser.add_argument(
-        "--facts",
-        type=Path,
-        metavar="FOLDER",
-        help="rules beside the specs: conversions between versions, protobuf numbers (of a git state, in its revision)",
-    )
-    parser.add_argument(
-        "--old-facts", type=Path, metavar="FOLDER", help="those of OLD, where they stand elsewhere"
-    )
-    parser.add_argument(
-        "--exceptions", type=Path, metavar="FILE", help="TOML: code → path patterns that may change"
-    )
-    parser.add_argument("--fail-on", choices=("error", "warning", "note"), default="error")
-    parser.add_argument(
-        "--least", choices=("error", "warning", "note"), default="note", help="report from here on"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
-    parser.add_argument(
-        "--each", action="store_true", help="report every place alone, not one finding for one idea"
-    )
-    parser.add_argument("--documentation", action="store_true", help="report changed descriptions too")
-    parser.add_argument("--format", choices=sorted([*reporting.FORMATS, "markdown"]), default="text")
-
-
 def run(options: argparse.Namespace) -> int:
     """Runs the sub-command."""
     try:

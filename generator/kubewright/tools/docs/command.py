@@ -12,41 +12,10 @@ import sys
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.api import Api, File
 from kubewright.ir.shapes import fold
+from kubewright.tools.arguments.docs import HTML_FILE
 from kubewright.tools.inputs.sources import DESCRIPTIONS, StateError, lacks_prose, read_states
 from kubewright.tools.outputs import reporting
-from kubewright.tools.outputs.writing import MISUSED, OK, add_output_arguments, put
-
-HTML_FILE = "index.html"
-
-
-EXAMPLES = r"""
-kubewright docs crds/ > reference.html
-kubewright docs crds/ --format markdown --output reference/
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
-    parser.add_argument(
-        "sources", nargs="*", metavar="SOURCE", help="PATH, git:REVISION:PATH or kubernetes:RELEASE"
-    )
-    parser.add_argument(
-        "--kubernetes", metavar="RELEASE", help="the built-in kinds of a release, such as 1.37"
-    )
-    parser.add_argument("--format", choices=("html", "markdown"), default="html", dest="output_format")
-    parser.add_argument(
-        "--group",
-        action="append",
-        default=[],
-        metavar="GROUP",
-        help="only this group and what it uses (repeatable)",
-    )
-    parser.add_argument(
-        "--title", default="", help="what the pages are called (default: the groups, or the release)"
-    )
-    add_output_arguments(
-        parser, otherwise=f"without it one page goes to standard output; HTML is {HTML_FILE}"
-    )
+from kubewright.tools.outputs.writing import MISUSED, OK, put
 
 
 def run(options: argparse.Namespace) -> int:

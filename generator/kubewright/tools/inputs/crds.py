@@ -11,8 +11,6 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.location import Location
 from kubewright.source.text import paths_below, read_documents
 
-HELP = "CRDs of custom kinds: a file, a folder or -; may be repeated"
-
 
 @dataclass(frozen=True, slots=True)
 class GivenCrd:

@@ -56,15 +56,6 @@ class ObjectTypes:
         return {**value, "apiVersion": api_version}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options by which a kind is looked up and an answer written."""
-    parser.add_argument("--crds", action="append", type=Path, default=[], metavar="PATH", help=crds.HELP)
-    parser.add_argument(
-        "--package", default="kubernetes_api", metavar="NAME", help="the generated package of built-in kinds"
-    )
-    parser.add_argument("--format", choices=("yaml", "json"), default="yaml", help="how to write the answer")
-
-
 def read_object(path: Path, diagnostics: Diagnostics, *, what: str) -> Any:
     """The one document of a file. Raises ``InputFault`` where it holds none that can be read, after a
     diagnostic."""

@@ -15,20 +15,6 @@ if TYPE_CHECKING:
     from apimachinery.storage.encryption.configuration import Encryption
 
 
-def add_storage_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what reaching and reading a storage takes."""
-    add = parser.add_argument
-    add(
-        "--encryption-provider-config",
-        type=Path,
-        metavar="FILE",
-        help="encrypt what is stored, by kube-apiserver's EncryptionConfiguration",
-    )
-    add("--etcd-cafile", type=Path, metavar="FILE", help="etcd over TLS: who signed its certificates")
-    add("--etcd-certfile", type=Path, metavar="FILE", help="etcd over TLS: certificate for it")
-    add("--etcd-keyfile", type=Path, metavar="FILE", help="etcd over TLS: key of --etcd-certfile")
-
-
 def storage_options(options: argparse.Namespace, api_options: ApiOptions) -> StorageOptions:
     """What ``--storage``, ``--read-only``, ``--etcd-*`` and ``--encryption-provider-config`` say. Raises ValueError,
     OSError."""

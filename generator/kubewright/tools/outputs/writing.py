@@ -18,19 +18,6 @@ from kubewright.output import Tree, recover
 OK, REFUSED, MISUSED = 0, 1, 2
 
 
-def add_output_arguments(parser: argparse.ArgumentParser, *, otherwise: str) -> None:
-    """Adds ``--output`` and what goes with it."""
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help=f"the folder to write to; {otherwise}"
-    )
-    parser.add_argument(
-        "--replace", action="store_true", help="replace files that were not made by this command"
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; show what would change, exit 1 if any"
-    )
-
-
 def put(
     files: Sequence[File], options: argparse.Namespace, diagnostics: Diagnostics, *, partial: bool
 ) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from apimachinery.client.config import Config, ConfigError, CredentialSource
-from apimachinery.server.access.delegation import ALWAYS_ALLOWED, Cluster, ClusterTrust
+from apimachinery.server.access.delegation import Cluster, ClusterTrust
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.http.outgoing import Endpoint, Outgoing
 from apimachinery.server.network.services import server_name
@@ -24,26 +24,6 @@ WAIT_SECONDS = 30.0
 GROUP_PRIORITY, VERSION_PRIORITY = 1000, 15
 READER = "extension-apiserver-authentication-reader"
 Json = dict[str, Any]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the options."""
-    group = parser.add_argument_group(
-        "delegation", "serve behind a kube-apiserver, as an aggregated API server"
-    )
-    add = group.add_argument
-    add("--delegate", metavar="KUBECONFIG|in-cluster",
-        help="ask this cluster who a user is and what he may do, and whom to believe as a proxy")  # fmt: skip
-    add("--authentication-kubeconfig", metavar="KUBECONFIG", help="for token reviews, if not --delegate's")
-    add("--authorization-kubeconfig", metavar="KUBECONFIG", help="for access reviews, if not --delegate's")
-    add("--authorization-always-allow-paths", default=",".join(ALWAYS_ALLOWED), metavar="PATH,PATH",
-        help="paths that are open to all (default %(default)s)")  # fmt: skip
-    add("--service", default="", metavar="NAMESPACE/NAME",
-        help="the Service by which the cluster reaches this server; its certificate names it")  # fmt: skip
-    add("--print-manifest", action="store_true",
-        help="print the APIServices, the Service and the roles to create in the cluster, and end")  # fmt: skip
-    add("--external-name", default="", metavar="HOST",
-        help="in the manifest: the Service is a name for this host (default: it selects pods)")  # fmt: skip
 
 
 def delegates(options: argparse.Namespace) -> bool:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.catalog.options import OptionError
@@ -27,20 +25,6 @@ _PUBLISHED = {
     "requestheader-extra-headers-prefix": ["X-Remote-Extra-"],
     "requestheader-allowed-names": [CLIENT],
 }
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the options."""
-    group = parser.add_argument_group("aggregation", "requests that are handed on to other servers")
-    add: Callable[..., Any] = group.add_argument
-    add("--proxy-client-cert-file", type=Path, metavar="FILE",
-        help="client certificate that is shown to aggregated servers (default: one that is made)")  # fmt: skip
-    add("--proxy-client-key-file", type=Path, metavar="FILE", help="its key")
-    add("--resolve-service", action="append", default=[], metavar="NS/NAME=HOST:PORT",
-        help="address of a Service, in place of what its object says; may be repeated")  # fmt: skip
-    add("--proxy-allow-network", action="append", default=[], metavar="CIDR",
-        help="hand requests for services/proxy, pods/proxy and nodes/proxy on to addresses of this network; may be "
-             "repeated (default: to none)")  # fmt: skip
 
 
 def allowed_networks(options: argparse.Namespace) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import re
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,30 +28,6 @@ _GROUP = "apiserver.config.k8s.io/"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 Json = dict[str, Any]
-
-
-def add_arguments(add: Callable[..., Any]) -> None:
-    """Declares the options."""
-    add("--authentication-config", type=Path, metavar="FILE",
-        help="AuthenticationConfiguration: JWT issuers with CEL rules, anonymous access")  # fmt: skip
-    add("--oidc-issuer-url", default="", metavar="URL", help="issuer of OpenID Connect tokens")
-    add("--oidc-client-id", default="", metavar="ID", help="audience that its tokens must have")
-    add("--oidc-username-claim", default="sub", metavar="CLAIM", help="default %(default)s")
-    add("--oidc-username-prefix", default=None, metavar="TEXT",
-        help="before usernames; - for none (default: the issuer and #, for all claims but email)")  # fmt: skip
-    add("--oidc-groups-claim", default="", metavar="CLAIM")
-    add("--oidc-groups-prefix", default="", metavar="TEXT")
-    add("--oidc-required-claim", action="append", default=[], metavar="CLAIM=VALUE")
-    add("--oidc-ca-file", type=Path, metavar="FILE", help="authorities of the issuer (default: the system's)")
-    add("--authentication-token-webhook-config-file", type=Path, metavar="KUBECONFIG")
-    add("--authentication-token-webhook-version", choices=("v1", "v1beta1"), default="v1beta1")
-    add("--authentication-token-webhook-cache-ttl", default="2m", metavar="DURATION")
-    add("--authorization-config", type=Path, metavar="FILE",
-        help="AuthorizationConfiguration: authorizers in order, webhooks with CEL match conditions")  # fmt: skip
-    add("--authorization-webhook-config-file", type=Path, metavar="KUBECONFIG")
-    add("--authorization-webhook-version", choices=("v1", "v1beta1"), default="v1beta1")
-    add("--authorization-webhook-cache-authorized-ttl", default="5m", metavar="DURATION")
-    add("--authorization-webhook-cache-unauthorized-ttl", default="30s", metavar="DURATION")
 
 
 @dataclass(frozen=True, slots=True)

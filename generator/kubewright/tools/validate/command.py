@@ -8,58 +8,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from kubewright.diagnostics import Diagnostics, Severity
-from kubewright.source.kubernetes_validate import NEWEST, releases
+from kubewright.source.kubernetes_validate import releases
 from kubewright.tools.inputs import crds
 from kubewright.tools.outputs import reporting
 from kubewright.tools.validate.check import CODES, Options
-from kubewright.tools.validate.inputs import EXCLUDE_HELP, STDIN, read_chunks
+from kubewright.tools.validate.inputs import STDIN, read_chunks
 from kubewright.tools.validate.kinds import Kinds
 from kubewright.tools.validate.misspelt import correct
 from kubewright.tools.validate.run import judge_all
 
 VALID, INVALID, MISUSED = 0, 1, 2
-
-
-EXAMPLES = r"""
-kubewright validate deploy/ --crds crds/ --strict
-kustomize build . | kubewright validate - --kubernetes 1.33
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
-    parser.add_argument("paths", nargs="+", metavar="FILE|DIR|-", help="manifests: YAML or JSON, many or one")
-    parser.add_argument(
-        "--kubernetes", metavar="RELEASE", default=NEWEST, help=f"whose built-in kinds (default {NEWEST})"
-    )
-    parser.add_argument(
-        "--crds",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="PATH",
-        help=f"{crds.HELP}. CRDs among the manifests count anyway",
-    )
-    parser.add_argument("--strict", action="store_true", help="unknown and duplicate fields are errors")
-    parser.add_argument(
-        "--ignore-missing-schemas", action="store_true", help="pass over kinds that nobody describes"
-    )
-    parser.add_argument("--allow-empty", action="store_true", help="an input without documents is valid")
-    parser.add_argument(
-        "--format", choices=[*reporting.FORMATS], default="text", help="how to print findings"
-    )
-    parser.add_argument(
-        "-j", "--jobs", type=int, default=0, metavar="N", help="processes (default: as many as pay off)"
-    )
-    parser.add_argument("--fix", action="store_true", help="rename misspelt fields, in the files")
-    parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
-    parser.add_argument(
-        "--package", default="kubernetes_api", metavar="NAME", help="the generated package of built-in rules"
-    )
 
 
 def run(options: argparse.Namespace) -> int:

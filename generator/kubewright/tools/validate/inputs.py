@@ -29,11 +29,6 @@ class Chunk:
     content: bytes
 
 
-EXCLUDE_HELP = (
-    "leave out files by a shell pattern of their path, such as 'charts/*' or '*-ci.yaml'; may be repeated"
-)
-
-
 def excluded(path: Path, patterns: Sequence[str]) -> bool:
     """Whether a pattern is of this path, of a folder above it, or of the name of one of them."""
     ways = [path, *path.parents]

@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import base64
 import sys
-from pathlib import Path
 from typing import Any
 
 from apimachinery.server.catalog.options import OptionError
@@ -29,45 +28,6 @@ from kubewright.tools.webhook.manifest import (
 )
 
 DONE, MISUSED = 0, 2
-
-EXAMPLES = r"""
-kubewright webhook --package messaging_api --tls-cert tls.crt --tls-key tls.key --host 0.0.0.0 --port 9443
-kubewright webhook --package messaging_api --manifest --service messaging/webhook --ca ca.crt
-kubewright webhook --package messaging_api --manifest --url https://192.0.2.7:9443 --ca ca.crt
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the options."""
-    add = parser.add_argument
-    add(
-        "--package",
-        action="append",
-        required=True,
-        metavar="NAME",
-        help="a generated package whose rules to serve; may be repeated",
-    )
-    add("--tls-cert", type=Path, metavar="FILE", help="the certificate to serve with (PEM)")
-    add("--tls-key", type=Path, metavar="FILE", help="its key (PEM)")
-    add("--host", default="0.0.0.0", help="address to bind (default %(default)s)")
-    add("--port", type=int, default=9443, help="port to bind (default %(default)s)")
-    add(
-        "--manifest", action="store_true", help="print what the cluster needs to know of the webhook, and end"
-    )
-    add("--service", metavar="NS/NAME[:PORT]", help="with --manifest: the Service that leads to the webhook")
-    add("--url", metavar="URL", help="with --manifest: where the webhook is, if not behind a Service")
-    add("--ca", type=Path, metavar="FILE", help="with --manifest: the authority of its certificate (PEM)")
-    add(
-        "--cert-manager",
-        metavar="NS/NAME",
-        help="with --manifest: the cert-manager Certificate of it, whose authority cert-manager then writes in",
-    )
-    add(
-        "--failure-policy",
-        choices=("Fail", "Ignore"),
-        default="Fail",
-        help="with --manifest: what becomes of writes while the webhook cannot be asked (default %(default)s)",
-    )
 
 
 def run(options: argparse.Namespace) -> int:

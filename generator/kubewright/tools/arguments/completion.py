@@ -1,0 +1,18 @@
+"""The options of ``kubewright completion``."""
+
+from __future__ import annotations
+
+import argparse
+
+EXAMPLES = r"""
+kubewright completion bash > ~/.local/share/bash-completion/completions/kubewright
+kubewright completion fish > ~/.config/fish/completions/kubewright.fish
+"""
+
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument("shell", choices=SHELLS, help="which shell the script is for")

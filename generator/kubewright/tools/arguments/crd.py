@@ -1,0 +1,40 @@
+"""The options of ``kubewright crd``."""
+
+from __future__ import annotations
+
+import argparse
+
+from kubewright.tools.arguments.several import (
+    NEWEST,
+    add_output_arguments,
+)
+
+EXAMPLES = r"""
+kubewright crd openapi.yaml --output crds/
+kubewright crd crds/ --kind Widget --no-descriptions
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument(
+        "sources", nargs="+", metavar="SOURCE", help="PATH, git:REVISION:PATH or kubernetes:RELEASE"
+    )
+    parser.add_argument(
+        "--kind", action="append", default=[], metavar="KIND", help="only this kind (repeatable)"
+    )
+    parser.add_argument(
+        "--group", action="append", default=[], metavar="GROUP", help="only this group (repeatable)"
+    )
+    parser.add_argument(
+        "--storage", default="", metavar="VERSION", help="store this version of every kind that has it"
+    )
+    parser.add_argument("--no-descriptions", action="store_true", help="leave the descriptions of fields out")
+    parser.add_argument(
+        "--kubernetes",
+        default=NEWEST,
+        metavar="RELEASE",
+        help=f"judge them as this release would (default {NEWEST})",
+    )
+    add_output_arguments(parser, otherwise="without it, standard output")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no warnings and notes")

@@ -1,0 +1,41 @@
+"""The options of ``kubewright docs``."""
+
+from __future__ import annotations
+
+import argparse
+
+from kubewright.tools.arguments.several import (
+    add_output_arguments,
+)
+
+EXAMPLES = r"""
+kubewright docs crds/ > reference.html
+kubewright docs crds/ --format markdown --output reference/
+"""
+
+
+HTML_FILE = "index.html"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument(
+        "sources", nargs="*", metavar="SOURCE", help="PATH, git:REVISION:PATH or kubernetes:RELEASE"
+    )
+    parser.add_argument(
+        "--kubernetes", metavar="RELEASE", help="the built-in kinds of a release, such as 1.37"
+    )
+    parser.add_argument("--format", choices=("html", "markdown"), default="html", dest="output_format")
+    parser.add_argument(
+        "--group",
+        action="append",
+        default=[],
+        metavar="GROUP",
+        help="only this group and what it uses (repeatable)",
+    )
+    parser.add_argument(
+        "--title", default="", help="what the pages are called (default: the groups, or the release)"
+    )
+    add_output_arguments(
+        parser, otherwise=f"without it one page goes to standard output; HTML is {HTML_FILE}"
+    )

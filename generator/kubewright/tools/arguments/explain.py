@@ -1,0 +1,29 @@
+"""The options of ``kubewright explain``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kubewright.tools.arguments.several import (
+    CRDS_HELP,
+    NEWEST,
+)
+
+EXAMPLES = r"""
+kubewright explain deployment.spec.strategy
+kubewright explain widgets.spec --crds crds/ --recursive
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument("path", help="a kind and fields of it: deployment.spec.template")
+    parser.add_argument(
+        "--kubernetes", default=NEWEST, metavar="RELEASE", help=f"whose kinds (default {NEWEST})"
+    )
+    parser.add_argument("--crds", action="append", type=Path, default=[], metavar="PATH", help=CRDS_HELP)
+    parser.add_argument(
+        "--api-version", default="", metavar="GROUP/VERSION", help="which version of the kind"
+    )
+    parser.add_argument("--recursive", action="store_true", help="only names and types, of all fields below")

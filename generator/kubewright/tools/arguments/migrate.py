@@ -1,0 +1,43 @@
+"""The options of ``kubewright migrate``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kubewright.tools.arguments.several import (
+    EXCLUDE_HELP,
+    FORMATS,
+    NEWEST,
+)
+
+EXAMPLES = r"""
+kubewright migrate manifests/
+kubewright migrate manifests/ --kubernetes 1.37 --write
+kubewright migrate --from-cluster --audit-log /var/log/kubernetes/audit
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="manifests: files, folders, or - for stdin")
+    parser.add_argument(
+        "--kubernetes", default=NEWEST, metavar="RELEASE", help=f"the release to run on (default {NEWEST})"
+    )
+    parser.add_argument("--write", action="store_true", help="rewrite the files; stdin goes to stdout")
+    parser.add_argument("--format", choices=[*FORMATS], default="text", help="how to print findings")
+    parser.add_argument(
+        "--package", default="kubernetes_api", metavar="NAME", help="the package with the conversions"
+    )
+    parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
+    group = parser.add_argument_group("callers", "who still calls what is deprecated, instead of manifests")
+    group.add_argument(
+        "--from-cluster", action="store_true", help="read the metrics of the kubeconfig's cluster"
+    )
+    group.add_argument(
+        "--audit-log", type=Path, action="append", default=[], metavar="PATH",
+        help="read an audit log too, or a folder of them (.gz as well); repeatable",
+    )  # fmt: skip
+    group.add_argument("--kubeconfig", type=Path, metavar="FILE")
+    group.add_argument("--context", default="", metavar="NAME")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")

@@ -1,0 +1,52 @@
+"""The options of ``kubewright rbac``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+EXAMPLES = """
+kubewright rbac who-can delete pods -n shop -f deploy/
+kubewright rbac what-can sa:shop/operator -n shop
+kubewright rbac why sa:shop/operator update deployments/scale -n shop
+kubewright rbac record audit.log --user system:serviceaccount:shop:operator --name operator
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the sub-commands."""
+    commands = parser.add_subparsers(dest="question", required=True, metavar="QUESTION")
+    who = commands.add_parser("who-can", help="who can VERB RESOURCE")
+    what = commands.add_parser("what-can", help="what SUBJECT can do")
+    why = commands.add_parser(
+        "why", help="by which binding, role and rule SUBJECT can VERB RESOURCE; exit 1 if not"
+    )
+    record = commands.add_parser("record", help="least-privilege roles of what an audit log shows")
+    for command in (what, why):
+        command.add_argument("subject", metavar="SUBJECT", help="user:NAME, group:NAME or sa:NAMESPACE/NAME")
+        command.add_argument(
+            "--group", action="append", default=[], metavar="NAME", help="a group that the user is in"
+        )
+    for command in (who, why):
+        command.add_argument("verb", metavar="VERB")
+        command.add_argument("resource", metavar="RESOURCE", help="PLURAL[.GROUP][/SUBRESOURCE], or a path")
+        command.add_argument("name", nargs="?", default="", metavar="NAME")
+    for command in (who, what, why):
+        command.add_argument(
+            "-n", "--namespace", default="", help="the namespace asked about (default: the cluster)"
+        )
+        command.add_argument("-f", "--filename", type=Path, action="append", default=[], metavar="PATH",
+            help="manifests to read instead of a live cluster; - is stdin")  # fmt: skip
+        command.add_argument("--no-bootstrap", action="store_true",
+            help="with -f: leave out the roles that every cluster starts with")  # fmt: skip
+        command.add_argument("--kubeconfig", type=Path, metavar="FILE")
+        command.add_argument("--context", default="", metavar="NAME")
+        command.add_argument("--format", choices=("text", "json"), default="text")
+    who.add_argument("-A", "--all-namespaces", action="store_true", help="in any namespace")
+    record.add_argument("audit", metavar="FILE", help="JSON lines of audit events; - is stdin")
+    record.add_argument("--user", required=True, metavar="NAME", help="whose deeds count")
+    record.add_argument(
+        "--name", default="recorded", metavar="NAME", help="name of the roles (default %(default)s)"
+    )
+    record.add_argument("--resource-names", action="store_true",
+        help="hold reads and writes of single objects to the names that were used")  # fmt: skip

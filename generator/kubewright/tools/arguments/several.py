@@ -1,0 +1,54 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+NEWEST = "1.37"
+"""``source.kubernetes_validate.NEWEST``."""
+RELEASE = "1.36"
+"""``catalog.options.RELEASE`` of the server."""
+FORMATS = ("text", "json", "sarif", "junit", "github")
+"""The keys of ``reporting.FORMATS``."""
+CRDS_HELP = "CRDs of custom kinds: a file, a folder or -; may be repeated"
+
+EXCLUDE_HELP = (
+    "leave out files by a shell pattern of their path, such as 'charts/*' or '*-ci.yaml'; may be repeated"
+)
+
+
+def add_output_arguments(parser: argparse.ArgumentParser, *, otherwise: str) -> None:
+    """Adds ``--output`` and what goes with it."""
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help=f"the folder to write to; {otherwise}"
+    )
+    parser.add_argument(
+        "--replace", action="store_true", help="replace files that were not made by this command"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; show what would change, exit 1 if any"
+    )
+
+
+def add_storage_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what reaching and reading a storage takes."""
+    add = parser.add_argument
+    add(
+        "--encryption-provider-config",
+        type=Path,
+        metavar="FILE",
+        help="encrypt what is stored, by kube-apiserver's EncryptionConfiguration",
+    )
+    add("--etcd-cafile", type=Path, metavar="FILE", help="etcd over TLS: who signed its certificates")
+    add("--etcd-certfile", type=Path, metavar="FILE", help="etcd over TLS: certificate for it")
+    add("--etcd-keyfile", type=Path, metavar="FILE", help="etcd over TLS: key of --etcd-certfile")
+
+
+def add_object_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options by which a kind is looked up and an answer written."""
+    parser.add_argument("--crds", action="append", type=Path, default=[], metavar="PATH", help=CRDS_HELP)
+    parser.add_argument(
+        "--package", default="kubernetes_api", metavar="NAME", help="the generated package of built-in kinds"
+    )
+    parser.add_argument("--format", choices=("yaml", "json"), default="yaml", help="how to write the answer")
