@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from typing import Any
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
 
 import pytest
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.answer.view import JsonView, ListMeta, Selection, encode, labels_of
+from apimachinery.server.answer.view import JsonView, ListMeta, Selection, View, encode, labels_of
 from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies, list_records, read_record
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.continue_token import BadToken, decode_continue, encode_continue
@@ -552,6 +554,80 @@ def test_watchers_of_the_same_share_one_encoding():
         await w.put("b")
         assert all(got == [("ADDED", "a", "2"), ("ADDED", "b", "3")] for got in await asyncio.gather(*tasks))
         assert len(made) <= 4
+
+    tell(story)
+
+
+def test_selections_that_see_the_same_share_one_encoding():
+    async def story(w: World) -> None:
+        made: list[bytes] = []
+
+        class Counting(JsonView):
+            def event(self, kind: str, record: Record, first: bool) -> bytes:
+                made.append(super().event(kind, record, first))
+                return made[-1]
+
+        view = Counting("v1", "ConfigMap", typed=True)
+        options = ListOptions(watch=True, resource_version="1")
+        chosen = [labelled("a", "b"), *(Selection(f"a!={n}", lambda record: True) for n in range(50))]
+        parts = [w.watches.start(w.cache, SCOPE, options, view, each).parts for each in chosen]
+        tasks = [asyncio.ensure_future(anext(each)) for each in parts]
+        await asyncio.sleep(0.02)
+        await w.put("a", {"a": "b"})
+        opened = await asyncio.gather(*tasks)
+        assert len({id(chunk) for chunk in opened}) == 1
+        before, held = len(made), w.watches.budget.held
+        await w.put("a", {"a": "c"}, v="x" * 100_000)
+        tasks = [asyncio.ensure_future(anext(each)) for each in parts]
+        assert w.watches.budget.held - held < 300_000
+        left, *others = [json.loads(part) for part in await asyncio.gather(*tasks)]
+        assert left["type"] == "DELETED" and left["object"]["metadata"]["labels"] == {"a": "b"}
+        assert all(seen == others[0] and seen["type"] == "MODIFIED" for seen in others)
+        assert len(made) - before == 2
+
+    tell(story)
+
+
+def test_what_takes_long_to_encode_holds_neither_the_loop_nor_the_order(monkeypatch):
+    from apimachinery.server.read import watch
+
+    monkeypatch.setattr(watch, "BOOKMARK_SECONDS", 0.02)
+
+    async def story(w: World) -> None:
+        threads: list[bool] = []
+
+        class Slow:
+            key, content_type, watch_content_type = "slow", "a", "a"
+
+            def event(self, kind: str, record: Record, first: bool) -> bytes:
+                threads.append(threading.current_thread() is threading.main_thread())
+                if len(record.value) > 100_000:
+                    time.sleep(0.2)
+                return VIEW.event(kind, record, first)
+
+            def bookmark(self, revision: int, annotations: Mapping[str, str], first: bool) -> bytes:
+                return VIEW.bookmark(revision, annotations, first)
+
+        options = ListOptions(watch=True, resource_version="1", allow_bookmarks=True)
+        stream = Stream(w.watches.start(w.cache, SCOPE, options, cast(View, Slow())).parts)
+        plain = w.watch(resourceVersion=1)
+        tasks = [asyncio.ensure_future(each.take(1)) for each in (stream, plain)]
+        await asyncio.sleep(0.01)
+        await w.put("large", v="x" * 200_000)
+        await w.put("small")
+        await asyncio.sleep(0.05)
+        late = w.watch(resourceVersion=2)
+        seen = await tasks[0]
+        while seen[-1] != ("ADDED", "small", "3"):
+            seen += await stream.take(1)
+        assert [revision for _, _, revision in seen] == sorted(revision for _, _, revision in seen)
+        first = [kind for kind, name, _ in seen if name == "large"]
+        assert first == ["ADDED"] and all(r < "2" for k, _, r in seen[: seen.index(("ADDED", "large", "2"))])
+        assert not any(threads)
+        assert await tasks[1] == [("ADDED", "large", "2")] and await plain.take(1) == [
+            ("ADDED", "small", "3")
+        ]
+        assert await late.take(1) == [("ADDED", "small", "3")] and await late.silent()
 
     tell(story)
 

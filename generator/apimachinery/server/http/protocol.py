@@ -645,7 +645,15 @@ class Connection(asyncio.Protocol):
         write(b"%b%b%b%b" % (head, request.stamp, _lines(response.headers), framing))
         try:
             async for part in parts:
-                write(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)
+                if len(part) < JOIN_BYTES:
+                    write(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)
+                else:
+                    # Many may be sent the same bytes, which are not copied for each.
+                    pieces = (b"%x\r\n" % len(part), part, b"\r\n") if chunked else (part,)
+                    if self._secure:
+                        await self._write_pieces(pieces)
+                    else:
+                        self._transport.writelines(pieces)
                 if self._drained is not None:
                     await self._drained
         finally:

@@ -20,7 +20,7 @@ from apimachinery.meta.selectors import (
 from apimachinery.server.answer.json_path import print_value
 from apimachinery.server.answer.view import Selection, labels_of
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request
+from apimachinery.server.http.messages import LARGE_BYTES, Request
 from apimachinery.server.request.routes import Route
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode
@@ -104,7 +104,24 @@ def _matcher(
     def matches(record: Record) -> bool:
         if labels.requirements and not labels.matches(labels_of(record)):
             return False
+        if len(record.value) > LARGE_BYTES:
+            return fields.matches(_kept_values(served, record, readers).__getitem__)
         obj = decode(served.shown(record))
         return fields.matches(lambda name: readers[name](obj))
 
     return matches
+
+
+def _kept_values(
+    served: Served, record: Record, readers: dict[str, Callable[[dict[str, Any]], str]]
+) -> dict[str, str]:
+    """The values of a large object's fields, kept with its record: each of many watches asks for them."""
+    shown = served.shown(record)
+    memo = record.memo
+    if memo is None:
+        memo = record.memo = {}
+    values: dict[str, str] = memo.setdefault(("fields", served.number), {})
+    if any(name not in values for name in readers):
+        obj = decode(shown)
+        values.update({name: read(obj) for name, read in readers.items()})
+    return values

@@ -1,8 +1,9 @@
 """WATCH: who is shown which events, encoded once for all who see the same.
 
 Theory. A *feed* listens to one scope of a resource. Its *groups* hold the watchers that see the same: one view,
-one selection. An event is judged and encoded once for a group, and the same bytes go into each watcher's
-backlog. A *pass* then wakes the watchers a few at a time, letting the loop read requests in between. A pass that
+one selection. An event is judged once for a group and encoded once for each form that groups are shown, and the same
+bytes go into each watcher's backlog. What takes long to encode is encoded apart from the loop; what comes after it
+waits for it. A *pass* then wakes the watchers a few at a time, letting the loop read requests in between. A pass that
 wakes many is not followed by another for about as long as it took: under load several events leave a socket in one
 write (and reach the client in one read), at rest each leaves at once.
 
@@ -31,9 +32,9 @@ from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequenc
 from dataclasses import dataclass, field
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.answer.view import Selection, View, at_revision
+from apimachinery.server.answer.view import JsonView, Selection, View, at_revision
 from apimachinery.server.http.governor import SMALL_BYTES, Account, Governor
-from apimachinery.server.http.messages import StreamResponse
+from apimachinery.server.http.messages import LARGE_BYTES, StreamResponse
 from apimachinery.server.http.workers import ASKING, apart_if
 from apimachinery.server.read.listing import expired, too_large
 from apimachinery.server.request.list_options import BadRevision, ListOptions, parse_revision
@@ -171,28 +172,57 @@ class Group:
     seen: Seen | None = None
     watchers: list[Watcher] = field(default_factory=list)
 
-    def encode(self, event: Event, first: bool) -> bytes | None:
-        """The event as this group sees it, None where it does not."""
-        if event.revision <= self.after:
-            return None
-        return encode_event(event, self.view, self.selection, first)
+    def kind(self, event: Event) -> str:
+        """What the event is to this group, empty where it does not see it."""
+        return "" if event.revision <= self.after else kind_of(event, self.selection)
 
 
-def encode_event(event: Event, view: View, selection: Selection | None, first: bool) -> bytes | None:
-    """An event as seen through a selection; None where nothing is seen."""
-    record, previous = event.record, event.previous
+class Forms:
+    """One event in the forms that are asked for, each encoded once."""
+
+    __slots__ = ("_event", "_made")
+
+    def __init__(self, event: Event) -> None:
+        self._event = event
+        self._made: dict[Hashable, bytes] = {}
+
+    def of(self, view: View, kind: str, first: bool) -> bytes:
+        """The event as a view shows it; ``first`` of its stream."""
+        form = (view.key, view.watch_content_type, kind)
+        made = self._made.get((form, first))
+        if made is None:
+            made = encode_event(self._event, view, kind, first)
+            # Few views show the first event in another way; the others share one copy.
+            if (other := self._made.get((form, not first))) is not None and other == made:
+                made = other
+            self._made[form, first] = made
+        return made
+
+
+def kind_of(event: Event, selection: Selection | None) -> str:
+    """What an event is to those who see through a selection; empty where nothing is seen."""
+    previous = event.previous
     if selection is None:
-        kind = "DELETED" if event.deleted else "MODIFIED" if previous is not None else "ADDED"
-        return view.event(kind, record, first)
+        return "DELETED" if event.deleted else "MODIFIED" if previous is not None else "ADDED"
     was = previous is not None and selection.matches(previous)
     if event.deleted:
-        return view.event("DELETED", record, first) if was else None
-    now = selection.matches(record)
-    if now:
-        return view.event("MODIFIED" if was else "ADDED", record, first)
-    if was and previous is not None:
-        return view.event("DELETED", at_revision(previous, event.revision), first)
-    return None
+        return "DELETED" if was else ""
+    if selection.matches(event.record):
+        return "MODIFIED" if was else "ADDED"
+    return "DELETED" if was else ""
+
+
+def encode_event(event: Event, view: View, kind: str, first: bool) -> bytes:
+    """An event as what it is to those who see it."""
+    record, previous = event.record, event.previous
+    if kind == "DELETED" and not event.deleted and previous is not None:  # it left the selection
+        record = at_revision(previous, event.revision)
+    return view.event(kind, record, first)
+
+
+def _takes_long(view: View, size: int) -> bool:
+    """Whether objects of so many bytes are encoded apart from the loop: stored bytes are only copied."""
+    return size > LARGE_BYTES and not isinstance(view, JsonView)
 
 
 class Feed:
@@ -242,56 +272,70 @@ class Feed:
         return [watcher for group in self._groups.values() for watcher in group.watchers]
 
     def _take(self, event: Event) -> None:
-        if self._asks:
+        if self._asks or self._converting or self._is_long(event):
             self._converting.append(event)
             if self._converter is None:
                 self._converter = asyncio.create_task(self._convert())
             return
-        for group in self._groups.values():
-            chunk = group.encode(event, False)
-            if chunk is not None:
-                self._push(group, group.watchers, chunk, event)
+        groups = self._groups.values()
+        self._push(Forms(event), [(g, kind, g.watchers) for g in groups if (kind := g.kind(event))])
+
+    def _is_long(self, event: Event) -> bool:
+        size = len(event.record.value)
+        return size > LARGE_BYTES and any(_takes_long(g.view, size) for g in self._groups.values())
+
+    @property
+    def revision(self) -> int:
+        """Up to which revision the watchers were given every event."""
+        return self._converting[0].revision - 1 if self._converting else self._cache.revision
+
+    def _push(self, forms: Forms, seeing: Sequence[tuple[Group, str, Sequence[Watcher]]]) -> None:
+        """Gives an event to these watchers of groups, as what it is to each group."""
+        sharers: dict[int, int] = {}
+        for group, kind, watchers in seeing:
+            shared = id(forms.of(group.view, kind, False))
+            sharers[shared] = sharers.get(shared, 0) + len(watchers)
+        for group, kind, watchers in seeing:
+            chunk = forms.of(group.view, kind, False)
+            together = sharers[id(chunk)]
+            if group.seen is not None:
+                group.seen(len(chunk), len(watchers))
+            for watcher in watchers:
+                if watcher.fresh:
+                    watcher.fresh = False
+                    watcher.push(forms.of(group.view, kind, True), together)
+                else:
+                    watcher.push(chunk, together)
+            self._sleeping.extend(watchers)
         self._start_pass()
 
-    def _push(
-        self,
-        group: Group,
-        watchers: Sequence[Watcher],
-        chunk: bytes,
-        event: Event,
-        opening: bytes | None = None,
-    ) -> None:
-        sharers = len(watchers)
-        if group.seen is not None:
-            group.seen(len(chunk), sharers)
-        for watcher in watchers:
-            if watcher.fresh:
-                watcher.fresh = False
-                opening = opening or group.encode(event, True) or chunk
-                watcher.push(opening, sharers)
-            else:
-                watcher.push(chunk, sharers)
-        self._sleeping.extend(watchers)
-
     async def _convert(self) -> None:
-        """Events whose objects somebody else converts: one after another, and none for who has joined since."""
+        """Events that take long, or whose objects somebody else converts: one after another, and none for those who
+        have joined since."""
         try:
             while self._converting:
-                event = self._converting.popleft()
-                groups = list(self._groups.values())
-                chunks = await apart_if(
-                    ASKING, lambda e, gs: [(g.encode(e, False), g.encode(e, True)) for g in gs], event, groups
+                event, forms, groups = (
+                    self._converting[0],
+                    Forms(self._converting[0]),
+                    [*self._groups.values()],
                 )
-                for group, (chunk, opening) in zip(groups, chunks, strict=True):
-                    watchers = [watcher for watcher in group.watchers if watcher.since < event.revision]
-                    if chunk is not None and watchers:
-                        self._push(group, watchers, chunk, event, opening)
-                self._start_pass()
-        except ApiError:
+                kinds = await apart_if(ASKING, _judged, event, forms, groups)
+                self._push(
+                    forms,
+                    [
+                        (group, kind, [each for each in group.watchers if each.since < event.revision])
+                        for group, kind in zip(groups, kinds, strict=True)
+                        if kind
+                    ],
+                )
+                self._converting.popleft()
+        except Exception as fault:
             # Who watches starts again, and is told by the list why nothing can be shown.
             self._converting.clear()
             for watcher in self.watchers():
                 watcher.end()
+            if not isinstance(fault, ApiError):
+                raise
         finally:
             self._converter = None
 
@@ -321,6 +365,15 @@ class Feed:
         if self._pause:
             self._crowd_until = asyncio.get_running_loop().time() + self._pause
             self._pause = 0.0
+
+
+def _judged(event: Event, forms: Forms, groups: Sequence[Group]) -> list[str]:
+    """What an event is to each group; its forms are encoded."""
+    kinds = [group.kind(event) for group in groups]
+    for group, kind in zip(groups, kinds, strict=True):
+        for first in {False, *(watcher.fresh for watcher in group.watchers)} if kind else ():
+            forms.of(group.view, kind, first)
+    return kinds
 
 
 def check_version(options: ListOptions) -> int:
@@ -404,7 +457,10 @@ class Watches:
                 while (recent := cache.recent_events(scope, revision)) is None:
                     # Too old for the cache: a page at a time from the log, until what is left is in the cache.
                     older, revision = await cache.older_events(scope, revision, RESUMED_STEP)
-                    if piece := await apart_if(where, _encoded, older, view, selection, fresh, seen):
+                    at = where or ASKING * _takes_long(
+                        view, sum([len(event.record.value) for event in older])
+                    )
+                    if piece := await apart_if(at, _encoded, older, view, selection, fresh, seen):
                         fresh = False
                         yield piece
                 past = recent
@@ -415,10 +471,12 @@ class Watches:
         # From here to the feed nothing waits, so that no event comes in between.
         watcher = Watcher(self.budget)
         watcher.fresh = fresh
-        leave = self._feed(cache, scope, asks).join(watcher, view, selection, after, seen)
+        feed = self._feed(cache, scope, asks)
+        leave = feed.join(watcher, view, selection, after, seen)
 
         def mark() -> bytes:
-            data = view.bookmark(cache.revision, {}, watcher.fresh)
+            # Not past events that are still being encoded.
+            data = view.bookmark(max(feed.revision, watcher.since), {}, watcher.fresh)
             watcher.fresh = False
             return data
 
@@ -432,7 +490,8 @@ class Watches:
                     watcher.fresh = False
             for low in range(0, len(past), RESUMED_STEP):
                 step = past[low : low + RESUMED_STEP]
-                if piece := await apart_if(where, _encoded, step, view, selection, watcher.fresh, seen):
+                at = where or ASKING * _takes_long(view, sum([len(event.record.value) for event in step]))
+                if piece := await apart_if(at, _encoded, step, view, selection, watcher.fresh, seen):
                     watcher.fresh = False
                     yield piece
                 await asyncio.sleep(0)
@@ -467,8 +526,8 @@ async def _added(
     size = 0
     for number, record in enumerate(records, 1):
         event = (
-            await apart_if(where, _added_event, record, view, selection, watcher.fresh)
-            if where
+            await apart_if(ASKING, _added_event, record, view, selection, watcher.fresh)
+            if where or _takes_long(view, len(record.value))
             else _added_event(record, view, selection, watcher.fresh)
         )
         if event is not None:
@@ -496,8 +555,8 @@ def _encoded(
     """Past events as they are seen; the first of them opens the stream where it is fresh."""
     chunks: list[bytes] = []
     for event in events:
-        chunk = encode_event(event, view, selection, fresh and not chunks)
-        if chunk is not None:
+        if kind := kind_of(event, selection):
+            chunk = encode_event(event, view, kind, fresh and not chunks)
             chunks.append(chunk)
             if seen is not None:
                 seen(len(chunk), 1)
