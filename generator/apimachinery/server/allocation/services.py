@@ -150,14 +150,16 @@ class ServiceAllocator:
         made.freed = [address for address in present if address not in given]
 
     def _take_address(self, made: ServiceAllocation, obj: Json, given: list[str], address: str) -> None:
-        why = ""
-        if not any(holds(network, ipaddress.ip_address(address)) for network in self._open_ranges(address)):
-            why = "the provided network does not match the current range"
-        elif not made.dry_run and self._is_taken(address):
-            why = ALLOCATED.format("IP")
-        if why:
+        def refused(why: str) -> ApiError:
             fault = invalid_value("spec.clusterIPs", [*given], f"failed to allocate IP {address}: {why}")
-            raise invalid("Service", "", made.target.name or obj["metadata"].get("name") or "", [fault])
+            return invalid("Service", "", made.target.name or obj["metadata"].get("name") or "", [fault])
+
+        taken = ALLOCATED.format("IP")
+        if not any(holds(network, ipaddress.ip_address(address)) for network in self._open_ranges(address)):
+            raise refused("the provided network does not match the current range")
+        if not made.dry_run and self._is_taken(address):
+            raise refused(taken)
+        made.clashes[address] = refused(taken)
         self._hold(made, address)
 
     def _next_address(self, made: ServiceAllocation, family: str) -> str:
@@ -231,12 +233,15 @@ class ServiceAllocator:
                 port["nodePort"] = drawn[number]
 
     def _take_port(self, made: ServiceAllocation, obj: Json, index: int, port: int) -> None:
+        def refused(why: str) -> ApiError:
+            fault = invalid_value(f"spec.ports[{index}].nodePort", port, why)
+            return invalid("Service", "", made.target.name or obj["metadata"].get("name") or "", [fault])
+
         try:
             self._claim(made, port)
         except Unavailable as why:
-            fault = invalid_value(f"spec.ports[{index}].nodePort", port, str(why))
-            name = made.target.name or obj["metadata"].get("name") or ""
-            raise invalid("Service", "", name, [fault]) from None
+            raise refused(str(why)) from None
+        made.clashes[port] = refused(ALLOCATED.format("port"))
 
     def _claim(self, made: ServiceAllocation, port: int) -> None:
         self._ports.check(port)
@@ -268,10 +273,12 @@ class ServiceAllocator:
         elif wanted != before.get("healthCheckNodePort"):
             if needs_health_check(before):
                 return  # refused when the update is checked
+            text = f"failed to allocate requested HealthCheck NodePort {wanted}: {{}}"
             try:
                 self._claim(made, wanted)
             except Unavailable as why:
-                raise internal(f"failed to allocate requested HealthCheck NodePort {wanted}: {why}") from None
+                raise internal(text.format(why)) from None
+            made.clashes[wanted] = internal(text.format(ALLOCATED.format("port")))
 
     def release(self, addresses: Sequence[str], ports: Sequence[int]) -> None:
         """Ends what a write under way was given."""
@@ -369,6 +376,8 @@ class ServiceAllocation:
         self.ports: list[int] = []
         self.freed: list[str] = []
         self.freed_ports: set[int] = set()
+        # What is answered where another server was faster with something that was asked for.
+        self.clashes: dict[str | int, ApiError] = {}
         self._stored: list[tuple[str, str]] = []
         self._claimed: list[int] = []
 
@@ -377,14 +386,21 @@ class ServiceAllocation:
         for port in self.ports:
             if not await self._allocator.claim(port):
                 await self._unstore()
-                raise internal(f"failed to allocate a nodePort: {ALLOCATED.format('port')}")
+                raise self._clash(port, f"failed to allocate a nodePort: {ALLOCATED.format('port')}")
             self._claimed.append(port)
         for address in self.addresses:
             if not await self._allocator.store(address, self.target.namespace, name):
                 await self._unstore()
-                text = f"failed to allocate IP {address}: {ALLOCATED.format('IP')}"
-                raise invalid("Service", "", name, [invalid_value("spec.clusterIPs", [address], text)])
+                raise self._clash(address, f"failed to allocate a serviceIP: {ALLOCATED.format('IP')}")
             self._stored.append((address, name))
+
+    def _clash(self, number: str | int, text: str) -> ApiError:
+        """Whoever asked for no certain number asks again, and is given another: clients do after Retry-After."""
+        if number in self.clashes:
+            return self.clashes[number]
+        error = internal(text)
+        error.retry_after = 1
+        return error
 
     async def keep(self) -> None:
         """See Allocation."""
