@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apimachinery.meta.errors import forbidden
+from apimachinery.meta.field_errors import aggregate
 from apimachinery.rules.limit_ranges import ANNOTATION, claim_faults, fill_in, pod_faults
 from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
@@ -43,11 +44,9 @@ class LimitRanger(Plugin):
             return
         faults = pod_faults if _is_pod(operation) else claim_faults
         for limit_range in self._of(operation):
-            found = list(dict.fromkeys(faults(obj.get("spec") or {}, limit_range)))
-            if found:
-                why = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+            if found := list(faults(obj.get("spec") or {}, limit_range)):
                 served = operation.target.served
-                raise forbidden(served.plural, served.group, operation.name, why)
+                raise forbidden(served.plural, served.group, operation.name, aggregate(found))
 
     def _of(self, operation: Operation) -> Iterator[Json]:
         """The LimitRanges that a write is held against: pods do not change what they ask for but when resized, and what

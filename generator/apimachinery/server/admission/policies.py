@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.meta.errors import ApiError, Cause, forbidden
+from apimachinery.meta.field_errors import aggregate
 from apimachinery.meta.selectors import selector_of
 from apimachinery.rules.policy_expressions import (
     BOOL,
@@ -245,7 +246,7 @@ def conditions_hold(match: Match, values: Mapping[str, Any]) -> bool:
         elif outcome.value is not True:
             return False
     if failed:
-        raise PolicyFailure(failed[0] if len(failed) == 1 else f"[{', '.join(failed)}]")
+        raise PolicyFailure(aggregate(failed))
     return True
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from apimachinery.meta.errors import ApiError, bad_request, forbidden, internal
+from apimachinery.meta.field_errors import aggregate
 from apimachinery.rules.policy_expressions import (
     BOOL,
     CONDITIONS_BUDGET,
@@ -156,7 +157,7 @@ class Webhooks:
                 return False
         if failed and not hook.ignores_failures:
             own = operation.target.served
-            text = failed[0] if len(failed) == 1 else f"[{', '.join(failed)}]"
+            text = aggregate(failed)
             raise forbidden(own.plural, own.group, operation.name, text)
         return not failed
 
