@@ -19,6 +19,7 @@ import yaml
 from kubewright.testing import ApiServer
 from tests.packaging.environment import ROOT, Environment, make_environment
 from tests.packaging.world import make_world
+from tests.tools.command import kubewright
 
 DOCUMENTS = [
     "README.md",
@@ -228,12 +229,14 @@ def test_python_of_the_readme_runs(
 UNTYPED = "# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=import-not-found\n"
 """Above programs of tests, whose fixtures nobody annotates, and which import what a reader has made."""
 BEFORE = {
+    "README.md": "",
     "docs/aggregation.md": "port = 8443\n",
     "docs/cel.md": "from typing import Any\nschema: dict[str, Any]\nobj: dict[str, Any]\nold: dict[str, Any]\n",
     "docs/client.md": "",
     "docs/controllers.md": "from kubernetes_api.apps_v1 import DeploymentSpec\n"
     + "from website_api.example_v1 import Website\n"
     + "def wanted(site: Website) -> DeploymentSpec: raise NotImplementedError\n",
+    "docs/howto/sdk.md": UNTYPED,
     "docs/merge.md": "from typing import Any\nbefore: dict[str, Any]\nafter = applied = other = before\n",
     "docs/openapi.md": UNTYPED,
     "docs/testing.md": UNTYPED
@@ -257,10 +260,24 @@ def test_python_of_documents_is_typed(tmp_path: Path) -> None:
         assert texts, f"{document} has no Python any more"
         programs.append(tmp_path / (re.sub(r"\W", "_", document) + ".py"))
         programs[-1].write_text(before + "\n".join(texts))
+    group = tmp_path / "library"
+    for words in (
+        ("scaffold", "group", "library", "--domain", "example.com", "--output", group),
+        ("scaffold", "kind", "Book", "--version", "v1alpha1", "--output", group),
+        ("generate", "--config", group / "kubewright.yaml", "-q"),
+    ):
+        code, out, err = kubewright(*words)
+        assert code == 0, out + err
+    files = [block for block in PYTHON if block.title]
+    assert len(files) == 2 and {block.document for block in files} == {"docs/tutorial.md"}
+    for block in files:
+        programs.append(group / block.title)
+        programs[-1].write_text((UNTYPED if block.title.startswith("test_") else "") + block.text)
+    found = ("generator", "generated", "examples/operator", str(group), str(group / "generated"))
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", *map(str, programs)],
         cwd=ROOT,
-        env={**os.environ, "MYPYPATH": os.pathsep.join(("generator", "generated", "examples/operator"))},
+        env={**os.environ, "MYPYPATH": os.pathsep.join(found)},
         capture_output=True,
         text=True,
         check=False,

@@ -289,6 +289,26 @@ def test_refusals_write_nothing(case: str, group: Path) -> None:
     assert contents(group) == before
 
 
+def test_what_serve_writes_is_kept_out_of_git(group: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=group, check=True)
+    written = ["kubeconfig", "kubewright.db", "kubewright.db-wal", "tls.key", "admin-token"]
+    for name in written:
+        (group / name).write_text("")
+    subprocess.run(["git", "add", "-A"], cwd=group, check=True)
+    added = subprocess.run(
+        ["git", "ls-files"], cwd=group, check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert "kubewright.yaml" in added and ".gitignore" in added
+    assert {*written} & {*added} == set()
+
+
+def test_a_gitignore_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.pyc\n")
+    code, out, err = kubewright("scaffold", "group", "shop", "--domain", "example.com", "--output", tmp_path)
+    assert code == 0 and (tmp_path / ".gitignore").read_text() == "*.pyc\n"
+    assert "add kubeconfig to" in out + err
+
+
 def test_a_folder_that_is_no_group_is_refused(tmp_path: Path) -> None:
     code, _, err = kubewright(
         "scaffold", "kind", "Widget", "--group", GROUP, "--version", "v1", "--output", tmp_path

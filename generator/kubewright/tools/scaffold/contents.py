@@ -53,8 +53,26 @@ class Kind:
         return self.kind.lower()
 
 
+IGNORED = """\
+# what `kubewright serve` writes here: a kubeconfig with an administrator's token, and databases
+kubeconfig
+*.kubeconfig
+*.db
+*.db-*
+# keys and tokens of --cert-dir
+*.key
+admin-token
+# Python
+.venv/
+__pycache__/
+.pytest_cache/
+"""
+"""``.gitignore`` of a group's folder."""
+
+
 def new_group(name: str, domain: str, folder: Path) -> Plan:
-    """The files of an empty group ``name.domain``."""
+    """The files of an empty group ``name.domain``. A ``.gitignore`` that is there already is left as it is. Raises
+    ``OSError`` where it cannot be read."""
     group = f"{name}.{domain}"
     plan = Plan()
     package = f"{name.replace('-', '_')}_api"
@@ -68,6 +86,13 @@ def new_group(name: str, domain: str, folder: Path) -> Plan:
     plan.new[folder / "samples/README.md"] = (
         "# Samples\n\nOne object for each kind and version, `PLURAL-VERSION.yaml`: the tests validate them all.\n"
     )
+    ignored = folder / ".gitignore"
+    if not ignored.exists():
+        plan.new[ignored] = IGNORED
+    elif "kubeconfig" not in ignored.read_text(encoding="utf-8", errors="replace").split():
+        plan.notes.append(
+            f"add kubeconfig to {ignored}: the one that `serve` writes holds an administrator's token"
+        )
     plan.notes.append(f"next: kubewright scaffold kind KIND --version v1alpha1 --output {folder}")
     return plan
 
