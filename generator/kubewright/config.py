@@ -12,11 +12,14 @@ project around them. A configuration that cannot be understood is a list of diag
         facts: kubernetes           # folder of declared rules: defaults, conversions, …
       library_api:
         sources: [examples/library] # OpenAPI v2/v3 documents, CRD manifests, folders of them
+        names:                      # classes of nested objects by their place, where the usual name is too long
+          Book.spec.binding.cover: Cover
 """
 
 from __future__ import annotations
 
 import keyword
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +29,19 @@ from kubewright.location import Document, Location
 
 FILE_NAME = "kubewright.yaml"
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
-_PACKAGE_KEYS = {"sources", "documentation", "models", "facts", "only", "standalone", "lenient", "enums"}
+_PACKAGE_KEYS = {
+    "sources",
+    "documentation",
+    "models",
+    "facts",
+    "only",
+    "standalone",
+    "lenient",
+    "enums",
+    "names",
+}
+_NAMED = re.compile(r"[^.]+(\.[^.]+)+")
+_CLASS = re.compile(r"[A-Z][A-Za-z0-9]*")
 ENUMS = ("literal", "enum")
 DEFAULT_RELEASE = "1.37"
 
@@ -54,7 +69,8 @@ Source = PathSource | KubernetesSource
 class Package:
     """One generated package. ``only`` limits the emitters, empty means all. A ``standalone`` one has classes of its own
     even for copies of built-in types; a ``lenient`` one is made of faulty documents as far as they can be read.
-    ``enums`` says whether enums are ``Literal`` or classes."""
+    ``enums`` says whether enums are ``Literal`` or classes. ``names`` are classes of nested objects by their place,
+    ``Kind.field.field``."""
 
     name: str
     sources: tuple[Source, ...]
@@ -65,6 +81,7 @@ class Package:
     standalone: bool = False
     lenient: bool = False
     enums: str = "literal"
+    names: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_documented(self) -> bool:
@@ -201,6 +218,15 @@ class _Reader:
         enums = body.get("enums", "literal")
         if enums not in ENUMS:
             self.fault(f"unknown enums {enums!r}", f"{place}/enums", f"one of: {', '.join(ENUMS)}")
+        names = body.get("names", {})
+        if not isinstance(names, dict):
+            self.fault("`names` must map places to class names", f"{place}/names", "Book.spec.shelf: Shelf")
+            names = {}
+        for path, chosen in names.items():
+            if not (isinstance(path, str) and _NAMED.fullmatch(path)):
+                self.fault(f"`names`: {path!r} is no place", f"{place}/names", "write Kind.field.field")
+            elif not (isinstance(chosen, str) and _CLASS.fullmatch(chosen) and not keyword.iskeyword(chosen)):
+                self.fault(f"`names`: {chosen!r} is no name of a class", f"{place}/names/{path}")
         facts = body.get("facts")
         if facts is not None and not isinstance(facts, str):
             self.fault("`facts` must be the path of a folder", f"{place}/facts")
@@ -225,6 +251,7 @@ class _Reader:
             standalone=standalone is True,
             lenient=lenient is True,
             enums=str(enums),
+            names=tuple((str(path), str(chosen)) for path, chosen in names.items()),
             facts=self.folder / facts if facts else None,
             only=tuple(only),
         )

@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 
 from kubewright import output
-from kubewright.config import Config, KubernetesSource, Package, PathSource, specs_folder
+from kubewright.config import NO_CONFIG, Config, KubernetesSource, Package, PathSource, specs_folder
 from kubewright.diagnostics import Diagnostics
 from kubewright.freshness import fingerprint, read_stamp, write_stamp
 from kubewright.ir.api import Api
 from kubewright.ir.known_types import KnownTypes
-from kubewright.ir.shapes import fold
+from kubewright.ir.shapes import NamesError, fold
 from kubewright.upstream import fix, judge
 
 Progress = Callable[[str], None]
@@ -149,7 +149,16 @@ def build(package: Package, folder: Path, progress: Progress = lambda text: None
     forms = {Form.READ: api, Form.FOLDED: api, Form.MODELS: api}
     if not any(isinstance(source, KubernetesSource) for source in package.sources):
         forms[Form.FOLDED] = fold(api)
-        forms[Form.MODELS] = fold(api, read_known(package, built.diagnostics))
+        try:
+            forms[Form.MODELS] = fold(api, read_known(package, built.diagnostics), names=dict(package.names))
+        except NamesError as fault:
+            built.diagnostics.error("K401", f"`names` of {package.name}: {fault}", NO_CONFIG)
+            return built
+    elif package.names:
+        built.diagnostics.error(
+            "K401", f"`names` of {package.name}: the built-in kinds have names", NO_CONFIG
+        )
+        return built
     options = Options(
         package=package.name,
         origins=origins(package),

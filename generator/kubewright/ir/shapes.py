@@ -9,13 +9,15 @@ Shapes that are copies of types an installed package has (``known``) become refe
 in ``Api.external`` and not in ``Api.definitions``.
 
 A name comes from the field: ``secretRef`` gives ``SecretRef``, the items of ``tags`` ``Tag``. Where several shapes
-would have one name, that of the type around comes before; no name is longer than ``MAX_NAME``.
+would have one name, that of the type around comes before; no name is longer than ``MAX_NAME``. What is used once stays
+inline and is called after its whole place, so that no field that is added elsewhere takes its name away. Users who want
+it shorter name it (``names``): that makes a definition of it, after which what is inside is called too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -25,6 +27,7 @@ from kubewright.ir.types import (
     NO_CONSTRAINTS,
     Definition,
     EmbeddedObject,
+    Field,
     ListOf,
     MapOf,
     Ref,
@@ -62,6 +65,7 @@ class _Shape:
     edges: list[_Edge] = field(default_factory=list)
     name: str = ""
     definition: str = ""
+    given: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +85,24 @@ class _Inline:
     number: int
 
 
-def fold(api: Api, known: Known | None = None, *, prose: bool = False) -> Api:
+class NamesError(ValueError):
+    """Why a name that was given cannot be used."""
+
+
+def fold(
+    api: Api, known: Known | None = None, *, prose: bool = False, names: Mapping[str, str] | None = None
+) -> Api:
     """``api`` with equal inline objects folded, and copies of types that ``known`` knows taken from there. With
-    ``prose`` only those are equal that are described in the same words and have the same rules."""
-    return _Folder(api, known, prose).fold()
+    ``prose`` only those are equal that are described in the same words and have the same rules. ``names`` are those of
+    objects by place (``Book.spec.shelf``; lists and maps are passed through), of every group and version that has it.
+    Raises ``NamesError``."""
+    return _Folder(api, known, prose, names or {}).fold()
 
 
 class _Folder:
-    def __init__(self, api: Api, known: Known | None, prose: bool) -> None:
+    def __init__(self, api: Api, known: Known | None, prose: bool, names: Mapping[str, str]) -> None:
         self.api = api
+        self.names = names
         self.prose = prose
         self.known = known
         self.shapes: list[_Shape] = []
@@ -102,6 +115,8 @@ class _Folder:
         ordered = sorted(own, key=_readiness)
         roots = {definition.name: self._root(definition) for definition in ordered}
         self._count(ordered, roots)
+        for path, name in self.names.items():
+            self._give(path, name, roots)
         folded = [shape for shape in self.shapes if self._is_folded(shape)]
         self._name(folded)
         made = [
@@ -205,9 +220,38 @@ class _Folder:
             shape.edges.sort(key=lambda edge: (_readiness(edge.owner), edge.depth))
 
     def _is_folded(self, shape: _Shape) -> bool:
-        return len(shape.edges) > 1
+        return len(shape.edges) > 1 or bool(shape.given)
 
     # names
+
+    def _give(self, path: str, name: str, roots: Mapping[str, Value]) -> None:
+        """Gives the objects at ``path`` a name."""
+        owner, *words = path.split(".")
+        values = [value for each, value in roots.items() if each.rpartition(".")[2] == owner]
+        if not values:
+            raise NamesError(f"{path}: there is no {owner}")
+        for word in words:
+            fields = [
+                field for value in values for field in self._fields_in(value) if field.wire_name == word
+            ]
+            values = [field.value for field in fields]
+            if not values:
+                raise NamesError(f"{path}: there is no field {word}, or it is of a type that has a name")
+        numbers = {number for value in values for _, number in _inlines(value, "") if _is_inline(value)}
+        if not numbers:
+            raise NamesError(f"{path}: this is no object, or of a type that has a name")
+        for number in numbers:
+            shape = self.shapes[number]
+            if shape.given not in ("", name):
+                raise NamesError(f"{path}: this is the same type as another that is to be {shape.given}")
+            shape.given = name
+
+    def _fields_in(self, value: Value) -> Sequence[Field]:
+        node: object = _without_containers(value).type
+        if isinstance(node, _Inline):
+            return self.shapes[node.number].struct.fields
+        body = node.body if isinstance(node, EmbeddedObject) else node
+        return body.fields if isinstance(body, Struct) else ()
 
     def _name(self, folded: list[_Shape]) -> None:
         taken: dict[tuple[str, str], set[str]] = {}
@@ -215,10 +259,18 @@ class _Folder:
             taken.setdefault((definition.group, definition.version), set()).add(
                 definition.name.rpartition(".")[2].lower()
             )
+        for shape in folded:
+            if shape.given:
+                owner = shape.edges[0].owner
+                if shape.given.lower() in taken[owner.group, owner.version]:
+                    raise NamesError(f"{shape.given}: {owner.group}/{owner.version} has a type of this name")
+                taken[owner.group, owner.version].add(shape.given.lower())
         for shape in sorted(folded, key=lambda s: (min(e.depth for e in s.edges), -len(s.edges), s.number)):
             owner = shape.edges[0].owner
             used = taken[owner.group, owner.version]
-            shape.name = next(name for name in self._candidates(shape) if name.lower() not in used)
+            shape.name = shape.given or next(
+                name for name in self._candidates(shape) if name.lower() not in used
+            )
             used.add(shape.name.lower())
             prefix = owner.name.rpartition(".")[0]
             shape.definition = f"{prefix}.{shape.name}"
@@ -285,6 +337,17 @@ def _readiness(definition: Definition) -> tuple[object, ...]:
 
 def _falling(priority: tuple[int, ...] | tuple[object, ...]) -> tuple[object, ...]:
     return tuple(-part if isinstance(part, int) else part for part in priority)
+
+
+def _without_containers(value: Value) -> Value:
+    while isinstance(value.type, ListOf | MapOf):
+        value = value.type.items if isinstance(value.type, ListOf) else value.type.values
+    return value
+
+
+def _is_inline(value: Value) -> bool:
+    node: object = _without_containers(value).type
+    return isinstance(node, _Inline)
 
 
 def _inlines(value: Value, word: str) -> Iterator[tuple[str, int]]:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from kubewright.config import Package, PathSource
@@ -64,3 +65,63 @@ def test_versions_that_share_shapes_can_be_imported(tmp_path: Path) -> None:
         code = f"import sys; sys.path[:0] = {path!r}; {program}"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+
+
+BRANCH = record(
+    leaf=record(host={"type": "string"}), tips={"type": "array", "items": record(tip={"type": "integer"})}
+)
+
+
+def build_named(tmp_path: Path, names: dict[str, str], **versions: Any) -> Any:
+    source = tmp_path / "cups.yaml"
+    source.write_text(yaml.safe_dump(crd(**versions)))
+    package = Package(name="cups_api", sources=(PathSource(source),), names=tuple(names.items()))
+    return build(package, tmp_path / "cups_api")
+
+
+def classes_of(built: Any, module: str) -> set[str]:
+    text = built.tree.files[f"{module}/models.py"].decode()
+    return {line.split()[1].partition("(")[0] for line in text.splitlines() if line.startswith("class ")}
+
+
+def test_a_nested_type_is_called_what_the_configuration_says(tmp_path: Path) -> None:
+    """In every version, by itself and through lists; what is inside is called after it."""
+    names = {"Cup.spec.twig.branch": "Branch", "Cup.spec.twig.branch.tips": "Tip"}
+    spec = record(twig=record(branch=BRANCH))
+    built = build_named(
+        tmp_path, names, v1=spec, v1beta1=record(twig=record(branch=BRANCH, more={"type": "string"}))
+    )
+    assert not built.diagnostics.has_errors, [*built.diagnostics]
+    assert {"Branch", "BranchLeaf", "Tip", "CupSpecTwig"} <= classes_of(built, "example_v1")
+    shared = build_named(tmp_path, names, v1=record(twig=record(branch=BRANCH), other=record(shoot=BRANCH)))
+    assert {"Branch", "Tip"} <= classes_of(shared, "example_v1")
+    plain = build_named(tmp_path, {}, v1=spec)
+    assert {"CupSpecTwigBranch", "CupSpecTwigBranchLeaf", "CupSpecTwigBranchTip"} <= classes_of(
+        plain, "example_v1"
+    )
+
+
+def test_names_of_what_is_used_once_stay_when_another_kind_of_place_is_added(tmp_path: Path) -> None:
+    other = record(branch=record(length={"type": "integer"}))
+    before = classes_of(build_named(tmp_path, {}, v1=record(twig=record(branch=BRANCH))), "example_v1")
+    after = classes_of(
+        build_named(tmp_path, {}, v1=record(twig=record(branch=BRANCH), stem=other)), "example_v1"
+    )
+    assert before < after
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ({"Mug.spec": "Spec"}, "there is no Mug"),
+        ({"Cup.spec.stalk": "Stalk"}, "there is no field stalk"),
+        ({"Cup.spec.twig.branch.leaf.host": "Host"}, "this is no object"),
+        ({"Cup.spec.twig": "Cup"}, "has a type of this name"),
+        ({"Cup.spec.twig": "One", "Cup.spec.twig.branch": "One"}, "has a type of this name"),
+        ({"Cup.spec.twig.branch": "One", "Cup.spec.same": "Two"}, "that is to be One"),
+    ],
+)
+def test_names_that_cannot_be_used_are_refused(names: dict[str, str], said: str, tmp_path: Path) -> None:
+    built = build_named(tmp_path, names, v1=record(twig=record(branch=BRANCH), same=BRANCH))
+    (fault,) = [item for item in built.diagnostics if item.severity.value == "error"]
+    assert fault.code == "K401" and said in fault.message
