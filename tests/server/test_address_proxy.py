@@ -180,7 +180,7 @@ def test_names_of_ports(server, there):
     pods, services = "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/services"
     assert ask(server, "GET", f"{pods}/http:p:{there}/proxy/x")[0] == 200
     assert ask(server, "GET", f"/api/v1/nodes/n:{there}/proxy/x")[0] == 200
-    assert refusal(server, f"{services}/s:web/proxy/x") == (503, 'no endpoints available for service "s:web"')
+    assert refusal(server, f"{services}/s:web/proxy/x") == (404, 'services "s" not found')
     slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
     made = {
         "metadata": {"name": "s-1", "labels": {"kubernetes.io/service-name": "s"}},

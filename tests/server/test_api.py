@@ -179,7 +179,7 @@ STORIES: dict[str, list[tuple[Any, ...]]] = {
         ("DELETE", f"{PODS}/p/proxy", None, 400, {"reason": "BadRequest"}),
         ("GET", f"{PODS}/p", None, 200, {"kind": "Pod"}),
         ("POST", SERVICES, {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}, 201, {}),
-        ("DELETE", f"{SERVICES}/s/proxy", None, 503, {"message": 'no endpoints available for service "s"'}),
+        ("DELETE", f"{SERVICES}/s/proxy", None, 404, {"message": 'services "s" not found'}),
         ("GET", f"{SERVICES}/s", None, 200, {"kind": "Service"}),
         ("POST", "/api/v1/nodes", {"metadata": {"name": "n"}}, 201, {}),
         ("DELETE", "/api/v1/nodes/n/proxy", None, 503, {"reason": "ServiceUnavailable"}),

@@ -137,7 +137,7 @@ def go_syntax(value: Any) -> str:
         )
     if isinstance(value, list):
         return "[]interface {}{" + ", ".join(map(go_syntax, value)) + "}"
-    return encode(value)
+    return go_text(value)
 
 
 def go_type(value: Any) -> str:

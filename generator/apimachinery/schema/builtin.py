@@ -10,7 +10,7 @@ from typing import Any
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.schema.decoding import Decoder, Names
 from apimachinery.schema.node import Node, Schema, SchemaReader
-from apimachinery.schema.restoring import restored
+from apimachinery.schema.restoring import restore, restored
 
 
 def compile_builtin(
@@ -61,6 +61,10 @@ class BuiltinSchema:
         """See ``CompiledSchema``."""
         fault = self._decoder.fault(value)
         return None if fault is None else str(fault)
+
+    def restore(self, value: Any) -> None:
+        """See ``CompiledSchema``."""
+        restore(self.node, value)
 
     def restore_fault(self, value: Any) -> str | None:
         """See ``CompiledSchema``."""

@@ -73,6 +73,9 @@ class CustomSchema:
         """See ``CompiledSchema``."""
         return metadata_fault(value) or (embedded_fault(self.node, value) if self._embeds else None)
 
+    def restore(self, value: Any) -> None:
+        """Nothing: custom resources are not converted."""
+
     def restore_fault(self, value: Any) -> str | None:
         """See ``CompiledSchema``; custom resources take no strategic patches."""
         return self.decode_fault(value)

@@ -28,6 +28,8 @@ Names = Mapping[str, Mapping[str, str]]
 _FREE = frozenset({"RawExtension", "FieldsV1", "JSON"})
 _INNER_SCHEMA = frozenset({"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"})
 _TIMES = {"Time": SECONDS_LAYOUT, "MicroTime": MICROS_LAYOUT}
+SELF_DECODING = _FREE | _INNER_SCHEMA | {*_TIMES, "Quantity"}
+"""Types whose values are read by themselves."""
 _STRUCT = re.compile(r"(Go struct field )\w+\.")
 _QUANTITY = re.compile(QUANTITY)
 _BASE64_LETTER = re.compile(r"[A-Za-z0-9+/]")
@@ -245,13 +247,8 @@ def _decode_scalar(node: Node, value: Any, place: _Place, faults: list[str]) -> 
     kind = node.types[0]
     if kind == "string":
         if not isinstance(value, str):
-            item = (
-                next((each for each in value if not isinstance(each, int)), None)
-                if node.format == "byte" and isinstance(value, list)
-                else None
-            )
-            if item is not None:
-                faults.append(_mismatch(item, place, "uint8"))
+            if node.format == "byte" and isinstance(value, list):
+                _decode_bytes(value, place, faults)
                 return
             form = "slice" if node.format == "byte" else "string"
             faults.append(_mismatch(value, place, place.type_name or go_type(node), form=form))
@@ -265,6 +262,16 @@ def _decode_scalar(node: Node, value: Any, place: _Place, faults: list[str]) -> 
     elif kind == "integer" and (isinstance(value, float) or not fits_range(value, "integer", node.format)):
         # Go shows the number as it was sent, which is most often as repr has it.
         faults.append(_mismatch(value, place, go_type(node), shown=repr(value)))
+
+
+def _decode_bytes(value: list[Any], place: _Place, faults: list[str]) -> None:
+    """Bytes may be a list of numbers."""
+    for item in value:
+        if isinstance(item, bool) or not isinstance(item, (int, float)):
+            if item is not None:
+                faults.append(_mismatch(item, place, "uint8"))
+        elif isinstance(item, float) or not 0 <= item < 256:
+            faults.append(_mismatch(item, place, "uint8", shown=repr(item)))
 
 
 def _is_base64(text: str) -> bool:

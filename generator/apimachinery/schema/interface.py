@@ -65,6 +65,11 @@ class CompiledSchema(Protocol):
         """``decode_fault`` and, where there is none, ``prune``: one pass for the usual value."""
         ...
 
+    def restore(self, value: Any) -> None:
+        """Makes of values that cannot be decoded what the converter does that reads strategic patches and applies, in
+        place."""
+        ...
+
     def restore_fault(self, value: Any) -> str | None:
         """``decode_fault`` in the words that strategic patches fail with."""
         ...

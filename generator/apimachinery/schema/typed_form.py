@@ -13,6 +13,7 @@ refuse. Applying it twice changes nothing more.
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import deepcopy
@@ -189,7 +190,7 @@ class _Compiler:
         """The form of a list's item or a map's value: there Go reads null as the zero value of its type."""
         if isinstance(schema, dict) and "$ref" not in schema:
             if schema.get("format") == "byte":
-                return lambda value: "" if value is None else _without_line_breaks(value)
+                return lambda value: "" if value is None else _bytes(value)
             zero = _ZEROS.get(schema.get("type", ""))
             if zero is not None:
                 return zero
@@ -215,12 +216,17 @@ class _Compiler:
             inner = self._element(schema["additionalProperties"])
             return _unchanged if inner is _unchanged else _each_entry(inner)
         if schema.get("type") == "string" and schema.get("format") == "byte":
-            return _without_line_breaks
+            return _bytes
         return _unchanged
 
 
-def _without_line_breaks(value: Any) -> Any:
-    """Bytes come back as Go writes them: base64 in one line."""
+def _bytes(value: Any) -> Any:
+    """Bytes come back as Go writes them: base64 in one line, though they came as a list of numbers."""
+    if isinstance(value, list):
+        try:
+            return base64.b64encode(bytes(0 if item is None else item for item in value)).decode()
+        except (TypeError, ValueError):
+            return value
     if isinstance(value, str) and ("\n" in value or "\r" in value):
         return value.replace("\r", "").replace("\n", "")
     return value

@@ -139,8 +139,10 @@ class Api:
         self._codecs = codecs
         self._cache = backend.cache
         networks = AllowedNetworks([parse_network(text) for text in options.proxy_networks])
+        proxy = AddressProxy(networks, backend.services, backend.outgoing)
+        self.handlers.virtual.proxy_to_services = proxy
         if networks:
-            self.handlers.virtual.proxy = AddressProxy(networks, backend.services, backend.outgoing)
+            self.handlers.virtual.proxy = proxy
         self.handlers.virtual.pods = self._pod_calls(backend, packages, codecs, admission)
         self._bootstraps = access.rbac is not None
         self.handle = self.handlers.handle

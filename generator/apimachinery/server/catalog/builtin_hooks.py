@@ -427,6 +427,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         asks_twice=True,
         fills_in_when_read=_labels_of_template,
     ),
+    ("networking.k8s.io", "NetworkPolicy"): replace(BUILTIN, counts_empties=True),
     ("coordination.k8s.io", "Lease"): replace(BUILTIN, gated=("strategy", "preferredHolder")),
     ("certificates.k8s.io", "CertificateSigningRequest"): Hooks(
         selectable=_field("spec", "signerName"),

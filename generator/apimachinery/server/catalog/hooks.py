@@ -40,6 +40,7 @@ class Hooks:
     ``asks_twice``: kube-apiserver checks a changed object as a new one and once more as an update.
     ``fills_in_when_read``: whether a new object is shown with more than was stored of it, so that the first update
     writes even if it changes nothing.
+    ``counts_empties``: an empty list or map that is sent changes the spec where there was none.
     ``blank``: what an empty object shows besides its typed form, as conversion fills it in.
     ``answers_deleted``: DELETE answers the object instead of a Status. ``validates_metadata``: ``validate`` looks at
     metadata itself on create.
@@ -65,6 +66,7 @@ class Hooks:
     called: str = ""
     gated: tuple[str, ...] = ()
     asks_twice: bool = False
+    counts_empties: bool = False
     internal_annotations: tuple[str, ...] = ()
     fills_in_when_read: Callable[[Json], bool] | None = None
     validate: Callable[[Json, Json | None], list[FieldError]] | None = None

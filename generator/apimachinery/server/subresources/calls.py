@@ -71,6 +71,7 @@ class VirtualResources:
         self.node: NodeAnswers | None = None
         self.pods: PodCalls | None = None
         self.proxy: AddressProxy | None = None
+        self.proxy_to_services: AddressProxy | None = None
 
     async def answer(self, request: Request, route: Route, served: Served) -> Response:
         """Answers a call. Raises ApiError 405 for one that is not served."""
@@ -121,6 +122,8 @@ class VirtualResources:
         Raises ApiError 400, 404, 503. The log of a pod that no node has is empty.
         """
         resource, name = served.plural, route.name
+        if route.subresource in CONNECTIONS and request.query.get("dryRun"):
+            raise bad_request("dryRun is not supported")
         meant = Meant("", name, "")
         if route.subresource == "proxy":
             meant = read_name(served.resource.singular, name)
@@ -132,8 +135,9 @@ class VirtualResources:
         record = self._writer.current(target)
         if record is None:
             raise not_found(resource, served.group, name)
-        if route.subresource == "proxy" and self.proxy is not None:
-            return await self.proxy.answer(request, route, served, meant, decode(record.value))
+        proxy = self.proxy_to_services if resource == "services" else self.proxy
+        if route.subresource == "proxy" and proxy is not None:
+            return await proxy.answer(request, route, served, meant, decode(record.value))
         pod = decode(record.value) if resource == "pods" else {}
         if resource == "pods" and not pod.get("spec", {}).get("nodeName"):
             if route.subresource == "log":
@@ -143,10 +147,7 @@ class VirtualResources:
             raise bad_request(f"pod {name} does not have a host assigned")
         if resource == "pods" and self.node is not None:
             return await self.node.answer(request, route, pod)
-        if resource == "services":
-            said = f'no endpoints available for service "{route.name}"'
-        else:
-            said = f"{resource}/{route.subresource}: this server has no way to a node"
+        said = f"{resource}/{route.subresource}: this server has no way to a node"
         raise ApiError(503, "ServiceUnavailable", said)
 
     async def _finalize(self, request: Request, route: Route, served: Served) -> Response:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apimachinery.meta.errors import ApiError, bad_request
+from apimachinery.meta.errors import ApiError, bad_request, not_found
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.network.services import Address, ServiceResolver, ready_addresses
@@ -50,7 +50,7 @@ class Place:
 
 
 def place_of_service(meant: Meant, asked: str, service: Json, services: ServiceResolver) -> Place:
-    """A ready endpoint of a Service. Raises ApiError 503."""
+    """A ready endpoint of a Service. Raises ApiError 404 where nobody keeps endpoints of it, 503."""
     metadata, ports = service["metadata"], (service.get("spec") or {}).get("ports") or []
     name = meant.port
     if name.isascii() and name.isdigit():
@@ -59,6 +59,8 @@ def place_of_service(meant: Meant, asked: str, service: Json, services: ServiceR
             raise _unavailable(f"no service port {name} found for service {go_quote(meant.name)}")
         name = entry.get("name") or ""
     slices = services.slices(metadata["namespace"], metadata["name"])
+    if not slices:
+        raise not_found("services", "", metadata["name"])
     address = next(ready_addresses(slices, name), None)
     if address is None:
         raise _unavailable(f"no endpoints available for service {go_quote(asked)}")

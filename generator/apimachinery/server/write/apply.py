@@ -60,9 +60,11 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
             as_stored = not target.subresource and served.api_version == served.storage_version
             target.has_empties = as_stored and _has_empties(metadata_of(new))
         if fault := schema.decode_fault(new):
-            if served.builtin:
-                raise _unconverted(applied, served, schema.restore_fault(new) or fault)
-            raise patch_fault(encoded(new), fault)
+            if not served.builtin:
+                raise patch_fault(encoded(new), fault)
+            schema.restore(new)
+            if fault := schema.restore_fault(new):
+                raise _unconverted(applied, served, fault)
         # The applied fields of a custom object that its type knows and its schema does not go without a word.
         validation = target.options.validation if served.builtin else "Ignore"
         if unknown := unknown_faults(new, served, validation, (), target.warnings):

@@ -125,9 +125,14 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
         new = {**new, "kind": served.kind, "apiVersion": served.api_version}
     served.family.check_patched_kind(served, new, target.name, lambda why: patch_fault(show(new), why))
     schema = served.compiled.schema
-    if fault := schema.decode_fault(new):
-        if restores:  # which reads the fields in the order of the struct
-            fault = schema.restore_fault(_in_struct_order(new, target)) or fault
+    fault = schema.decode_fault(new)
+    if fault and restores:
+        shown, new = new, copied(new)
+        schema.restore(new)
+        # It reads the fields in the order of the struct.
+        if fault := schema.restore_fault(_in_struct_order(new, target)):
+            raise patch_fault(show(shown), fault)
+    if fault:
         raise patch_fault(show(new), fault)
     if unknown := unknown_faults(new, served, target.options.validation, target.duplicates, target.warnings):
         # What is shown still has the fields that nobody knows.

@@ -448,7 +448,7 @@ class Writer:
         raised = (
             fields is not None
             and (bool(fields) or not served.builtin)
-            and changes_generation(new, old, fields)
+            and changes_generation(target.as_sent(new) if served.hooks.counts_empties else new, old, fields)
         )
         if raised or (
             not served.builtin and not served.has_status and new.get("status") != old.get("status")
