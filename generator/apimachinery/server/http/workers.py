@@ -10,7 +10,8 @@ done that others see.
 
 What does stop the loop is the collector of cyclic garbage, which walks over all objects there are, again and again
 while a large body becomes millions of them. None of that is garbage, and it holds no cycles; so the collector waits
-while such work runs, except for the young objects once in a while.
+while such work runs, and what the work has made is frozen: the collector does not see it, and it goes when nobody
+refers to it any more. What little cyclic garbage is frozen with it is collected when much has come together.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ MANY_RECORDS = 1_000
 
 COLLECTED_EVERY = 20
 """Pieces of work after which young objects are collected where there is always some running."""
+MANY_YOUNG = 20_000
+"""From so many young objects on they are frozen, which takes no time, instead of looked at."""
+TIDY_SECONDS = 30.0
+GROWN_OBJECTS = 200_000
+"""Frozen objects are looked at when they are more by a half, and by so many, than those that were kept last time."""
 
 ASKING = 2
 """Where work is done that may wait for somebody else: on threads of which there are more, and which compute little."""
@@ -55,6 +61,9 @@ class _Collector:
         self._running = 0
         self._held_back = False
         self._since = 0
+        self._kept = -1
+        self._froze = False
+        self._tidy_at = 0.0
 
     def __enter__(self) -> None:
         with self._lock:
@@ -67,6 +76,8 @@ class _Collector:
         with self._lock:
             self._running -= 1
             self._since += 1
+            if gc.get_count()[0] > MANY_YOUNG:
+                self._freeze()
             if not self._running and self._held_back:
                 gc.enable()
                 self._held_back = False
@@ -74,6 +85,24 @@ class _Collector:
                 return
             self._since = 0
         gc.collect(0)
+
+    def _freeze(self) -> None:
+        if self._kept < 0:
+            self._kept = gc.get_freeze_count()
+        gc.freeze()
+        self._froze = True
+
+    def tidy(self) -> None:
+        """Collects what was frozen and is garbage, if there can be much, while no work runs."""
+        now = time.monotonic()
+        if not self._froze or self._running or now < self._tidy_at:
+            return
+        self._tidy_at, self._froze = now + TIDY_SECONDS, False
+        if gc.get_freeze_count() > self._kept * 3 // 2 + GROWN_OBJECTS:
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
+            self._kept = gc.get_freeze_count()
 
 
 _collector = _Collector()
@@ -113,7 +142,8 @@ def begin_request() -> None:
 
 
 def end_costly() -> None:
-    """Ends what has cost too much; to be called several times a second."""
+    """Ends what has cost too much, and tidies up; to be called several times a second."""
+    _collector.tidy()
     for piece in tuple(_running):
         piece.check()
 
