@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
 import sys
 import time
+import weakref
 
 import pytest
 from hypothesis import given
@@ -169,3 +171,31 @@ def test_a_body_in_chunks_of_a_byte_lets_others_be_read(serve) -> None:
     text = split(talk(server.port, request("GET", "/metrics")))[2].decode()
     worst = next(line for line in text.splitlines() if line.startswith("kubewright_loop_held_worst_seconds"))
     assert float(worst.split()[1]) < 0.2  # 0.6 without turns, of CPU time
+
+
+def test_what_work_has_made_is_frozen_and_its_garbage_goes_in_time(monkeypatch):
+    class Knot:
+        def __init__(self) -> None:
+            self.itself = self
+
+    collector = workers._Collector()
+    gc.unfreeze()
+    gc.collect()
+    with collector:
+        made = [[number] for number in range(workers.MANY_YOUNG * 2)]
+        knot = weakref.ref(Knot())
+    try:
+        assert gc.get_freeze_count() > len(made) and gc.get_count()[0] < workers.MANY_YOUNG
+        assert knot() is not None
+        collector.tidy()  # too little has come together
+        assert knot() is not None
+        monkeypatch.setattr(workers, "GROWN_OBJECTS", -gc.get_freeze_count())
+        monkeypatch.setattr(workers, "TIDY_SECONDS", 0.0)
+        collector._tidy_at, collector._froze, collector._kept = 0.0, True, 0
+        with collector:
+            collector.tidy()  # not while work runs
+            assert knot() is not None
+        collector.tidy()
+        assert knot() is None
+    finally:
+        gc.unfreeze()
