@@ -34,6 +34,8 @@ ZeroTable = Mapping[str, tuple[Mapping[str, Any], Collection[str]]]
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+# A schema within a schema, or a list of them, a word or a list of words.
+_INNER_SCHEMA = re2.compile(r"(.+\.JSONSchemaProps)Or(?:Array|Bool|StringArray)")
 LONGEST_KEPT = 40
 _TIME_OF_DAY = re2.compile(
     r"^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?(?:([Zz])|([+-])(\d\d):(\d\d))$"
@@ -167,6 +169,12 @@ class _Compiler:
     def definition(self, name: str) -> Apply:
         """The form of a definition; it is known before its fields are read, so recursive types end."""
         if name in self._known:
+            return self._known[name]
+        if (found := _INNER_SCHEMA.fullmatch(name)) is not None:
+            schema = self.definition(found[1])
+            self._known[name] = lambda value: (
+                [schema(each) for each in value] if isinstance(value, list) else schema(value)
+            )
             return self._known[name]
         properties = self._definitions.get(name, {}).get("properties")
         if not properties or name not in self._zero_values:
