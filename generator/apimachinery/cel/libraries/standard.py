@@ -410,42 +410,43 @@ def cross_type_comparisons() -> Library:
 
 
 def _arithmetic(lib: Library) -> None:
+    # In cel-go's order: where the type of an argument is still open, the first overload that fits settles it.
     lib.add(
         "_+_",
-        ("add_int64", "(int, int) int", lambda a, b: check_int(a + b)),
-        ("add_uint64", "(uint, uint) uint", lambda a, b: check_uint(int(a) + int(b))),
-        ("add_double", "(double, double) double", lambda a, b: a + b),
-        ("add_string", "(string, string) string", _joined),
         ("add_bytes", "(bytes, bytes) bytes", _joined),
-        ("add_list", "(list(A), list(A)) list(A)", add_lists),
+        ("add_double", "(double, double) double", lambda a, b: a + b),
         ("add_duration_duration", "(duration, duration) duration", lambda a, b: _duration(a.nanos + b.nanos)),
         ("add_duration_timestamp", "(duration, timestamp) timestamp", lambda a, b: _shift(b, a.nanos)),
         ("add_timestamp_duration", "(timestamp, duration) timestamp", lambda a, b: _shift(a, b.nanos)),
+        ("add_int64", "(int, int) int", lambda a, b: check_int(a + b)),
+        ("add_list", "(list(A), list(A)) list(A)", add_lists),
+        ("add_string", "(string, string) string", _joined),
+        ("add_uint64", "(uint, uint) uint", lambda a, b: check_uint(int(a) + int(b))),
     )
     lib.add(
         "_-_",
-        ("subtract_int64", "(int, int) int", lambda a, b: check_int(a - b)),
-        ("subtract_uint64", "(uint, uint) uint", lambda a, b: check_uint(int(a) - int(b))),
         ("subtract_double", "(double, double) double", lambda a, b: a - b),
         (
             "subtract_duration_duration",
             "(duration, duration) duration",
             lambda a, b: _duration(a.nanos - b.nanos),
         ),
+        ("subtract_int64", "(int, int) int", lambda a, b: check_int(a - b)),
         ("subtract_timestamp_duration", "(timestamp, duration) timestamp", lambda a, b: _shift(a, -b.nanos)),
         ("subtract_timestamp_timestamp", "(timestamp, timestamp) duration", _between),
+        ("subtract_uint64", "(uint, uint) uint", lambda a, b: check_uint(int(a) - int(b))),
     )
     lib.add(
         "_*_",
+        ("multiply_double", "(double, double) double", _multiply_double),
         ("multiply_int64", "(int, int) int", lambda a, b: check_int(a * b)),
         ("multiply_uint64", "(uint, uint) uint", lambda a, b: check_uint(int(a) * int(b))),
-        ("multiply_double", "(double, double) double", _multiply_double),
     )
     lib.add(
         "_/_",
+        ("divide_double", "(double, double) double", _divide_double),
         ("divide_int64", "(int, int) int", _divide),
         ("divide_uint64", "(uint, uint) uint", _divide_uint),
-        ("divide_double", "(double, double) double", _divide_double),
     )
     lib.add(
         "_%_",
@@ -454,8 +455,8 @@ def _arithmetic(lib: Library) -> None:
     )
     lib.add(
         "-_",
-        ("negate_int64", "(int) int", lambda a: check_int(-a)),
         ("negate_double", "(double) double", lambda a: -a),
+        ("negate_int64", "(int) int", lambda a: check_int(-a)),
     )
 
 

@@ -326,18 +326,29 @@ class Planner:
                 raise
             except EvalError as error:
                 frame[0] += right_cost
-                if right_run(frame) is not stop:
-                    raise error from None
-                return stop
+                return decided(frame, error)
             if first is stop:
                 return stop
             frame[0] += right_cost
+            if type(first) is not bool:
+                return decided(frame, EvalError(NO_OVERLOAD))
             second = right_run(frame)
             if second is stop:
                 return stop
-            if type(first) is not bool or type(second) is not bool:
+            if type(second) is not bool:
                 raise EvalError(NO_OVERLOAD)
             return not stop
+
+        def decided(frame: Frame, failure: EvalError) -> Any:
+            """The right side can still decide; where it does not, the failure of the left one is told."""
+            try:
+                if right_run(frame) is stop:
+                    return stop
+            except CostLimitError:
+                raise
+            except EvalError:
+                pass
+            raise failure from None
 
         return Step(both, left.cost)
 
