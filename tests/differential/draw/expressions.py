@@ -145,7 +145,11 @@ class Words:
         if self._plural == "deployments":
             plain += ["object.spec.template.spec.containers.map(c, c.image)", "object.spec.template.spec.containers.map(c, c.?command.orValue(['x'])[0])"]  # fmt: skip
         if self._plural == "configmaps":
-            plain += ["object.data.map(k, k)", "object.?data.orValue({}).map(k, object.data[k])"]
+            # Sorted: kube-apiserver walks maps in random order (docs/fidelity.md).
+            plain += [
+                "object.data.map(k, k).sort()",
+                "object.?data.orValue({}).map(k, object.data[k]).sort()",
+            ]
         if depth <= 0 or dice.chance(0.5):
             return dice.one(plain)
         return dice.one(
@@ -227,9 +231,32 @@ def draw(dice: Dice, name: str) -> Conversation:
             steps.append({"method": "POST", "path": MAPS[3], "body": body})
     for number in range(1 if dice.chance(0.7) else 2):
         _policy(dice, kind, f"{name}-{number}-{{run}}", params, steps, ends)
+    one_at_a_time(steps)
     steps.append({"sleep": PARAM_SECONDS if params else SECONDS})
     steps += [_write(dice, dice.one([kind, kind, kind, MAPS])) for _ in range(dice.randint(10, 18))]
     return Conversation("expressions", name, steps + ends)
+
+
+def one_at_a_time(steps: list[Step]) -> None:
+    """Lets two policies of the same sort be about different operations, where there are two: kube-apiserver asks them in
+    random order (docs/fidelity.md), and the first that refuses decides."""
+    policies = [step for step in steps if str(step.get("path", "")).endswith("policies")]
+    if len({step["path"] for step in policies}) != 1 or len(policies) != 2:
+        return
+    for step, operations in zip(policies, (["CREATE"], ["UPDATE", "DELETE"]), strict=True):
+        if "mutating" in step["path"]:
+            operations = operations[:1]
+        for rule in _rules(step["body"]):
+            rule["operations"] = operations
+
+
+def _rules(policy: Json) -> list[Json]:
+    """The rules of a policy, of which parts may be damaged."""
+    found: Any = policy
+    for key in ("spec", "matchConstraints", "resourceRules"):
+        found = found.get(key) if isinstance(found, dict) else None
+    rules = found if isinstance(found, list) else []
+    return [rule for rule in rules if isinstance(rule, dict) and isinstance(rule.get("operations"), list)]
 
 
 def _policy(

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.differential.conversation import Conversation, Step
 from tests.differential.draw import words
+from tests.differential.draw.expressions import one_at_a_time
 from tests.differential.draw.kinds import BY_KIND, CUSTOM, Kind
 from tests.differential.draw.rest import delete_options
 from tests.differential.draw.words import Dice, damaged
@@ -51,6 +52,7 @@ def draw(dice: Dice, name: str) -> Conversation:
         steps.append(
             {"method": "POST", "path": f"{_PATH}/{bindings}", "body": _binding(dice, number, mutating)}
         )
+    one_at_a_time(steps)
     # An apply that a policy renames is stored under two names by kube-apiserver (docs/fidelity.md).
     renames = any(_RENAMING in json.dumps(step) for step in steps)
     steps.append({"sleep": 2.2})  # until a kube-apiserver has noticed
