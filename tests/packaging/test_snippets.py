@@ -82,10 +82,18 @@ def everything(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environ
     return make_environment(wheel, "generate", folder, beside=beside)
 
 
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The world as it is before the commands of a document."""
+    return make_world(tmp_path_factory.mktemp("world") / "shop")
+
+
 @pytest.fixture
-def shell(everything: Environment, tmp_path: Path) -> Callable[[list[str]], list[tuple[str, int, str]]]:
+def shell(
+    everything: Environment, pristine: Path, tmp_path: Path
+) -> Callable[[list[str]], list[tuple[str, int, str]]]:
     """Runs commands one after the other, as somebody types them: (command, exit code, output) of each."""
-    bin_folder, world = tmp_path / "bin", make_world(tmp_path / "shop")
+    bin_folder, world = tmp_path / "bin", shutil.copytree(pristine, tmp_path / "shop", symlinks=True)
     bin_folder.mkdir()
     for name, module in {"kubewright": "kubewright", "pytest": "pytest", "mypy": "mypy"}.items():
         script = bin_folder / name
