@@ -49,7 +49,7 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
         target.warnings[:] = warnings
         check_configuration(applied, served.api_version, served.kind)
         new = ownership.apply(live, applied, manager, force=force, now=now())
-        new = copied(new)
+        new = copied(new, large=target.large)
         match_name(new, target.name)
         match_namespace(metadata_of(new), target.namespace)
         schema = served.compiled.schema

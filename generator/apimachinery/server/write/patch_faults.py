@@ -19,10 +19,26 @@ def translated(error: MergeError) -> ApiError:
     return ApiError(error.code, error.reason, error.message, causes=causes, has_details=has_details)
 
 
-def copied(obj: Json) -> Json:
-    """An object that shares nothing with another."""
-    made: Json = json.decode(json.encode(obj))
+STEPS_DEPTH = 8
+"""Below this a large object is copied at once: no field of an API with many entries lies deeper."""
+
+
+def copied(obj: Json, *, large: bool = False) -> Json:
+    """An object that shares nothing with another. A ``large`` one is copied a value at a time: the codec would hold
+    the interpreter for all of it."""
+    made: Json = _copied_in_steps(obj, STEPS_DEPTH) if large else json.decode(json.encode(obj))
     return made
+
+
+def _copied_in_steps(value: Any, depth: int) -> Any:
+    kind = type(value)
+    if kind is bool or value is None or (kind is str and value.isascii()):
+        return value
+    if depth and kind is dict and all(map(str.isascii, value)):
+        return {key: _copied_in_steps(item, depth - 1) for key, item in value.items()}
+    if depth and kind is list:
+        return [_copied_in_steps(item, depth - 1) for item in value]
+    return json.decode(json.encode(value))
 
 
 def encoded(value: Any) -> str:
