@@ -32,14 +32,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from email.utils import formatdate
 from enum import Enum
-from http import HTTPStatus
 from typing import Any, Protocol, cast
 from urllib.parse import unquote
 
@@ -47,7 +44,9 @@ import httptools
 
 from apimachinery.server.http.compression import gzip_parts, wants_gzip
 from apimachinery.server.http.governor import BODY_BYTES, Crowded, Governor
+from apimachinery.server.http.heads import USUAL_METHODS, head_of, lines_of, readable, says_cache
 from apimachinery.server.http.messages import BrokenOff, Request, Response, StreamResponse, UpgradeResponse
+from apimachinery.server.http.tunnel import Tunnel
 from apimachinery.server.http.workers import TURN_SECONDS, begin_request
 
 log = logging.getLogger("kubewright.server")
@@ -58,7 +57,6 @@ FRAMING_FACTOR = 8
 """A body that comes byte by byte takes six bytes of a chunked message for each of its own."""
 JOIN_BYTES = 1 << 16
 PIECE_BYTES = 1 << 18
-TUNNEL_BYTES = 1 << 20
 LINGER_BYTES = 64 << 20
 LINGER_SECONDS = 2.0
 HALF_SENT_SECONDS = 1.0
@@ -70,7 +68,6 @@ TLS_CONNECTION_BYTES = 64 << 10
 CROWDED_IDLE_SECONDS = 5.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 TOO_LARGE = "431 Request Header Fields Too Large"
-_REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
 
 
 class Application(Protocol):
@@ -99,24 +96,6 @@ class ConnectionLimits:
     request_seconds: float = 60.0
     idle_seconds: float = 90.0
     stall_seconds: float = 30.0
-
-
-_USUAL_METHODS = frozenset({b"GET ", b"POST", b"PUT ", b"PATC", b"DELE", b"HEAD", b"OPTI"})
-_METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?= /)")
-# Those that the parser knows begin with these; of the others it says no more than that the request is bad.
-_PARSED = re.compile(
-    rb"(?:CONNECT|TRACE|COPY|LOCK|MKCOL|MOVE|PROPFIND|PROPPATCH|SEARCH|UNLOCK|BIND|REBIND|UNBIND|ACL|REPORT|MKACTIVITY"
-    rb"|CHECKOUT|MERGE|M-SEARCH|NOTIFY|SUBSCRIBE|UNSUBSCRIBE|PURGE|MKCALENDAR|LINK|UNLINK|SOURCE|QUERY) "
-)
-
-
-def _readable(data: bytes) -> bytes:
-    """The beginning of a request whose method the parser has not heard of, as one that no resource takes: RFC 9110
-    section 9.1 wants such a request answered (405, 501), not refused as unreadable."""
-    method = _METHOD.match(data)
-    if method is None or _PARSED.match(data):
-        return data
-    return b"TRACE" + data[method.end() :]
 
 
 class State(Enum):
@@ -212,7 +191,7 @@ class Connection(asyncio.Protocol):
         self._weight = 0
         self._continue_due = False
         self._offer: bytearray | None = None
-        self._tunnel: _Tunnel | None = None
+        self._tunnel: Tunnel | None = None
         self._begin_message()
 
     def _begin_message(self) -> None:
@@ -281,8 +260,8 @@ class Connection(asyncio.Protocol):
             return
         if self._state is State.IDLE:
             self._state, self._since = State.READING, time.monotonic()
-            if data[:4] not in _USUAL_METHODS:
-                data = _readable(data)
+            if data[:4] not in USUAL_METHODS:
+                data = readable(data)
         self._received += len(data)
         room = HEAD_BYTES + (FRAMING_FACTOR * self._body_size + len(data) if self._head_done else 0)
         if self._received > room and not self._oversized:
@@ -602,13 +581,13 @@ class Connection(asyncio.Protocol):
                 self._transport.abort()
                 return
         self._counted = holding is not None
-        extra = request.stamp + _lines(response.headers)
+        extra = request.stamp + lines_of(response.headers)
         if wants_gzip(size, request.headers.get("accept-encoding")):
             parts = (await gzip_parts(parts, size),)
             size = len(parts[0])
             extra += b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
         head = b"%b%bContent-Length: %d\r\n\r\n" % (
-            _head(response.status, response.content_type, keep_alive, _says_cache(response.headers)),
+            head_of(response.status, response.content_type, keep_alive, says_cache(response.headers)),
             extra,
             size,
         )
@@ -640,9 +619,9 @@ class Connection(asyncio.Protocol):
         keep_alive = keep_alive and chunked
         self._streaming = True
         framing = b"Transfer-Encoding: chunked\r\n\r\n" if chunked else b"\r\n"
-        head = _head(response.status, response.content_type, keep_alive, _says_cache(response.headers))
+        head = head_of(response.status, response.content_type, keep_alive, says_cache(response.headers))
         write = self._transport.write
-        write(b"%b%b%b%b" % (head, request.stamp, _lines(response.headers), framing))
+        write(b"%b%b%b%b" % (head, request.stamp, lines_of(response.headers), framing))
         try:
             async for part in parts:
                 if len(part) < JOIN_BYTES:
@@ -665,7 +644,7 @@ class Connection(asyncio.Protocol):
 
     async def _hand_over(self, response: UpgradeResponse) -> None:
         """Lets somebody else speak on the connection, until they are done."""
-        tunnel = self._tunnel = _Tunnel(self)
+        tunnel = self._tunnel = Tunnel(self._transport, lambda: self._drained)
         if self._offer:
             tunnel.reader.feed_data(bytes(self._offer))
         self._offer = None
@@ -729,7 +708,7 @@ class Connection(asyncio.Protocol):
             self._connections_close_after()
             return
         body = text.encode()
-        head = _head(status, "text/plain; charset=utf-8", False)
+        head = head_of(status, "text/plain; charset=utf-8", False)
         later = b"Retry-After: 1\r\n" if status == 429 else b""
         self._transport.write(b"%b%bContent-Length: %d\r\n\r\n%b" % (head, later, len(body), body))
         self._linger()
@@ -745,67 +724,3 @@ class Connection(asyncio.Protocol):
         self._transport.resume_reading()
         if self._transport.can_write_eof():
             self._transport.write_eof()
-
-
-class _Tunnel:
-    """A connection that was handed over."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.reader = asyncio.StreamReader(TUNNEL_BYTES)
-        self.reader.set_transport(connection._transport)
-        self._connection = connection
-
-    async def read(self) -> bytes:
-        """What came; empty at the end."""
-        return await self.reader.read(PIECE_BYTES)
-
-    def write(self, data: bytes) -> None:
-        """Sends bytes."""
-        self._connection._transport.write(data)
-
-    async def drain(self) -> None:
-        """Waits until the client takes more."""
-        if self._connection._drained is not None:
-            await self._connection._drained
-
-
-_heads: dict[tuple[int, str, bool, bool], bytes] = {}
-_date: list[Any] = [0, b""]
-
-
-def _says_cache(headers: tuple[tuple[str, str], ...]) -> bool:
-    """Whether an answer says itself how it may be kept: of two such fields clients heed the first."""
-    return bool(headers) and any(name.lower() == "cache-control" for name, _ in headers)
-
-
-def _head(status: int, content_type: str, keep_alive: bool, says_cache: bool = False) -> bytes:
-    """Status line and the fields that every answer has; kept by what they depend on."""
-    place = (status, content_type, keep_alive, says_cache)
-    head = _heads.get(place)
-    if head is None:
-        if len(_heads) > 1000:
-            _heads.clear()
-        head = _heads[place] = b"HTTP/1.1 %d %b\r\n%b%b%bX-Content-Type-Options: nosniff\r\n" % (
-            status,
-            _REASONS.get(status, b""),
-            b"" if keep_alive else b"Connection: close\r\n",
-            b"Content-Type: %b\r\n" % content_type.encode("latin-1") if content_type else b"",
-            b"" if says_cache else b"Cache-Control: no-cache, private\r\n",
-        )
-    now = int(time.time())
-    if _date[0] != now:
-        _date[0], _date[1] = now, b"Date: %b\r\n" % formatdate(now, usegmt=True).encode()
-    return head + cast(bytes, _date[1])
-
-
-def _lines(headers: tuple[tuple[str, str], ...]) -> bytes:
-    if not headers:
-        return b""
-    return b"".join(
-        [b"%b: %b\r\n" % (name.encode("latin-1"), _clean(value).encode("utf-8")) for name, value in headers]
-    )
-
-
-def _clean(value: str) -> str:
-    """A value that cannot end its line (RFC 9110 §5.5)."""
-    return value.replace("\r", " ").replace("\n", " ").replace("\0", " ")
