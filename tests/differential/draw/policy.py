@@ -26,6 +26,7 @@ _MESSAGE_EXPRESSIONS = ["'no ' + request.name", "string(size(request.name))", "1
 _REASONS = ["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge", "Other", ""]
 _KINDS = [BY_KIND["ConfigMap"], BY_KIND["ConfigMap"], BY_KIND["Secret"], BY_KIND["Deployment"], CUSTOM[0]]
 _RENAMING = "Object{metadata: Object.metadata{name: 'z'}}"
+_OWN_NAMESPACE = {"matchLabels": {"kubernetes.io/metadata.name": "{ns}"}}
 _APPLIED = [
     "Object{metadata: Object.metadata{labels: {'m': 'x'}}}", "Object{metadata: Object.metadata{annotations: {'m': object.metadata.name}}}", "Object{}", _RENAMING,
     "Object{nothing: 1}", "{}", "Object{metadata: Object.metadata{finalizers: ['example.com/m']}}",
@@ -46,7 +47,7 @@ def draw(dice: Dice, name: str) -> Conversation:
         policy = _mutating(dice, kind) if mutating else _validating(dice, kind)
         policy["metadata"] = {"name": f"p{number}-{{own}}"}
         if dice.chance(0.12):
-            policy = damaged(dice, policy, 1, keep=("metadata",))
+            policy = _bound(damaged(dice, policy, 1, keep=("metadata",)))
         steps.append({"method": "POST", "path": f"{_PATH}/{plural}", "body": policy})
         bindings = plural.replace("policies", "policybindings")
         steps.append(
@@ -58,6 +59,15 @@ def draw(dice: Dice, name: str) -> Conversation:
     steps.append({"sleep": 2.2})  # until a kube-apiserver has noticed
     steps += [_write(dice, kind, applies=not renames) for _ in range(dice.randint(6, 10))]
     return Conversation("policy", name, steps, [kind.crd] if kind.crd else [])
+
+
+def _bound(policy: Any) -> Any:
+    """A damaged policy, still about its conversation's namespace alone: the others must not meet it."""
+    spec = policy.get("spec")
+    constraints = spec.get("matchConstraints") if isinstance(spec, dict) else None
+    if isinstance(constraints, dict):
+        constraints["namespaceSelector"] = _OWN_NAMESPACE
+    return policy
 
 
 def _rules(dice: Dice, kind: Kind) -> dict[str, Any]:
@@ -74,7 +84,7 @@ def _rules(dice: Dice, kind: Kind) -> dict[str, Any]:
         rule["resourceNames"] = ["a"]
     found: dict[str, Any] = {
         "resourceRules": [rule],
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "{ns}"}},
+        "namespaceSelector": _OWN_NAMESPACE,
     }
     if dice.chance(0.2):
         found["objectSelector"] = {"matchLabels": {"a": "1"}}
