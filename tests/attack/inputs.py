@@ -406,19 +406,19 @@ BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 STORED = [
-    Input("stored owner references", "POST", CONFIG_MAPS, lambda: owners(20_000)),
+    Input("stored owner references", "POST", CONFIG_MAPS, lambda: owners(6_000)),
     Input("stored managed fields", "POST", CONFIG_MAPS, lambda: managed(8_000)),
     Input(
         "stored finalizers",
         "POST",
         CONFIG_MAPS,
-        lambda: packed(named(finalizers=[f"a.b/c{n}" for n in range(80_000)])),
+        lambda: packed(named(name="finalized", finalizers=[f"a.b/c{n}" for n in range(25_000)])),
     ),
     Input(
         "stored labels",
         "POST",
         CONFIG_MAPS,
-        lambda: packed(named(labels={f"l{n}": "v" for n in range(80_000)})),
+        lambda: packed(named(labels={f"l{n}": "v" for n in range(30_000)})),
     ),
     Input(
         "a stored role",
@@ -448,7 +448,7 @@ STORED = [
             }
         ),
     ),
-    Input("stored webhooks", "POST", WEBHOOKS, lambda: webhooks(2_500)),
+    Input("stored webhooks", "POST", WEBHOOKS, lambda: webhooks(1_500)),
     Input("a stored definition", "POST", CRDS, lambda: crd_of_properties(12_000)),
     Input(
         "stored containers",
@@ -467,7 +467,7 @@ STORED = [
         "POST",
         "/api/v1/namespaces/default/services",
         lambda: packed(
-            {**named(), "spec": {"ports": [{"port": n % 65_000 + 1, "name": f"p{n}"} for n in range(15_000)]}}
+            {**named(), "spec": {"ports": [{"port": n % 65_000 + 1, "name": f"p{n}"} for n in range(8_000)]}}
         ),
     ),
     Input(
@@ -487,7 +487,7 @@ STORED = [
         "POST",
         "/api/v1/namespaces/default/resourcequotas",
         lambda: packed(
-            {**named(), "spec": {"hard": {f"count/r{n}.example.com": "1" for n in range(30_000)}}}
+            {**named(), "spec": {"hard": {f"count/r{n}.example.com": "1" for n in range(12_000)}}}
         ),
     ),
     Input(
