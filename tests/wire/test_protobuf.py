@@ -98,6 +98,18 @@ def test_any_bytes_give_an_object_or_a_fault(data: bytes, enveloped: bool) -> No
         assert isinstance(messages().decode(head + data), dict)
 
 
+@pytest.mark.parametrize("key", [b"sto\x9aage", b"\xff"])
+def test_a_key_of_a_map_that_is_no_text_is_refused(key: bytes) -> None:
+    """This was a 500: the library has no way to say such a key."""
+    text = "~" * len(key)
+    limits = {"limits": [{"type": "Container", "max": {text: "1"}}]}
+    obj = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "a"}, "spec": limits}
+    encoded = messages().encode(obj)
+    assert encoded.count(text.encode()) == 1 and messages().decode(encoded) == obj
+    with pytest.raises(DecodeFault, match="a key of a map is not valid UTF-8"):
+        messages().decode(encoded.replace(text.encode(), key))
+
+
 def test_deep_nesting_is_refused() -> None:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(300):

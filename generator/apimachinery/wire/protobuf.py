@@ -219,6 +219,9 @@ class Messages:
             value.update(self._read(message, name))
         except ProtobufFault as fault:
             raise InnerFault(str(fault), api_version, kind) from None
+        except UnicodeDecodeError:
+            # The library gives such strings as bytes, but not as keys of a map.
+            raise InnerFault("proto: a key of a map is not valid UTF-8", api_version, kind) from None
         return value
 
     def _parse(self, message: Message, data: bytes, name: str) -> None:
