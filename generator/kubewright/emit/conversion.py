@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kubewright.emit.code import names
-from kubewright.emit.code.render import docstring, header, literal, module, render
+from kubewright.emit.code.render import docstring, literal, module_of
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File, Resource
 from kubewright.ir.conversion_steps import ConversionStep, steps_of
@@ -55,16 +55,14 @@ class Conversions:
                 writer.kind(kinds[kind])
             yield File(
                 f"{modules[group, version]}/conversion.py",
-                module(
-                    render(
-                        "conversion",
-                        header=header(self.options.origins),
-                        docstring=docstring(f"Conversions over the hub {api_version}."),
-                        imports="\n".join(writer.imports()),
-                        functions="\n\n\n".join(writer.functions),
-                        hub=literal(api_version),
-                        spokes=writer.spokes,
-                    )
+                module_of(
+                    "conversion",
+                    self.options.origins,
+                    f"Conversions over the hub {api_version}.",
+                    imports="\n".join(writer.imports()),
+                    functions="\n\n\n".join(writer.functions),
+                    hub=literal(api_version),
+                    spokes=writer.spokes,
                 ),
             )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from kubewright.emit.code import names
 from kubewright.emit.code.default_rule import write_rule
-from kubewright.emit.code.render import docstring, header, literal, module, render
+from kubewright.emit.code.render import docstring, literal, module_of
 from kubewright.emit.code.rule_code import Body, Scope, imports
 from kubewright.emit.code.type_plan import TypePlan, held_types
 from kubewright.emit.registry import Options
@@ -50,15 +50,13 @@ class Defaults:
             api_version = join_api_version(group, version)
             yield File(
                 f"{plan.modules[group, version]}/defaults.py",
-                module(
-                    render(
-                        "defaults",
-                        header=header(self.options.origins),
-                        docstring=docstring(f"Defaults of {api_version} that its schemas do not say."),
-                        imports="\n".join(writer.imports()),
-                        functions="\n\n\n".join(functions),
-                        kinds=[f"{literal(kind)}: {function}" for kind, function in sorted(kinds.items())],
-                    )
+                module_of(
+                    "defaults",
+                    self.options.origins,
+                    f"Defaults of {api_version} that its schemas do not say.",
+                    imports="\n".join(writer.imports()),
+                    functions="\n\n\n".join(functions),
+                    kinds=[f"{literal(kind)}: {function}" for kind, function in sorted(kinds.items())],
                 ),
             )
 

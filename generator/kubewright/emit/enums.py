@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubewright.emit.code.render import docstring, expression, header, module, render
+from kubewright.emit.code.render import expression, module_of
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import CheckRule
@@ -51,16 +51,12 @@ class Enums:
         if found:
             yield File(
                 "enums.py",
-                module(
-                    render(
-                        "enums",
-                        header=header(self.options.origins),
-                        docstring=docstring(
-                            "Words that fields take, and their defaults, by definition and field."
-                        ),
-                        table=expression(_sorted(found), 0, 48),
-                        defaults=expression(_sorted(defaults), 0, 48),
-                    )
+                module_of(
+                    "enums",
+                    self.options.origins,
+                    "Words that fields take, and their defaults, by definition and field.",
+                    table=expression(_sorted(found), 0, 48),
+                    defaults=expression(_sorted(defaults), 0, 48),
                 ),
             )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kubewright.emit.code import names
 from kubewright.emit.code.constructor import call
-from kubewright.emit.code.render import docstring, expression, header, module, render
+from kubewright.emit.code.render import expression, module_of
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.versions import join_api_version
@@ -38,15 +38,11 @@ class GroupVersions:
         }
         yield File(
             "registry.py",
-            module(
-                render(
-                    "group_versions",
-                    header=header(self.options.origins),
-                    docstring=docstring(
-                        "Where the models, tables and functions of each group-version stand."
-                    ),
-                    table=expression(dict(sorted(table.items())), 0, 34),
-                    groups=expression(tuple(call("Group", group, False) for group in api.groups), 0, 28),
-                )
+            module_of(
+                "group_versions",
+                self.options.origins,
+                "Where the models, tables and functions of each group-version stand.",
+                table=expression(dict(sorted(table.items())), 0, 34),
+                groups=expression(tuple(call("Group", group, False) for group in api.groups), 0, 28),
             ),
         )

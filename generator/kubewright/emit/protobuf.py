@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kubewright.emit.code.render import docstring, expression, header, module, render
+from kubewright.emit.code.render import expression, module_of
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import FieldNumber
@@ -35,13 +35,11 @@ class ProtobufNumbers:
         if table:
             yield File(
                 "protobuf.py",
-                module(
-                    render(
-                        "protobuf",
-                        header=header(self.options.origins),
-                        docstring=docstring("Numbers of fields in the protobuf form."),
-                        table=expression(table, 0, 34),
-                    )
+                module_of(
+                    "protobuf",
+                    self.options.origins,
+                    "Numbers of fields in the protobuf form.",
+                    table=expression(table, 0, 34),
                 ),
             )
 

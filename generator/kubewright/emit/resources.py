@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kubewright.emit.code import names
 from kubewright.emit.code.constructor import call
-from kubewright.emit.code.render import Call, docstring, expression, header, module, render
+from kubewright.emit.code.render import Call, expression, module_of
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File, Resource
 from kubewright.ir.versions import join_api_version
@@ -42,14 +42,12 @@ class Resources:
             api_version = join_api_version(group, version)
             yield File(
                 f"{modules[group, version]}/resources.py",
-                module(
-                    render(
-                        "resources",
-                        header=header(self.options.origins),
-                        docstring=docstring(f"Resources of {api_version}."),
-                        imports=sorted(used),
-                        resources=expression(calls, 0, 34),
-                    )
+                module_of(
+                    "resources",
+                    self.options.origins,
+                    f"Resources of {api_version}.",
+                    imports=sorted(used),
+                    resources=expression(calls, 0, 34),
                 ),
             )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kubewright.emit.code.layout import lay_out
-from kubewright.emit.code.render import docstring, expression, header, module, render
+from kubewright.emit.code.render import expression, module_of
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.versions import join_api_version
@@ -39,13 +39,11 @@ class SchemeTable:
         ordered = {key: dict(sorted(table[key].items())) for key in sorted(table)}
         yield File(
             "scheme.py",
-            module(
-                render(
-                    "scheme",
-                    header=header(self.options.origins),
-                    docstring=docstring("Which class is which kind."),
-                    package=self.options.package,
-                    table=expression(ordered, 4, 1),
-                )
+            module_of(
+                "scheme",
+                self.options.origins,
+                "Which class is which kind.",
+                package=self.options.package,
+                table=expression(ordered, 4, 1),
             ),
         )

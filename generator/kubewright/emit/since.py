@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kubewright.emit.code.render import docstring, expression, header, module, render
+from kubewright.emit.code.render import expression, module_of
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 
@@ -30,14 +30,10 @@ class FieldsSince:
         if table:
             yield File(
                 "since.py",
-                module(
-                    render(
-                        "since",
-                        header=header(self.options.origins),
-                        docstring=docstring(
-                            "The releases that added fields to definitions that were there before."
-                        ),
-                        table=expression(table, 0, 43),
-                    )
+                module_of(
+                    "since",
+                    self.options.origins,
+                    "The releases that added fields to definitions that were there before.",
+                    table=expression(table, 0, 43),
                 ),
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kubewright.emit.code import names
 from kubewright.emit.code.default_rule import write_rule
-from kubewright.emit.code.render import Call, Raw, docstring, expression, header, module, render
+from kubewright.emit.code.render import Call, Raw, docstring, expression, module_of
 from kubewright.emit.code.rule_code import Body, Scope, imports
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
@@ -52,20 +52,18 @@ class Strategies:
             api_version = join_api_version(group, version)
             yield File(
                 f"{modules[group, version]}/strategies.py",
-                module(
-                    render(
-                        "strategies",
-                        header=header(self.options.origins),
-                        docstring=docstring(f"How objects of {api_version} are written."),
-                        imports="\n".join(
-                            [
-                                "from apimachinery.meta.strategies import Strategy",
-                                *imports(uses if functions else uses - {"Json"}),
-                            ]
-                        ),
-                        functions=functions,
-                        strategies=expression(table, 0, 34),
-                    )
+                module_of(
+                    "strategies",
+                    self.options.origins,
+                    f"How objects of {api_version} are written.",
+                    imports="\n".join(
+                        [
+                            "from apimachinery.meta.strategies import Strategy",
+                            *imports(uses if functions else uses - {"Json"}),
+                        ]
+                    ),
+                    functions=functions,
+                    strategies=expression(table, 0, 34),
                 ),
             )
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kubewright.emit.code import names
-from kubewright.emit.code.render import docstring, header, literal, module, render
+from kubewright.emit.code.render import docstring, literal, module_of
 from kubewright.emit.code.rule_code import Body, Scope, equals, imports
 from kubewright.emit.code.type_plan import TypePlan, held_types
 from kubewright.emit.registry import Options
@@ -50,24 +50,22 @@ class Validation:
             api_version = join_api_version(group, version)
             yield File(
                 f"{plan.modules[group, version]}/validation.py",
-                module(
-                    render(
-                        "validation",
-                        header=header(self.options.origins),
-                        docstring=docstring(f"What objects of {api_version} must obey beside their schemas."),
-                        imports="\n".join(writer.imports()),
-                        functions="\n\n\n".join(functions),
-                        kinds=[
-                            f"{literal(kind)}: {plan.function_name(definition, 'validate')}"
-                            for kind, definition in sorted(kinds.items())
-                        ],
-                        subresources=[
-                            f"({literal(kind)}, {literal(subresource)}): "
-                            f"check_{names.attribute_name(kind)}_{names.attribute_name(subresource)}"
-                            for kind, definition in sorted(kinds.items())
-                            for subresource, _ in _subresources(plan.rules.get(definition.name))
-                        ],
-                    )
+                module_of(
+                    "validation",
+                    self.options.origins,
+                    f"What objects of {api_version} must obey beside their schemas.",
+                    imports="\n".join(writer.imports()),
+                    functions="\n\n\n".join(functions),
+                    kinds=[
+                        f"{literal(kind)}: {plan.function_name(definition, 'validate')}"
+                        for kind, definition in sorted(kinds.items())
+                    ],
+                    subresources=[
+                        f"({literal(kind)}, {literal(subresource)}): "
+                        f"check_{names.attribute_name(kind)}_{names.attribute_name(subresource)}"
+                        for kind, definition in sorted(kinds.items())
+                        for subresource, _ in _subresources(plan.rules.get(definition.name))
+                    ],
                 ),
             )
 

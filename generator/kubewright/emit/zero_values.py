@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kubewright.emit.code.render import docstring, expression, header, module, render
+from kubewright.emit.code.render import expression, module_of
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 
@@ -33,14 +33,10 @@ class ZeroValueTable:
         if table:
             yield File(
                 "zero_values.py",
-                module(
-                    render(
-                        "zero_values",
-                        header=header(self.options.origins),
-                        docstring=docstring(
-                            "Fields that are always written, and scalars kept although zero."
-                        ),
-                        table=expression(table, 0, 30),
-                    )
+                module_of(
+                    "zero_values",
+                    self.options.origins,
+                    "Fields that are always written, and scalars kept although zero.",
+                    table=expression(table, 0, 30),
                 ),
             )

@@ -295,6 +295,11 @@ def module(source: str) -> str:
     return "\n".join(lines)
 
 
+def module_of(template: str, origins: Sequence[str], summary: str, /, **data: Any) -> str:
+    """A generated module: ``template`` with the header of ``origins``, ``summary`` as docstring, and ``data``."""
+    return module(render(template, header=header(origins), docstring=docstring(summary), **data))
+
+
 def formatted(source: str) -> str:
     """``source`` through black."""
     import black
