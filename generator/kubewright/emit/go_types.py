@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kubewright.emit.code.render import docstring, expression, header, module, render
+from kubewright.emit.code.render import expression, module_of
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 
@@ -17,7 +17,7 @@ def emitter(options: Options) -> Emitter:
 
 @dataclass(frozen=True, slots=True)
 class GoTypeTable:
-    """Two tables for the package, read by ``apimachinery.schema``; none where no fact is known."""
+    """Three tables for the package, read by ``apimachinery.schema``; none where no fact is known."""
 
     options: Options
     name: str = "go_types"
@@ -25,21 +25,19 @@ class GoTypeTable:
     def emit(self, api: Api) -> Iterable[File]:
         """``go_types.py``."""
         facts = sorted(api.fact("go_types") or (), key=lambda entry: entry.name)
-        names = {definition.name for definition in api.definitions}
+        known = {definition.name for definition in api.definitions}
+        structs = {each.name: each.struct for each in facts if not (each.fields or each.moved)}
+        names = {each.name: dict(each.fields) for each in facts if each.fields and each.name in known}
+        moved = {each.name: dict(each.moved) for each in facts if each.moved and each.name in known}
         if facts:
             yield File(
                 "go_types.py",
-                module(
-                    render(
-                        "go_types",
-                        header=header(self.options.origins),
-                        docstring=docstring("Go structs and the names of fields' types, for messages."),
-                        structs=expression(
-                            {each.name: each.struct for each in facts if not each.fields}, 0, 25
-                        ),
-                        names=expression(
-                            {each.name: dict(each.fields) for each in facts if each.name in names}, 0, 36
-                        ),
-                    )
+                module_of(
+                    "go_types",
+                    self.options.origins,
+                    "Go structs, the names of fields' types, and fields out of order, for messages.",
+                    structs=expression(structs, 0, 25),
+                    names=expression(names, 0, 36),
+                    moved=expression(moved, 0, 36),
                 ),
             )

@@ -131,11 +131,13 @@ class FieldNumbers:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoTypes:
     """How Go prints a kind's values: the fields of a struct as text, or the types of a definition's fields that have
-    names of their own. One of the two is empty."""
+    names of their own, or its fields that are elsewhere than their protobuf numbers say, and what each follows. Only
+    one of the three is not empty."""
 
     name: str
     struct: str = ""
     fields: tuple[tuple[str, str], ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

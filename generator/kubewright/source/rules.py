@@ -283,7 +283,7 @@ def read_go_types(document: Document, diagnostics: Diagnostics) -> tuple[GoTypes
     """The facts of ``go_types.yaml``."""
     reader = RuleReader(document, diagnostics)
     sections = reader.mapping(document.value, "")
-    reader.only(sections, {"structs", "names"}, "")
+    reader.only(sections, {"structs", "names", "moved"}, "")
     found: list[GoTypes] = []
     for name, text in reader.mapping(sections.get("structs", {}), "/structs").items():
         fields = text.split(", ") if isinstance(text, str) and text else []
@@ -295,8 +295,11 @@ def read_go_types(document: Document, diagnostics: Diagnostics) -> tuple[GoTypes
         else:
             found.append(GoTypes(name=name, struct=text))
     for name, entry in reader.mapping(sections.get("names", {}), "/names").items():
-        fields_of = reader.mapping(entry, f"/names/{escape_pointer(name)}")
-        found.append(GoTypes(name=name, fields=tuple((key, str(each)) for key, each in fields_of.items())))
+        pairs = reader.mapping(entry, f"/names/{escape_pointer(name)}")
+        found.append(GoTypes(name=name, fields=tuple((key, str(each)) for key, each in pairs.items())))
+    for name, entry in reader.mapping(sections.get("moved", {}), "/moved").items():
+        pairs = reader.mapping(entry, f"/moved/{escape_pointer(name)}")
+        found.append(GoTypes(name=name, moved=tuple((key, str(each)) for key, each in pairs.items())))
     return tuple(found)
 
 

@@ -162,7 +162,10 @@ class Package:
     def struct_order(self) -> StructOrder | None:
         """The order of the fields of its kinds; None where it knows no field numbers."""
         module = self._module("protobuf")
-        return None if module is None else StructOrder(self.definitions, module.FIELD_NUMBERS)
+        if module is None:
+            return None
+        go_types = self._module("go_types")
+        return StructOrder(self.definitions, module.FIELD_NUMBERS, {} if go_types is None else go_types.MOVED)
 
     def conversion(self, kind: str, source: str, target: str) -> Callable[[Json], Json] | None:
         """The function from one version of a kind to another; None where there is none. Those written by hand win.
