@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from apimachinery.server.access.rbac import GROUP
+from apimachinery.server.access.bindings import GROUP
 from apimachinery.server.admission.resource_quota import Charges
 from apimachinery.server.aggregation.aggregator import Aggregator
 from apimachinery.server.catalog.catalog import Catalog

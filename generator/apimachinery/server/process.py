@@ -162,6 +162,8 @@ class Server:
         governor.ask("recent_events", lambda: cache.held)
         governor.ask("past_states", lambda: cache.superseded)
         access = self.access = Access(self._access, cache)
+        if (rbac := access.rbac) is not None:
+            governor.ask("access_rules", lambda: rbac.weight)
         services = ServiceResolver(cache, options.services)
         outgoing = self._access.outgoing
         in_flight = options.in_flight or Limits()

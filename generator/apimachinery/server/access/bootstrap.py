@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from apimachinery.meta.json import Json
+from apimachinery.server.access.bindings import GROUP
 from apimachinery.server.access.bootstrap_roles import (
     AGGREGATED,
     AGGREGATING,
@@ -19,7 +20,6 @@ from apimachinery.server.access.bootstrap_roles import (
     CLUSTER_ROLES,
     ROLES,
 )
-from apimachinery.server.access.rbac import GROUP
 from apimachinery.server.access.rbac_rules import Rule, read_rules, uncovered
 
 AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate"

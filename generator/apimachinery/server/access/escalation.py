@@ -14,10 +14,14 @@ from apimachinery.meta.errors import ApiError, forbidden, not_found
 from apimachinery.meta.json import Json
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.access.authorization import MASTERS, Attributes, Chain, aggregate
-from apimachinery.server.access.rbac import GROUP, Rbac
+from apimachinery.server.access.bindings import GROUP
+from apimachinery.server.access.rbac import Rbac
 from apimachinery.server.access.rbac_rules import FULL_AUTHORITY, Rule, compacted, read_rules, uncovered
 from apimachinery.server.http.messages import User
 
+ROLES = ("roles", "clusterroles")
+MANY_RULES = 500
+"""From so many rules on a role is compared apart from the loop."""
 _AGGREGATES = "must have cluster-admin privileges to use the aggregationRule"
 
 
@@ -28,12 +32,40 @@ class Escalation:
         self._rbac = rbac
         self._authorizer = authorizer
 
+    def may(self, plural: str, namespace: str, name: str, user: User, obj: Json) -> bool:
+        """Whether somebody may write a role or binding whatever it gives. ``name`` is the name in the path, empty on
+        create."""
+        if MASTERS in user.groups:
+            return True
+        verb, resource = "escalate", plural
+        if plural not in ROLES:
+            ref = obj.get("roleRef") or {}
+            kind, name = str(ref.get("kind") or ""), str(ref.get("name") or "")
+            if kind not in ("ClusterRole", "Role"):
+                return False
+            verb, resource = "bind", "clusterroles" if kind == "ClusterRole" else "roles"
+        # An authorizer that must ask somebody else is not asked here: without the verb, the rules are compared.
+        verdict = self._authorizer.settle(Attributes(user, verb, namespace, GROUP, "v1", resource, "", name))
+        return verdict is not None and verdict.allowed
+
+    def takes_long(self, plural: str, namespace: str, user: User, obj: Json) -> bool:
+        """Whether ``check`` is not for the loop."""
+        if self._rbac.holds_much(user, namespace):
+            return True
+        if plural in ROLES:
+            rules = obj.get("rules")
+            return isinstance(rules, list) and len(rules) > MANY_RULES
+        ref = obj.get("roleRef") or {}
+        return self._rbac.is_large(
+            "" if ref.get("kind") == "ClusterRole" else namespace, str(ref.get("name"))
+        )
+
     def check(self, plural: str, namespace: str, name: str, user: User, obj: Json, old: Json | None) -> None:
-        """Raises ApiError 403 for a write that would give more than the user holds, 404 for a binding to a role that
-        does not exist. ``name`` is the name in the path, empty on create."""
-        if MASTERS in user.groups or (old is not None and _changes_metadata_only(obj, old)):
+        """For who ``may`` not write whatever he likes; on any thread. Raises ApiError 403 for a write that would give
+        more than the user holds, 404 for a binding to a role that does not exist."""
+        if old is not None and _changes_metadata_only(obj, old):
             return
-        if plural in ("roles", "clusterroles"):
+        if plural in ROLES:
             self._check_role(plural, namespace, name, user, obj, old)
         else:
             self._check_binding(plural, namespace, user, obj)
@@ -41,8 +73,6 @@ class Escalation:
     def _check_role(
         self, plural: str, namespace: str, name: str, user: User, obj: Json, old: Json | None
     ) -> None:
-        if self._may(Attributes(user, "escalate", namespace, GROUP, "v1", plural, "", name)):
-            return
         if old is not None and obj.get("rules") == old.get("rules"):
             if obj.get("aggregationRule") == old.get("aggregationRule"):
                 return
@@ -59,19 +89,11 @@ class Escalation:
         ref = obj.get("roleRef") or {}
         kind, role = str(ref.get("kind") or ""), str(ref.get("name") or "")
         resource = "clusterroles" if kind == "ClusterRole" else "roles"
-        bind = Attributes(user, "bind", namespace, GROUP, "v1", resource, "", role)
-        if kind in ("ClusterRole", "Role") and self._may(bind):
-            return
         own = (obj.get("metadata") or {}).get("name") or ""
         rules = self._rbac.role("" if kind == "ClusterRole" else namespace, role)
         if rules is None:
             raise not_found(plural if kind == "Role" else resource, GROUP, role)
         self._confirm(plural, own, user, namespace, rules)
-
-    def _may(self, attributes: Attributes) -> bool:
-        verdict = self._authorizer.decide(attributes)
-        # An authorizer that must ask somebody else is not asked here: without the verb, the rules are compared.
-        return verdict is not None and verdict.allowed
 
     def _confirm(self, plural: str, name: str, user: User, namespace: str, wanted: Sequence[Rule]) -> None:
         held, errors = self._rbac.held(user, namespace)

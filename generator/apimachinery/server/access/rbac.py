@@ -4,9 +4,11 @@ Theory. A binding gives the rules of one role to its subjects: a ClusterRoleBind
 namespace. A decision needs the rules of the bindings that name the user or one of his groups, so:
 
 - bindings are indexed by subject, and by namespace ("" for the whole cluster);
-- what a user holds in one of them is a ``RuleTable``, made at his first question there and kept until a binding or role
+- what a user holds in one of them is a ``UserTable``, made at his first question there and kept until a binding or role
   that could change it is written. A Role or RoleBinding touches the tables of its namespace, a ClusterRoleBinding those
-  of the cluster, a ClusterRole all.
+  of the cluster, a ClusterRole all. The table of a large role is its own and stays until that role is written;
+- what takes long (reading a large role, merging very many small ones) is not done on the loop: ``decide`` has no answer
+  then, ``ask`` finds it apart. ``settle`` finds it here and now, for who cannot wait.
 
 The index is called with every write by the watch cache before the writer is answered, so no decision is older than the
 newest answered write. The same class answers offline questions: ``put`` it what there is.
@@ -14,14 +16,12 @@ newest answered write. The same class answers offline questions: ``put`` it what
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.meta.printing import go_quote
 from apimachinery.server.access.authorization import (
     NO_OPINION,
-    SERVICE_ACCOUNT_PREFIX,
     Attributes,
     PathRule,
     ResourceRule,
@@ -29,118 +29,43 @@ from apimachinery.server.access.authorization import (
     Verdict,
     aggregate,
 )
-from apimachinery.server.access.rbac_rules import Rule, RuleTable, decode_rules, read_rules
+from apimachinery.server.access.bindings import (
+    GROUP,
+    KINDS,
+    Binding,
+    Grant,
+    Holder,
+    Key,
+    no_role,
+    read_binding,
+)
+from apimachinery.server.access.held_rules import KeptTables, Role, UserKey, UserTable, takes_long
+from apimachinery.server.access.rbac_rules import Rule, read_rules
 from apimachinery.server.http.messages import User
+from apimachinery.server.http.workers import apart
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
-GROUP = "rbac.authorization.k8s.io"
-KINDS = {
-    "clusterroles": "ClusterRole",
-    "roles": "Role",
-    "clusterrolebindings": "ClusterRoleBinding",
-    "rolebindings": "RoleBinding",
-}
-KEPT_TABLES = 20_000
-"""Tables of users and namespaces kept at once; past it all are dropped and made again as they are asked for."""
-
-Key = tuple[str, str]
-"""Namespace ("" for none) and name of a role or binding."""
-Holder = tuple[str, str]
-"""``("user", NAME)`` or ``("group", NAME)``: whom a subject names. A service account is the user it asks as."""
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """One subject of a binding, in words of the API."""
-
-    kind: str
-    name: str
-    namespace: str = ""
-
-    def holder(self, binding_namespace: str) -> Holder | None:
-        """Whom it names, None for nobody."""
-        if self.kind == "User":
-            return "user", self.name
-        if self.kind == "Group":
-            return "group", self.name
-        namespace = self.namespace or binding_namespace
-        if self.kind == "ServiceAccount" and namespace:
-            return "user", f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{self.name}"
-        return None
-
-    def shown(self, binding_namespace: str) -> str:
-        """As a reason names it."""
-        name = self.name
-        if self.kind == "ServiceAccount":
-            name = f"{name}/{self.namespace or binding_namespace}"
-        return f"{self.kind} {go_quote(name)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A ClusterRoleBinding (``namespace`` empty) or a RoleBinding."""
-
-    namespace: str
-    name: str
-    role_kind: str
-    role_name: str
-    subjects: tuple[Subject, ...]
-
-    @property
-    def role(self) -> Key:
-        """Where its role is found."""
-        return ("" if self.role_kind == "ClusterRole" else self.namespace), self.role_name
-
-    def shown(self, subject: Subject) -> str:
-        """As a reason names it."""
-        kind, name = "ClusterRoleBinding", self.name
-        if self.namespace:
-            kind, name = "RoleBinding", f"{name}/{self.namespace}"
-        role = f"{self.role_kind} {go_quote(self.role_name)}"
-        return f"{kind} {go_quote(name)} of {role} to {subject.shown(self.namespace)}"
-
-
-class Grant:
-    """A binding that applies to a user, through the subject at ``position``."""
-
-    __slots__ = ("_verdict", "binding", "position")
-
-    def __init__(self, binding: Binding, position: int) -> None:
-        self.binding = binding
-        self.position = position
-        self._verdict: Verdict | None = None
-
-    @property
-    def subject(self) -> Subject:
-        """The subject that applies."""
-        return self.binding.subjects[self.position]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The allowance, and why."""
-        if self._verdict is None:
-            reason = f"RBAC: allowed by {self.binding.shown(self.subject)}"
-            self._verdict = Verdict(allowed=True, reason=reason)
-        return self._verdict
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    rules: RuleTable[Grant]
-    errors: tuple[str, ...]
+MANY_GRANTS = 2_000
+"""From so many bindings of a user on they are gone through apart."""
 
 
 class Rbac:
     """The authorizer, and what else is asked of roles and bindings."""
 
     def __init__(self) -> None:
-        self._roles: dict[Key, tuple[Rule, ...]] = {}
+        self._roles: dict[Key, Role] = {}
         self._bindings: dict[Key, Binding] = {}
         self._by_holder: dict[str, dict[Holder, dict[str, Grant]]] = {}
-        self._tables: dict[str, dict[tuple[str, tuple[str, ...]], _Table]] = {}
-        self._count = 0
+        self._kept: KeptTables[Grant] = KeptTables()
+        self._tables = self._kept.of
+        self._turn = asyncio.Lock()
+
+    @property
+    def weight(self) -> int:
+        """Bytes that are kept of what users hold."""
+        return self._kept.weight
 
     def follow(self, cache: WatchCache) -> None:
         """Takes all roles and bindings of a storage, now and from now on."""
@@ -164,7 +89,7 @@ class Rbac:
 
     def _take(self, kind: str, namespace: str, name: str, value: bytes) -> None:
         if kind in ("ClusterRole", "Role"):
-            self._roles[namespace, name] = decode_rules(value)
+            self._set_role((namespace, name), Role(value))
             self._touch(kind, namespace)
         else:
             self.put(kind, decode(value))
@@ -175,10 +100,10 @@ class Rbac:
         namespace = "" if kind.startswith("Cluster") else str(metadata.get("namespace") or "")
         name = str(metadata.get("name") or "")
         if kind in ("ClusterRole", "Role"):
-            self._roles[namespace, name] = read_rules(obj.get("rules"))
+            self._set_role((namespace, name), Role(rules=read_rules(obj.get("rules"))))
         else:
             self._unindex((namespace, name))
-            binding = _read_binding(obj, namespace, name)
+            binding = read_binding(obj, namespace, name)
             self._bindings[namespace, name] = binding
             self._index(binding)
         self._touch(kind, namespace)
@@ -186,10 +111,17 @@ class Rbac:
     def drop(self, kind: str, namespace: str, name: str) -> None:
         """Forgets a role or binding."""
         if kind in ("ClusterRole", "Role"):
-            self._roles.pop((namespace, name), None)
+            self._set_role((namespace, name), None)
         else:
             self._unindex((namespace, name))
         self._touch(kind, namespace)
+
+    def _set_role(self, key: Key, role: Role | None) -> None:
+        old = self._roles.pop(key, None)
+        if old is not None:
+            self._kept.drop_role(old)
+        if role is not None:
+            self._roles[key] = role
 
     def _index(self, binding: Binding) -> None:
         holders = self._by_holder.setdefault(binding.namespace, {})
@@ -214,25 +146,28 @@ class Rbac:
 
     def _touch(self, kind: str, namespace: str) -> None:
         if kind == "ClusterRole":
-            self._tables.clear()
-            self._count = 0
+            self._kept.clear()
         else:
-            self._count -= len(self._tables.pop(namespace, ()))
+            self._kept.drop(namespace)
 
     # Questions.
 
-    def decide(self, attributes: Attributes) -> Verdict:
+    def decide(self, attributes: Attributes) -> Verdict | None:
         """See Authorizer."""
         user = attributes.user
         key = (user.name, user.groups)
         cluster = self._table("", key)
-        grant = cluster.rules.find(attributes)
+        if cluster is None:
+            return None
+        grant = cluster.find(attributes)
         if grant is not None:
             return grant.verdict
         errors = cluster.errors
         if attributes.namespace:
             local = self._table(attributes.namespace, key)
-            grant = local.rules.find(attributes)
+            if local is None:
+                return None
+            grant = local.find(attributes)
             if grant is not None:
                 return grant.verdict
             errors += local.errors
@@ -240,7 +175,42 @@ class Rbac:
 
     async def ask(self, attributes: Attributes) -> Verdict:
         """See Authorizer."""
-        return self.decide(attributes)
+        # One after the other: who waited finds what was made for those before.
+        async with self._turn:
+            verdict = self.decide(attributes)
+            if verdict is not None:
+                return verdict
+            return await apart(self._judge, attributes)
+
+    def settle(self, attributes: Attributes) -> Verdict:
+        """The verdict here and now, on any thread, whatever it takes."""
+        return self.decide(attributes) or self._judge(attributes)
+
+    def _judge(self, attributes: Attributes) -> Verdict:
+        user = attributes.user
+        key = (user.name, user.groups)
+        errors: tuple[str, ...] = ()
+        for scope in ("", attributes.namespace) if attributes.namespace else ("",):
+            table = self._tables.get(scope, {}).get(key)
+            if table is None:
+                generation = self._kept.generation
+                grants = tuple(self._grants(scope, key))
+                table = self._make(grants)
+                self._kept.keep(generation, scope, key, grants, table)
+            grant = table.find(attributes)
+            if grant is not None:
+                return grant.verdict
+            errors += table.errors
+        return Verdict(reason=f"RBAC: {aggregate(errors)}") if errors else NO_OPINION
+
+    def holds_much(self, user: User, namespace: str) -> bool:
+        """Whether it takes long to go through what a user holds."""
+        scopes = ("", namespace) if namespace else ("",)
+        key = (user.name, user.groups)
+        return any(self._many_grants(scope, key) for scope in scopes) or any(
+            (role := self._roles.get(grant.binding.role)) is not None and role.is_large
+            for grant in self.grants(user, namespace)
+        )
 
     def rules_for(self, user: User, namespace: str) -> Rules:
         """See ListsRules."""
@@ -261,7 +231,7 @@ class Rbac:
         for grant in self.grants(user, namespace):
             role = self.role_of(grant.binding)
             if role is None:
-                errors.append(_no_role(grant.binding))
+                errors.append(no_role(grant.binding))
             else:
                 rules += role
         return rules, errors
@@ -271,61 +241,75 @@ class Rbac:
         for scope in ("", namespace) if namespace else ("",):
             yield from self._grants(scope, (user.name, user.groups))
 
+    def is_large(self, namespace: str, name: str) -> bool:
+        """Whether reading the rules of a role takes long."""
+        role = self._roles.get((namespace, name))
+        return role is not None and role.is_large
+
     def bindings(self) -> Iterator[Binding]:
         """All bindings."""
         return iter(self._bindings.values())
 
     def role_of(self, binding: Binding) -> tuple[Rule, ...] | None:
         """The rules of a binding's role, None where there is no such role."""
-        return self._roles.get(binding.role)
+        return self.role(*binding.role)
 
     def role(self, namespace: str, name: str) -> tuple[Rule, ...] | None:
         """The rules of a Role, or of a ClusterRole where the namespace is empty."""
-        return self._roles.get((namespace, name))
+        role = self._roles.get((namespace, name))
+        return None if role is None else role.rules
 
-    def _grants(self, scope: str, key: tuple[str, tuple[str, ...]]) -> list[Grant]:
+    def _many_grants(self, scope: str, key: UserKey) -> bool:
+        holders = self._by_holder.get(scope)
+        if not holders:
+            return False
+        name, groups = key
+        count = len(holders.get(("user", name), ()))
+        for group in groups:
+            count += len(holders.get(("group", group), ()))
+        return count > MANY_GRANTS
+
+    def _grants(self, scope: str, key: UserKey) -> list[Grant]:
+        """On any thread: what the loop may change meanwhile is copied at once."""
         holders = self._by_holder.get(scope)
         if not holders:
             return []
         name, groups = key
         found: dict[str, Grant] = dict(holders.get(("user", name), ()))
         for group in groups:
-            for binding_name, grant in holders.get(("group", group), {}).items():
+            for binding_name, grant in list(holders.get(("group", group), {}).items()):
                 # The first subject that applies is the one that is named as the reason.
                 other = found.get(binding_name)
                 if other is None or grant.position < other.position:
                     found[binding_name] = grant
         return [found[binding_name] for binding_name in sorted(found)]
 
-    def _table(self, scope: str, key: tuple[str, tuple[str, ...]]) -> _Table:
+    def _table(self, scope: str, key: UserKey) -> UserTable[Grant] | None:
+        """What a user holds; None where finding that takes long."""
         tables = self._tables.get(scope)
         if tables is not None and (table := tables.get(key)) is not None:
             return table
-        sources, errors = [], []
-        for grant in self._grants(scope, key):
-            rules = self.role_of(grant.binding)
-            if rules is None:
-                errors.append(_no_role(grant.binding))
-            else:
-                sources.append((grant, rules))
-        table = _Table(RuleTable(sources), tuple(errors))
-        if self._count >= KEPT_TABLES:
-            self._tables.clear()
-            self._count = 0
-        self._tables.setdefault(scope, {})[key] = table
-        self._count += 1
-        return table
+        if self._many_grants(scope, key):
+            return None
+        generation = self._kept.generation
+        grants = tuple(self._grants(scope, key))
+        shared = self._kept.shared(generation, scope, key, grants)
+        if shared is not None:
+            return shared
+        if takes_long(self._granted(grants)):
+            return None
+        table = self._make(grants)
+        self._kept.keep(generation, scope, key, grants, table)
+        return None if table.is_slow else table
 
+    def _granted(self, grants: tuple[Grant, ...]) -> list[tuple[Grant, Role]]:
+        found = ((grant, self._roles.get(grant.binding.role)) for grant in grants)
+        return [(grant, role) for grant, role in found if role is not None]
 
-def _read_binding(obj: dict[str, Any], namespace: str, name: str) -> Binding:
-    ref = obj.get("roleRef") or {}
-    subjects = tuple(
-        Subject(str(s.get("kind") or ""), str(s.get("name") or ""), str(s.get("namespace") or ""))
-        for s in obj.get("subjects") or ()
-        if isinstance(s, dict)
-    )
-    return Binding(namespace, name, str(ref.get("kind") or ""), str(ref.get("name") or ""), subjects)
-
-
-def _no_role(binding: Binding) -> str:
-    return f"{binding.role_kind.lower()}.{GROUP} {go_quote(binding.role_name)} not found"
+    def _make(self, grants: tuple[Grant, ...]) -> UserTable[Grant]:
+        granted = self._granted(grants)
+        errors = []
+        if len(granted) < len(grants):
+            there = {grant for grant, _ in granted}
+            errors = [no_role(grant.binding) for grant in grants if grant not in there]
+        return UserTable(granted, errors)

@@ -4,9 +4,9 @@ A rule allows what its verbs, API groups, resources and names all match; ``*`` m
 subresource of every resource, a path ending in ``*`` all that begin like it. An empty list of names matches every
 name. Rules only ever add up.
 
-``RuleTable`` is many rules made ready for questions: what has no names goes into one dict by verb, group and resource,
-so a question is at most twelve look-ups (each of the three may be ``*``, the resource also ``*/SUB``), however many
-rules there are.
+``RuleTable`` is many rules made ready for questions: they go into one dict by verb, group and resource (and one by name
+too), so a question is at most twelve look-ups in each (each of the three may be ``*``, the resource also ``*/SUB``),
+however many rules there are. A table has a most number of entries; rules that would make more are looked at one by one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,12 @@ from apimachinery.wire.json import decode
 Source = TypeVar("Source")
 EXPANDED = 4096
 """A rule that would make more entries than this is looked at as it is: a role may list a thousand of each."""
+ENTRIES = 100_000
+"""What a table has at most, whatever its rules multiply to."""
+LONG_WORDS = 10_000
+"""From so many words on that are looked at one by one a question takes long."""
+MANY_HELD = 50
+"""From so many rules on a table of them answers faster what they cover."""
 ATOMS = 20_000
 """The most atoms that a rule is taken apart into."""
 
@@ -121,12 +127,15 @@ def _texts(value: Any) -> tuple[str, ...]:
 class RuleTable(Generic[Source]):
     """Rules of many sources, ready for questions. The answer is the source of a rule that allows, or None."""
 
-    __slots__ = ("_paths", "_plain", "_rest")
+    __slots__ = ("_named", "_paths", "_plain", "_rest", "_words", "entries")
 
     def __init__(self, sources: Iterable[tuple[Source, Sequence[Rule]]]) -> None:
         self._plain: dict[tuple[str, str, str], Source] = {}
+        self._named: dict[tuple[str, str, str, str], Source] = {}
         self._rest: list[tuple[Source, Rule]] = []
         self._paths: list[tuple[Source, Rule]] = []
+        self._words = 0
+        self.entries = 0
         for source, rules in sources:
             for rule in rules:
                 self._add(source, rule)
@@ -134,13 +143,25 @@ class RuleTable(Generic[Source]):
     def _add(self, source: Source, rule: Rule) -> None:
         if rule.paths:
             self._paths.append((source, rule))
-        if rule.names or len(rule.verbs) * len(rule.groups) * len(rule.resources) > EXPANDED:
+            self._words += len(rule.verbs) + len(rule.paths)
+        size = entries_of(rule)
+        if size > EXPANDED or self.entries + size > ENTRIES:
             self._rest.append((source, rule))
+            self._words += len(rule.verbs) + len(rule.groups) + len(rule.resources) + len(rule.names)
             return
+        self.entries += size
         for verb in rule.verbs:
             for group in rule.groups:
                 for resource in rule.resources:
-                    self._plain.setdefault((verb, group, resource), source)
+                    if not rule.names:
+                        self._plain.setdefault((verb, group, resource), source)
+                    for name in rule.names:
+                        self._named.setdefault((verb, group, resource, name), source)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a question takes long."""
+        return self._words > LONG_WORDS
 
     def find(self, attributes: Attributes) -> Source | None:
         """The source of a rule that allows a request."""
@@ -162,10 +183,41 @@ class RuleTable(Generic[Source]):
             )
             if found is not None:
                 return found
+        if self._named and (found := self._by_name(verb, group, resources, attributes.name)) is not None:
+            return found
         for source, rule in self._rest:
             if rule.allows(attributes):
                 return source
         return None
+
+    def _by_name(self, verb: str, group: str, resources: tuple[str, ...], name: str) -> Source | None:
+        get = self._named.get
+        for asked in resources:
+            for at in ((verb, group), (verb, "*"), ("*", group), ("*", "*")):
+                if (found := get((*at, asked, name))) is not None:
+                    return found
+        return None
+
+    def covers(self, atom: Rule) -> bool:
+        """Whether one of the rules alone covers an atom (see ``uncovered``)."""
+        verb = atom.verbs[0]
+        if atom.paths:
+            return any(_covers(rule, atom) for _, rule in self._paths)
+        group, resource = atom.groups[0], atom.resources[0]
+        _, found, subresource = resource.partition("/")
+        resources = (resource, "*", f"*/{subresource}") if found else (resource, "*")
+        for asked in resources:
+            for at in ((verb, group), (verb, "*"), ("*", group), ("*", "*")):
+                if (*at, asked) in self._plain:
+                    return True
+        if atom.names and self._by_name(verb, group, resources, atom.names[0]) is not None:
+            return True
+        return any(_covers(rule, atom) for _, rule in self._rest)
+
+
+def entries_of(rule: Rule) -> int:
+    """How many entries a rule makes in a table."""
+    return len(rule.verbs) * len(rule.groups) * len(rule.resources) * max(len(rule.names), 1)
 
 
 # Escalation: whether the rules that somebody holds cover those he wants to give.
@@ -178,9 +230,12 @@ def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     covered where one rule of ``held`` covers all of it, else as missing as it is.
     """
     missing: list[Rule] = []
+    table = RuleTable([(True, held)]) if len(held) > MANY_HELD else None
     for rule in wanted:
         if _size(rule) > ATOMS:
             missing += () if any(_covers_whole(own, rule) for own in held) else (rule,)
+        elif table is not None:
+            missing += (atom for atom in _atoms(rule) if not table.covers(atom))
         else:
             missing += (atom for atom in _atoms(rule) if not any(_covers(own, atom) for own in held))
     return missing

@@ -5,11 +5,14 @@ These checks come last of everything that may change an object, so they see what
 
 from __future__ import annotations
 
+from functools import partial
+
 from apimachinery.server.access.authorization import MASTERS, Attributes, Chain, refusal
+from apimachinery.server.access.bindings import GROUP, KINDS
 from apimachinery.server.access.escalation import Escalation
-from apimachinery.server.access.rbac import GROUP, KINDS
-from apimachinery.server.admission.interface import Operation, Plugin
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting
 from apimachinery.server.http.messages import User
+from apimachinery.server.http.workers import apart
 from apimachinery.server.request.target import WriteTarget
 
 
@@ -21,15 +24,17 @@ class RoleEscalation(Plugin):
     def __init__(self, escalation: Escalation) -> None:
         self._escalation = escalation
 
-    def admit(self, operation: Operation) -> None:
+    def admit(self, operation: Operation) -> Waiting:
         """Raises ApiError 403, 404."""
-        target = operation.target
-        served = target.served
-        if operation.obj is None or target.user is None:
-            return
-        self._escalation.check(
-            served.plural, target.namespace, target.name, target.user, operation.obj, operation.old
-        )
+        target, obj, user = operation.target, operation.obj, operation.target.user
+        plural, namespace = target.served.plural, target.namespace
+        if obj is None or user is None or self._escalation.may(plural, namespace, target.name, user, obj):
+            return None
+        check = partial(self._escalation.check, plural, namespace, target.name, user, obj, operation.old)
+        if self._escalation.takes_long(plural, namespace, user, obj):
+            return apart(check)
+        check()
+        return None
 
 
 class CreateRights(Plugin):
@@ -50,7 +55,7 @@ class CreateRights(Plugin):
         ):
             return
         attributes = create_attributes(target, target.user)
-        verdict = self._authorizer.decide(attributes)
+        verdict = self._authorizer.settle(attributes)
         if verdict is None or not verdict.allowed:
             raise refusal(attributes, "" if verdict is None else verdict.reason)
 

@@ -84,7 +84,7 @@ def _require(authorizer: Chain, operation: Operation, verb: str, what: str, sign
     if user is None or MASTERS in user.groups:
         return
     for name in (signer, f"{signer.partition('/')[0]}/*"):
-        verdict = authorizer.decide(Attributes(user, verb, "", GROUP, "*", "signers", "", name))
+        verdict = authorizer.settle(Attributes(user, verb, "", GROUP, "*", "signers", "", name))
         if verdict is not None and verdict.allowed:
             return
     raise _refusal(operation, f"user not permitted to {verb} {what} signerName {go_quote(signer)}")

@@ -178,7 +178,7 @@ class NodeRestriction(Plugin):
         user, target = operation.user, operation.target
         assert user is not None, "the server itself is no node"
         asked = Attributes(user, AUDIENCE_VERB, target.namespace, "", "v1", audience, "", operation.name)
-        verdict = self._authorizer.decide(asked)
+        verdict = self._authorizer.settle(asked)
         if verdict is not None and verdict.allowed:
             return ""
         return (

@@ -78,7 +78,7 @@ class OwnerReferencesPermissionEnforcement(Plugin):
 
     def _refused(self, asked: Attributes) -> str | None:
         """Why somebody may not, None where he may."""
-        verdict = self._authorizer.decide(asked)
+        verdict = self._authorizer.settle(asked)
         if verdict is None:
             return ""
         return None if verdict.allowed else verdict.reason

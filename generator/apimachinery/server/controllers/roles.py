@@ -10,8 +10,8 @@ import msgspec
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.selectors import LabelSelector, SelectorError, selector_of
+from apimachinery.server.access.bindings import GROUP, KINDS
 from apimachinery.server.access.bootstrap import Wanted, mended, other_role, wanted_objects
-from apimachinery.server.access.rbac import GROUP, KINDS
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served

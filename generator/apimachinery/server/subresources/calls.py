@@ -20,7 +20,7 @@ from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
-from apimachinery.server.http.workers import apart_if
+from apimachinery.server.http.workers import MANY_RECORDS, apart, apart_if
 from apimachinery.server.request.bodies import bring_into_form, note_object, read_body
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import METADATA, negotiate
@@ -98,10 +98,9 @@ class VirtualResources:
             # kube-apiserver names neither kind nor object here.
             raise invalid("", served.group, "", faults)
         status = await self._status(request, served, obj)
+        large = request.large or len(status.get("resourceRules", ())) > MANY_RECORDS
         form = negotiate(request.headers.get("accept", ""), self._codecs, tables=False)
-        obj = await apart_if(
-            request.large, served.ownership("").update, None, obj, options.manager, now=now()
-        )
+        obj = await apart_if(large, served.ownership("").update, None, obj, options.manager, now=now())
         obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
         if form.shown_as == METADATA:
             names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{form.version}"}
@@ -111,7 +110,7 @@ class VirtualResources:
             raise not_acceptable(
                 f"you requested {form.shown_as}, but the requested object is not a list ({go_type})"
             )
-        body = await apart_if(request.large, whole, form.codec, obj)
+        body = await apart_if(large, whole, form.codec, obj)
         return Response(201, body, form.codec.media_type)
 
     async def forward(
@@ -186,7 +185,7 @@ class VirtualResources:
             case "LocalSubjectAccessReview" | "SubjectAccessReview":
                 return await access_review(self._access, spec, subject_of(spec))
             case "SelfSubjectRulesReview":
-                status = rules_review(self._access, spec, user)
+                status = await apart(rules_review, self._access, spec, user)
                 obj["spec"] = {}
                 return status
             case "SelfSubjectReview":

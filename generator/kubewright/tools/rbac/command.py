@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.access.rbac import GROUP, KINDS
+from apimachinery.server.access.bindings import GROUP, KINDS
 from apimachinery.wire import yaml
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.text import paths_below, read_documents

@@ -16,8 +16,9 @@ from apimachinery.server.access.authorization import (
     service_account_groups,
     service_account_name,
 )
+from apimachinery.server.access.bindings import GROUP, KINDS, Binding, Subject
 from apimachinery.server.access.bootstrap import wanted_objects
-from apimachinery.server.access.rbac import GROUP, KINDS, Binding, Rbac, Subject
+from apimachinery.server.access.rbac import Rbac
 from apimachinery.server.access.rbac_rules import Rule
 from apimachinery.server.http.messages import User
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.server.access.authorization import Attributes, service_account_name
-from apimachinery.server.access.rbac import GROUP
+from apimachinery.server.access.bindings import GROUP
 from apimachinery.server.access.rbac_rules import Rule
 
 _NAMED = frozenset({"get", "update", "patch", "delete"})
