@@ -151,7 +151,7 @@ def test_writes_to_the_storage_are_counted_by_resource_and_refusals_too():
         async def update(self, key: str, expected: int, value: object) -> int:
             return expected
 
-        async def delete(self, key: str, expected: int, last: object) -> int:
+        async def delete(self, key: str, expected: int, last: object, *, marked: bool = False) -> int:
             return expected
 
     metrics = Metrics()

@@ -20,6 +20,7 @@ from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.process import Backend
 from apimachinery.server.read.listing import JoinedBodies
 from apimachinery.server.read.watch import Watches
+from apimachinery.storage.interface import Storage
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache
 
@@ -40,8 +41,12 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = {"content-type": "application/merge-patch+json"}
 
 
-async def serve(options: ApiOptions | None = None, access: AccessOptions = OPEN_TO_LOOPBACK) -> Api:
-    storage = MemoryStorage()
+async def serve(
+    options: ApiOptions | None = None,
+    access: AccessOptions = OPEN_TO_LOOPBACK,
+    storage: Storage | None = None,
+) -> Api:
+    storage = storage or MemoryStorage()
     cache = await WatchCache.open(storage)
     metrics = Metrics()
     backend = Backend(

@@ -143,6 +143,25 @@ def test_the_answer_to_a_delete_shows_the_last_content_and_so_does_the_event_whe
     tell(story)
 
 
+def test_a_marked_delete_is_an_update_and_a_deletion(tell):
+    async def story(storage: Storage) -> None:
+        seen: list[Event] = []
+        await storage.watch("/core/", storage.revision, seen.extend)
+        record = await storage.create(A, value())
+        with pytest.raises(RevisionConflict):
+            await storage.delete(A, record.revision - 1, value("last"), marked=True)
+        last = await storage.delete(A, record.revision, value("last"), marked=True)
+        assert (last.revision, last.value) == (record.revision + 2, stored(record.revision + 2, "last"))
+        r = record.revision
+        assert names(seen) == [("ADDED", "a", r), ("MODIFIED", "a", r + 1), ("DELETED", "a", r + 2)]
+        assert seen[1].record.value == stored(r + 1, "last") and seen[2].previous == seen[1].record
+        assert await storage.get(A) is None
+        assert (await storage.get(A, at=r + 1)) == seen[1].record
+        assert (await storage.create(A, value())).revision == r + 3
+
+    tell(story)
+
+
 def test_to_catch_up_is_to_see_what_was_acknowledged(tell):
     async def story(s: Storage) -> None:
         record = await s.create(A, value())

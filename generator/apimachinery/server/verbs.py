@@ -19,7 +19,7 @@ from apimachinery.server.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.server.http.workers import ASKING, MANY_RECORDS, Turns, apart, apart_if
+from apimachinery.server.http.workers import ASKING, MANY_RECORDS, apart, apart_if
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.read.listing import (
     JoinedBodies,
@@ -283,18 +283,14 @@ class Verbs:
         # One list decides what is deleted and what is shown: a page, a selection and a continue token hold for both.
         prepare = served.prepare if served.asks else None
         page = await list_page(cache, scope, list_options, selection, prepare)
-        turns = Turns()
-        for record in page.records:
-            await turns.give_way()
-            namespace, name = name_of(record.key, served)
-            target = WriteTarget.asked(
-                request, served, namespace, name, WriteOptions(dry_run=options.dry_run)
-            )
-            try:
-                await self._deleter.delete(target, options, of_collection=True)
-            except ApiError as error:
-                if error.reason != "NotFound":
-                    raise
+        write_options = WriteOptions(dry_run=options.dry_run)
+        targets = (
+            WriteTarget.asked(request, served, *name_of(record.key, served), write_options)
+            for record in page.records
+        )
+        await self._deleter.delete_all(
+            targets, options, passes_over=lambda error: error.reason == "NotFound", of_collection=True
+        )
         return await apart_if(len(page.records) > MANY_RECORDS, show_page, page, view)
 
 

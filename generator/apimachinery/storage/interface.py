@@ -253,9 +253,11 @@ class Storage(Protocol):
         """Appends the record after the one at ``expected``. Raises KeyNotFound, RevisionConflict, ValueTooLarge,
         StorageFull, StorageBusy."""
 
-    async def delete(self, key: str, expected: int, last: Value) -> Record:
+    async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
         """Ends ``key``; the answer shows ``last``. So does its DELETED event where the driver owns its log; in a shared
-        one, which keeps no content of a deletion, it shows what was stored. Raises KeyNotFound, RevisionConflict."""
+        one, which keeps no content of a deletion, it shows what was stored. ``marked``: ``last`` is stored before, by
+        an update of its own; who owns the log makes both or none, with nothing between them. Raises KeyNotFound,
+        RevisionConflict."""
 
     async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> Watch:
         """Calls ``sink`` with every event past revision ``after``: those up to ``revision`` before this returns,

@@ -88,10 +88,13 @@ class MemoryStorage:
         revision = self._next()
         return self._append(Event(Record(key, revision, current.created, value.at(revision)), current))
 
-    async def delete(self, key: str, expected: int, last: Value) -> Record:
+    async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
         """See the contract."""
         current = self._current(key, expected)
         revision = self._next()
+        if marked:
+            current = self._append(Event(Record(key, revision, current.created, last.at(revision)), current))
+            revision += 1
         return self._append(
             Event(Record(key, revision, current.created, last.at(revision)), current, deleted=True)
         )

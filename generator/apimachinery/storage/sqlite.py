@@ -175,13 +175,18 @@ class SqliteStorage:
             Event(Record(key, revision, current.created, value.at(revision)), current)
         )
 
-    async def delete(self, key: str, expected: int, last: Value) -> Record:
+    async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
         """See the contract."""
         await self._commits.settled(key)
         current = self._current(key, expected)
+        mark: Event | None = None
+        if marked:
+            revision = self._commits.number()
+            mark = Event(Record(key, revision, current.created, last.at(revision)), current)
+            current = mark.record
         revision = self._commits.number()
         record = Record(key, revision, current.created, last.at(revision))
-        return await self._commits.append(Event(record, current, deleted=True))
+        return await self._commits.append(Event(record, current, deleted=True), mark)
 
     async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> Watch:
         """See the contract."""

@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TypeVar
 
 from apimachinery.storage.file_lock import FileLock
@@ -34,7 +35,25 @@ HEAL_SECONDS = 1.0
 GROWTH_BYTES = 512
 """How much larger an update may make an object while the disk is full: a deletionTimestamp and its field's owner."""
 
-Batch = list[tuple[Event, asyncio.Future[None]]]
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A write that waits: the events of one key that are committed together, and who is told."""
+
+    events: tuple[Event, ...]
+    durable: asyncio.Future[None]
+
+    @property
+    def grows(self) -> bool:
+        """Whether more is stored than before."""
+        event = self.events[-1]
+        if event.deleted:
+            return False
+        before = event.previous
+        return before is None or len(event.record.value) > len(before.value) + GROWTH_BYTES
+
+
+_Batch = list[_Pending]
 _Result = TypeVar("_Result")
 
 
@@ -58,7 +77,7 @@ class Commits:
         self.compacted = log.compacted()
         self._forgotten = 0
         self._busy: dict[str, asyncio.Future[None]] = {}
-        self._next: Batch = []
+        self._next: _Batch = []
         self._scheduled = False
         self._disk = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, "kubewright-commit")
@@ -116,12 +135,12 @@ class Commits:
             self.failed = self.failed or "closed"
             self._thread.shutdown()
 
-    async def append(self, event: Event) -> Record:
-        """The event's record, once it is durable. Raises StorageError."""
+    async def append(self, event: Event, before: Event | None = None) -> Record:
+        """The event's record, once it is durable, and what comes right before it. Raises StorageError."""
         loop = asyncio.get_running_loop()
         durable: asyncio.Future[None] = loop.create_future()
         self._busy[event.record.key] = durable
-        self._next.append((event, durable))
+        self._next.append(_Pending((event,) if before is None else (before, event), durable))
         if not self._scheduled:
             self._scheduled = True
             loop.call_soon(self._start_commit)
@@ -135,21 +154,21 @@ class Commits:
         while self._next:
             async with self._disk:
                 batch, self._next = self._next, []
-                failure = await self._write([event for event, _ in batch])
+                failure = await self._write(batch)
                 if isinstance(failure, StorageFull):
-                    spared = [pending for pending in batch if not self._grows(pending[0])]
-                    self._settle_batch([pending for pending in batch if pending not in spared], failure)
-                    batch = spared
-                    failure = await self._write([event for event, _ in batch]) if batch else None
+                    self._settle_batch([pending for pending in batch if pending.grows], failure)
+                    batch = [pending for pending in batch if not pending.grows]
+                    failure = await self._write(batch) if batch else None
                     if isinstance(failure, StorageFull) and await self._forget_all():
-                        failure = await self._write([event for event, _ in batch])
+                        failure = await self._write(batch)
             if batch:
                 self._settle_batch(batch, failure)
         self._scheduled = False
 
-    async def _write(self, events: Sequence[Event]) -> StorageError | None:
+    async def _write(self, batch: _Batch) -> StorageError | None:
         if self.failed:
             return StorageClosed(f"the storage is closed: {self.failed}")
+        events = _events(batch)
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._write_events, events)
         except sqlite3.Error as fault:
@@ -188,19 +207,19 @@ class Commits:
             log.warning("the database is no longer locked; writes go on")
         self._lock.set_mark(self._identity, events[-1].record.revision)
 
-    def _settle_batch(self, batch: Batch, failure: StorageError | None) -> None:
-        for event, _ in batch:
-            del self._busy[event.record.key]
+    def _settle_batch(self, batch: _Batch, failure: StorageError | None) -> None:
+        for pending in batch:
+            del self._busy[pending.events[-1].record.key]
         if failure is None:
-            events = [event for event, _ in batch]
+            events = _events(batch)
             self.revision = events[-1].revision
             self._publish(events)
-        for _, durable in batch:
+        for pending in batch:
             if failure is None:
-                durable.set_result(None)
+                pending.durable.set_result(None)
             else:
-                durable.set_exception(failure)
-                durable.exception()  # whoever waits sees it; nobody may be left
+                pending.durable.set_exception(failure)
+                pending.durable.exception()  # whoever waits sees it; nobody may be left
 
     # A full disk.
 
@@ -210,12 +229,6 @@ class Commits:
             current is None or len(value.head) + len(value.tail) > len(current.value) + GROWTH_BYTES
         ):
             raise StorageFull(self._full)
-
-    def _grows(self, event: Event) -> bool:
-        if event.deleted:
-            return False
-        before = event.previous
-        return before is None or len(event.record.value) > len(before.value) + GROWTH_BYTES
 
     def _begin_full(self, reason: str) -> None:
         self._reserve.give_quarter()
@@ -273,3 +286,7 @@ class Commits:
                 with contextlib.suppress(sqlite3.Error):
                     self._log.roll_back()
                 raise WriteFailed(f"compaction failed: {fault}") from fault
+
+
+def _events(batch: _Batch) -> list[Event]:
+    return [event for pending in batch for event in pending.events]

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
@@ -31,7 +32,8 @@ from apimachinery.server.controllers.namespaces import stored_resources
 from apimachinery.server.http.workers import Turns
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
-from apimachinery.server.write.deletion import FOREGROUND, ORPHAN, Deleter
+from apimachinery.server.write.deletion import FOREGROUND, ORPHAN, Decided, Deleter
+from apimachinery.server.write.together import Together
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Event, Record, StorageError
 from apimachinery.storage.watch_cache import WatchCache
@@ -109,6 +111,8 @@ class GarbageCollector(Running):
         """Set when something is deleted, or begins to be: its owners and dependents are due."""
         self._revision = 0
         self._watch: Any = None
+        self._writes = Together()
+        """What the round under way has begun to delete."""
 
     def start(self) -> None:
         """Reads the present state and follows it."""
@@ -145,17 +149,21 @@ class GarbageCollector(Running):
     async def _look_at_all(self) -> list[str]:
         """Looks at what is due; answers what failed, which is tried again after a pause."""
         due, self._due = list(self._due), {}
-        failed = []
+        failed: list[str] = []
         turns = Turns()
-        for uid in due:
-            try:
+        async with Together() as self._writes:
+            for uid in due:
                 await turns.give_way()
-                await self._look_at(uid)
-            except (ApiError, StorageError):
-                failed.append(uid)
-            except Exception:
-                log.exception("garbage could not be collected", extra={"uid": uid})
+                await self._noted(uid, failed, self._look_at(uid, failed))
         return failed
+
+    async def _noted(self, uid: str, failed: list[str], work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except (ApiError, StorageError):
+            failed.append(uid)
+        except Exception:
+            log.exception("garbage could not be collected", extra={"uid": uid})
 
     def _take(self, events: Any) -> None:
         event: Event
@@ -214,7 +222,7 @@ class GarbageCollector(Running):
             self._stored = {served.prefix: served for served in stored_resources(self._catalog)}
             self._kinds = {(served.group, served.version, served.kind) for served in self._catalog}
 
-    async def _look_at(self, uid: str) -> None:
+    async def _look_at(self, uid: str, failed: list[str]) -> None:
         node = self._nodes.get(uid)
         if node is None:
             return
@@ -224,10 +232,10 @@ class GarbageCollector(Running):
                 await self._orphan(node)
                 return
             if FOREGROUND in finalizers:
-                await self._foreground(node)
+                await self._foreground(node, failed)
                 return
         if node.metadata.ownerReferences and node.metadata.deletionTimestamp is None:
-            await self._weigh(node)
+            await self._weigh(node, failed)
 
     def _is_known(self, owner: _Owner) -> bool:
         if owner.uid in self._nodes:
@@ -249,7 +257,7 @@ class GarbageCollector(Running):
             and FOREGROUND in (found.metadata.finalizers or [])
         )
 
-    async def _weigh(self, node: Node) -> None:
+    async def _weigh(self, node: Node, failed: list[str]) -> None:
         owners = node.metadata.ownerReferences or []
         if not all(self._is_known(owner) for owner in owners):
             # Of a kind that nobody serves it cannot be said that it is gone.
@@ -272,31 +280,40 @@ class GarbageCollector(Running):
             policy = "Orphan"
         elif FOREGROUND in finalizers:
             policy = "Foreground"
-        await self._delete(node, policy)
+        await self._delete(node, policy, failed)
 
-    async def _delete(self, node: Node, policy: str) -> None:
+    async def _delete(self, node: Node, policy: str, failed: list[str]) -> None:
+        """Deletes an object; when that is stored is not waited for here."""
         served = self._served(node)
         if served is None:
             return
         target = WriteTarget(served, *name_of(node.key, served), WriteOptions(manager=MANAGER))
+        options = DeleteOptions(policy=policy, uid=node.metadata.uid)
         with contextlib.suppress(ApiError):
-            await self._deleter.delete(target, DeleteOptions(policy=policy, uid=node.metadata.uid))
+            decided = await self._deleter.decide(target, options)
+            await self._writes.add(self._noted(node.metadata.uid, failed, self._carry_out(decided)))
 
-    async def _foreground(self, node: Node) -> None:
+    async def _carry_out(self, decided: Decided) -> None:
+        with contextlib.suppress(ApiError):
+            await self._deleter.carry_out(decided)
+
+    async def _foreground(self, node: Node, failed: list[str]) -> None:
         uid = node.metadata.uid
         for dependent in list(self._dependents.get(uid, ())):
             found = self._nodes.get(dependent)
             if found is not None and found.metadata.deletionTimestamp is None:
-                await self._weigh(found)
+                await self._weigh(found, failed)
+        await self._writes.settle()
         left = [self._nodes[each] for each in self._dependents.get(uid, ()) if each in self._nodes]
         if not any(_blocks(dependent.metadata, uid) for dependent in left):
             await self._without_finalizer(node, FOREGROUND)
 
     async def _orphan(self, node: Node) -> None:
-        for uid in list(self._dependents.get(node.metadata.uid, ())):
-            dependent = self._nodes.get(uid)
-            if dependent is not None:
-                await self._forget(dependent, {node.metadata.uid})
+        async with Together() as writes:
+            for uid in list(self._dependents.get(node.metadata.uid, ())):
+                dependent = self._nodes.get(uid)
+                if dependent is not None:
+                    await writes.add(self._forget(dependent, {node.metadata.uid}))
         await self._without_finalizer(node, ORPHAN)
 
     async def _forget(self, node: Node, owners: set[str]) -> None:

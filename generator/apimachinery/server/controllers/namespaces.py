@@ -8,7 +8,6 @@ changes: an object that goes wakes those who wait for it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import Counter
 from typing import Protocol
@@ -106,15 +105,17 @@ class NamespaceController(Running):
     async def _delete_all(self, served: Served, namespace: str) -> list[Record]:
         """Deletes the objects of a resource in a namespace; those that stay."""
         cache, scope = self._cache.resource(served.prefix), served.scope(namespace)
-        turns = Turns()
+        turns, staying = Turns(), []
         for record in list(cache.snapshot(scope).records):
             await turns.give_way()
-            metadata = decode(record.value)["metadata"]
-            if "deletionTimestamp" in metadata:
-                continue
-            target = WriteTarget(served, *name_of(record.key, served), WriteOptions(manager=MANAGER))
-            with contextlib.suppress(ApiError):
-                await self._deleter.delete(target, DeleteOptions(policy="Background"))
+            if "deletionTimestamp" not in decode(record.value)["metadata"]:
+                staying.append(record)
+        options = WriteOptions(manager=MANAGER)
+        await self._deleter.delete_all(
+            (WriteTarget(served, *name_of(record.key, served), options) for record in staying),
+            DeleteOptions(policy="Background"),
+            passes_over=lambda error: True,
+        )
         return list(cache.snapshot(scope).records)
 
     async def _tell(

@@ -133,9 +133,9 @@ class Timed:
         """See Storage."""
         return self._count("update", key, self._storage.update(key, expected, value))
 
-    def delete(self, key: str, expected: int, last: Any) -> Coroutine[Any, Any, Any]:
+    def delete(self, key: str, expected: int, last: Any, *, marked: bool = False) -> Coroutine[Any, Any, Any]:
         """See Storage."""
-        return self._count("delete", key, self._storage.delete(key, expected, last))
+        return self._count("delete", key, self._storage.delete(key, expected, last, marked=marked))
 
     async def _count(self, operation: str, key: str, made: Any) -> Any:
         seconds, count, errors = self._of(key, operation)

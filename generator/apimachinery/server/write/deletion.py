@@ -9,17 +9,19 @@ phase of their own. Preconditions are checked on the newest object, whatever the
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
-from apimachinery.meta.errors import conflict, not_found
+from apimachinery.meta.errors import ApiError, conflict, not_found
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.catalog.hooks import Hooks, Json
 from apimachinery.server.http.messages import LARGE_BYTES
-from apimachinery.server.http.workers import apart_if
+from apimachinery.server.http.workers import Turns, apart_if
 from apimachinery.server.request.options import DeleteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.terminating import held_by_spec
+from apimachinery.server.write.together import Together
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import KeyNotFound, Record, RevisionConflict
 from apimachinery.wire.json import encode
@@ -37,6 +39,18 @@ class Deleted:
     stays: bool
 
 
+@dataclass(slots=True)
+class Decided:
+    """A deletion that nobody objects to, of an object as it was: what ``carry_out`` does."""
+
+    target: WriteTarget
+    options: DeleteOptions
+    of_collection: bool
+    tries: int = 0
+    record: Record | None = None
+    obj: Json = field(default_factory=dict)
+
+
 class Deleter:
     """Deletes objects of any resource."""
 
@@ -48,32 +62,81 @@ class Deleter:
         self, target: WriteTarget, options: DeleteOptions, *, of_collection: bool = False
     ) -> Deleted:
         """Deletes an object, ``of_collection`` where the request does not name it. Raises ApiError 401 to 422."""
-        served = target.served
-        if served.hooks.orphan_warning and options.policy is None:
-            target.warnings.append(served.hooks.orphan_warning)
-        tries = 0
-        while tries < TRIES:
-            tries += 1
-            record = self._writer.current(target)
-            if record is None:
-                raise not_found(served.plural, served.group, target.name)
-            where = target.asking or len(record.value) > LARGE_BYTES
-            if tries == 1:
-                target.hold(record.value)
-            obj = await apart_if(where, served.read, record)
-            self.check(target, obj, options)
-            operation = Operation("DELETE", target, None, obj, "" if of_collection else target.name, options)
-            for step in (self._admission.admit, self._admission.validate):
-                if (waiting := await apart_if(where, step, operation)) is not None:
-                    tries = 0
-                    await waiting
+        return await self.carry_out(await self.decide(target, options, of_collection=of_collection))
+
+    async def delete_all(
+        self,
+        targets: Iterable[WriteTarget],
+        options: DeleteOptions,
+        *,
+        passes_over: Callable[[ApiError], bool],
+        of_collection: bool = False,
+    ) -> None:
+        """Deletes many objects, in their order. Raises the first ApiError that is not passed over: what comes before it
+        is deleted, and nothing behind it."""
+
+        async def finish(decided: Decided) -> None:
             try:
-                return await self._delete(target, record, obj, options)
+                await self.carry_out(decided)
+            except ApiError as error:
+                if not passes_over(error):
+                    raise
+
+        turns = Turns()
+        async with Together() as writes:
+            for target in targets:
+                await turns.give_way()
+                try:
+                    decided = await self.decide(target, options, of_collection=of_collection)
+                except ApiError as error:
+                    if not passes_over(error):
+                        raise
+                else:
+                    await writes.add(finish(decided))
+
+    async def decide(
+        self, target: WriteTarget, options: DeleteOptions, *, of_collection: bool = False
+    ) -> Decided:
+        """Everything that comes before the storage: preconditions are checked, and admission has agreed. Raises
+        ApiError."""
+        if target.served.hooks.orphan_warning and options.policy is None:
+            target.warnings.append(target.served.hooks.orphan_warning)
+        decided = Decided(target, options, of_collection)
+        await self._decide(decided)
+        return decided
+
+    async def _decide(self, decided: Decided) -> None:
+        target, served, options = decided.target, decided.target.served, decided.options
+        if decided.tries == TRIES:
+            raise conflict(served.plural, served.group, target.name)
+        decided.tries += 1
+        record = self._writer.current(target)
+        if record is None:
+            raise not_found(served.plural, served.group, target.name)
+        where = target.asking or len(record.value) > LARGE_BYTES
+        if decided.tries == 1:
+            target.hold(record.value)
+        obj = await apart_if(where, served.read, record)
+        self.check(target, obj, options)
+        name = "" if decided.of_collection else target.name
+        operation = Operation("DELETE", target, None, obj, name, options)
+        for step in (self._admission.admit, self._admission.validate):
+            if (waiting := await apart_if(where, step, operation)) is not None:
+                decided.tries = 0
+                await waiting
+        decided.record, decided.obj = record, obj
+
+    async def carry_out(self, decided: Decided) -> Deleted:
+        """Deletes what was decided on; where it has changed since, that is decided again. Raises ApiError."""
+        target, served = decided.target, decided.target.served
+        while True:
+            assert decided.record is not None
+            try:
+                return await self._delete(target, decided.record, decided.obj, decided.options)
             except RevisionConflict:
-                continue
+                await self._decide(decided)
             except KeyNotFound:
                 raise not_found(served.plural, served.group, target.name) from None
-        raise conflict(served.plural, served.group, target.name)
 
     def check(self, target: WriteTarget, obj: Json, options: DeleteOptions) -> None:
         """Raises ApiError 409 where an object is not the one that the options mean."""
@@ -135,10 +198,8 @@ class Deleter:
             metadata["finalizers"] = held  # which ends before anybody sees it without them
         if target.options.dry_run:
             return Deleted(await self._shown(target, record, obj), uid, False)
-        if marks:
-            # Watchers are shown the mark before the end.
-            record = await self._writer.replace(target, record, obj)
-        return Deleted(await self._writer.remove(target, record, obj), uid, False)
+        # Watchers are shown the mark before the end.
+        return Deleted(await self._writer.remove(target, record, obj, marked=marks), uid, False)
 
     async def _keep(self, target: WriteTarget, record: Record, obj: Json, before: bytes) -> Record:
         if encode(obj) == before:

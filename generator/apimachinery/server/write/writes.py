@@ -100,7 +100,7 @@ class Writes(Protocol):
     async def update(self, key: str, expected: int, value: Value) -> Record:
         """See Storage."""
 
-    async def delete(self, key: str, expected: int, last: Value) -> Record:
+    async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
         """See Storage."""
 
 
@@ -506,11 +506,13 @@ class Writer:
             sealed = _marked(sealed)
         return await self._storage.update(record.key, record.revision, sealed)
 
-    async def remove(self, target: WriteTarget, record: Record, last: Json) -> Record:
-        """Ends an object; ``last`` is what its DELETED event shows. Raises KeyNotFound, RevisionConflict."""
-        removed = await self._storage.delete(
-            record.key, record.revision, await apart_if(target.asking, self._sealed, target.served, last)
-        )
+    async def remove(
+        self, target: WriteTarget, record: Record, last: Json, *, marked: bool = False
+    ) -> Record:
+        """Ends an object; ``last`` is what its DELETED event shows, and before it, where it is ``marked``, an event of
+        its own. Raises KeyNotFound, RevisionConflict."""
+        sealed = await apart_if(target.asking, self._sealed, target.served, last)
+        removed = await self._storage.delete(record.key, record.revision, sealed, marked=marked)
         if (allocator := self.allocators.get(target.served.prefix)) is not None:
             await allocator.removed(last)
         return removed

@@ -161,8 +161,10 @@ class EtcdStorage:
         """See the contract."""
         return await self._writes.update(key, expected, value)
 
-    async def delete(self, key: str, expected: int, last: Value) -> Record:
+    async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
         """See the contract."""
+        if marked:
+            expected = (await self._writes.update(key, expected, last)).revision
         return await self._writes.delete(key, expected, last)
 
     async def make_event(self) -> None:

@@ -120,7 +120,7 @@ class SnapshotStorage:
         """Refused."""
         raise StorageReadOnly(key)
 
-    async def delete(self, key: str, expected: int, last: Value) -> Record:
+    async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
         """Refused."""
         raise StorageReadOnly(key)
 
