@@ -19,8 +19,7 @@ from typing import Any, Final
 import cbor2
 
 from apimachinery.meta.times import SECONDS_LAYOUT, parse_fault, reformatted
-from apimachinery.wire.cbor_faults import first_repeated
-from apimachinery.wire.cbor_items import form_fault
+from apimachinery.wire.cbor_items import first_repeated, form_fault
 from apimachinery.wire.json import DecodeFault, InnerFault
 
 SELF_DESCRIBED: Final = 55799

@@ -1,6 +1,6 @@
-"""CBOR item by item (RFC 8949): whether bytes are well-formed, and what they are in diagnostic notation.
+"""CBOR item by item (RFC 8949): whether bytes are well-formed, which keys repeat, and diagnostic notation.
 
-Both in the words and the order of the decoder that Kubernetes reads with: all of a document must be well-formed before
+All in the words and the order of the decoder that Kubernetes reads with: all of a document must be well-formed before
 any of it is read, so a cut end is noticed before text that is not UTF-8.
 """
 
@@ -36,6 +36,14 @@ def form_fault(data: bytes) -> str | None:
     if walk.at < len(data):
         return f"cbor: {len(data) - walk.at} bytes of extraneous data starting at index {walk.at}"
     return None
+
+
+def first_repeated(data: bytes) -> tuple[int, str, int] | None:
+    """(depth of its map, name, place there) of the first key of a well-formed document that is there before; keys of
+    the outermost map are read before those within."""
+    found: list[tuple[int, str, int]] = []
+    _Walk(data).collect_repeated(0, found)
+    return next((each for each in found if not each[0]), found[0] if found else None)
 
 
 def diagnosed(data: bytes) -> str:
@@ -142,6 +150,29 @@ class _Walk:
             if first & 31 == _INDEFINITE:
                 raise Malformed(f"cbor: indefinite-length {_TYPES[major]} chunk is not definite-length")
             self.check(depth)
+
+    def collect_repeated(self, depth: int, found: list[tuple[int, str, int]]) -> str:
+        """Passes over one item, notes the keys that are in its maps before, and gives its text if it is a string."""
+        major, extra, argument = self._head()
+        if major in (_BYTES, _TEXT):
+            if extra == _INDEFINITE:
+                parts = []
+                while not self._breaks():
+                    parts.append(self.collect_repeated(depth, found))
+                return "".join(parts)
+            return self._take(argument).decode("utf-8", "replace")
+        if major == _TAG:
+            return self.collect_repeated(depth, found)
+        done, seen = 0, set()
+        while major in (_ARRAY, _MAP) and not (self._breaks() if extra == _INDEFINITE else done == argument):
+            name = self.collect_repeated(depth + 1, found)
+            if major == _MAP:
+                if name in seen:
+                    found.append((depth, name, done))
+                seen.add(name)
+                self.collect_repeated(depth + 1, found)
+            done += 1
+        return ""
 
     def shown(self) -> str:
         """The next item in diagnostic notation (RFC 8949 section 8)."""
