@@ -34,7 +34,6 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol, cast
@@ -42,10 +41,10 @@ from urllib.parse import unquote
 
 import httptools
 
-from apimachinery.server.http.compression import gzip_parts, wants_gzip
-from apimachinery.server.http.governor import BODY_BYTES, Crowded, Governor
-from apimachinery.server.http.heads import USUAL_METHODS, head_of, lines_of, readable, says_cache
+from apimachinery.server.http.governor import BODY_BYTES, Governor
+from apimachinery.server.http.heads import USUAL_METHODS, head_of, readable
 from apimachinery.server.http.messages import BrokenOff, Request, Response, StreamResponse, UpgradeResponse
+from apimachinery.server.http.sending import JOIN_BYTES, Sender
 from apimachinery.server.http.tunnel import Tunnel
 from apimachinery.server.http.workers import TURN_SECONDS, begin_request
 
@@ -55,8 +54,6 @@ HEAD_BYTES = 1 << 20
 HEAD_FIELDS = 2_000
 FRAMING_FACTOR = 8
 """A body that comes byte by byte takes six bytes of a chunked message for each of its own."""
-JOIN_BYTES = 1 << 16
-PIECE_BYTES = 1 << 18
 LINGER_BYTES = 64 << 20
 LINGER_SECONDS = 2.0
 HALF_SENT_SECONDS = 1.0
@@ -172,22 +169,16 @@ class Connection(asyncio.Protocol):
         self._connections = connections
         self._limits = connections.limits
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
+        self._sender: Sender = cast(Sender, None)
         self._parser: Any = None
         self._state = State.IDLE
         self._since = 0.0
         self._waiting: deque[_Pending] = deque()
         self._task: asyncio.Task[None] | None = None
-        self._secure = False
-        self._streaming = False
         self._timed_out = False
-        self._drained: asyncio.Future[None] | None = None
-        self._stalled_since = 0.0
-        self._unsent = 0
         self._lingered = 0
         self._held = 0
         self._head_held = 0
-        self._stuck = 0
-        self._counted = False
         self._weight = 0
         self._continue_due = False
         self._offer: bytearray | None = None
@@ -217,12 +208,13 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._parser = httptools.HttpRequestParser(self)
         self._since = time.monotonic()
-        self._secure = transport.get_extra_info("sslcontext") is not None
+        secure = transport.get_extra_info("sslcontext") is not None
+        self._sender = Sender(self._transport, self._connections.governor.answers, secure)
         tls = transport.get_extra_info("ssl_object")
         self._peer: bytes = (tls.getpeercert(True) or b"") if tls is not None else b""
         address = transport.get_extra_info("peername")
         self._source = str(address[0]) if isinstance(address, tuple) else ""
-        self._weight = TLS_CONNECTION_BYTES if self._secure else PLAIN_CONNECTION_BYTES
+        self._weight = TLS_CONNECTION_BYTES if secure else PLAIN_CONNECTION_BYTES
         self._connections.open.add(self)
         connections = self._connections.governor.connections
         if not connections.take(self._weight):
@@ -236,10 +228,10 @@ class Connection(asyncio.Protocol):
         self._weight = 0
         self._release()
         self._drop_waiting()
-        self.resume_writing()
+        self._sender.resume()
         if self._tunnel is not None:
             self._tunnel.reader.feed_eof()
-        elif self._streaming and self._task is not None:
+        elif self._sender.streaming and self._task is not None:
             self._task.cancel()
         self._parser = None
 
@@ -331,25 +323,15 @@ class Connection(asyncio.Protocol):
         if self._tunnel is not None:
             self._tunnel.reader.feed_eof()
             return True
-        return self._state is State.HANDLING and not self._streaming
+        return self._state is State.HANDLING and not self._sender.streaming
 
     def pause_writing(self) -> None:
         """The socket takes no more for now."""
-        if self._drained is None:
-            self._drained = asyncio.get_running_loop().create_future()
-            self._stalled_since, self._unsent = time.monotonic(), self._transport.get_write_buffer_size()
-            if not self._counted:
-                self._stuck = self._unsent
-                self._connections.governor.answers.held += self._stuck
+        self._sender.pause()
 
     def resume_writing(self) -> None:
         """The socket takes more."""
-        drained, self._drained = self._drained, None
-        self._stalled_since = 0.0
-        self._connections.governor.answers.give(self._stuck)
-        self._stuck = 0
-        if drained is not None and not drained.done():
-            drained.set_result(None)
+        self._sender.resume()
 
     # What the parser calls.
 
@@ -527,9 +509,9 @@ class Connection(asyncio.Protocol):
                 await self._hand_over(response)
                 keep_alive = False
             elif isinstance(response, StreamResponse):
-                keep_alive = await self._stream(request, response, keep_alive, pending.chunks)
+                keep_alive = await self._sender.stream(request, response, keep_alive, pending.chunks)
             else:
-                await self._send(request, response, keep_alive)
+                await self._sender.send(request, response, keep_alive)
         except asyncio.CancelledError:
             keep_alive = False
         except BrokenOff as fault:
@@ -569,96 +551,19 @@ class Connection(asyncio.Protocol):
                 self._state = State.READING
                 self._transport.write(CONTINUE)
 
-    async def _send(self, request: Request, response: Response, keep_alive: bool) -> None:
-        body = response.body
-        parts = (body,) if isinstance(body, bytes) else body
-        size = sum(map(len, parts))
-        holding = response.holding
-        if size >= JOIN_BYTES and holding is None:
-            try:
-                holding = self._connections.governor.answers.holding(size)
-            except Crowded:
-                self._transport.abort()
-                return
-        self._counted = holding is not None
-        extra = request.stamp + lines_of(response.headers)
-        if wants_gzip(size, request.headers.get("accept-encoding")):
-            parts = (await gzip_parts(parts, size),)
-            size = len(parts[0])
-            extra += b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
-        head = b"%b%bContent-Length: %d\r\n\r\n" % (
-            head_of(response.status, response.content_type, keep_alive, says_cache(response.headers)),
-            extra,
-            size,
-        )
-        if request.method == "HEAD":
-            parts, size = (), 0
-        if size < JOIN_BYTES:
-            self._transport.write(b"".join((head, *parts)))
-        elif not self._secure:
-            self._transport.writelines((head, *parts))
-        else:
-            await self._write_pieces((head, *parts))
-        if self._drained is not None:
-            await self._drained
-        self._counted = False
-
-    async def _write_pieces(self, parts: tuple[bytes, ...]) -> None:
-        """Over TLS everything written is encrypted at once, into memory, so a large body goes piece by piece."""
-        for part in parts:
-            view = memoryview(part)
-            for low in range(0, len(part), PIECE_BYTES):
-                self._transport.write(view[low : low + PIECE_BYTES])
-                if self._drained is not None:
-                    await self._drained
-
-    async def _stream(
-        self, request: Request, response: StreamResponse, keep_alive: bool, chunked: bool
-    ) -> bool:
-        parts: AsyncIterator[bytes] = response.parts
-        keep_alive = keep_alive and chunked
-        self._streaming = True
-        framing = b"Transfer-Encoding: chunked\r\n\r\n" if chunked else b"\r\n"
-        head = head_of(response.status, response.content_type, keep_alive, says_cache(response.headers))
-        write = self._transport.write
-        write(b"%b%b%b%b" % (head, request.stamp, lines_of(response.headers), framing))
-        try:
-            async for part in parts:
-                if len(part) < JOIN_BYTES:
-                    write(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)
-                else:
-                    # Many may be sent the same bytes, which are not copied for each.
-                    pieces = (b"%x\r\n" % len(part), part, b"\r\n") if chunked else (part,)
-                    if self._secure:
-                        await self._write_pieces(pieces)
-                    else:
-                        self._transport.writelines(pieces)
-                if self._drained is not None:
-                    await self._drained
-        finally:
-            self._streaming = False
-            await cast(Any, parts).aclose()
-        if chunked:
-            write(b"0\r\n\r\n")
-        return keep_alive
-
     async def _hand_over(self, response: UpgradeResponse) -> None:
         """Lets somebody else speak on the connection, until they are done."""
-        tunnel = self._tunnel = Tunnel(self._transport, lambda: self._drained)
+        tunnel = self._tunnel = Tunnel(self._transport, lambda: self._sender.drained)
         if self._offer:
             tunnel.reader.feed_data(bytes(self._offer))
         self._offer = None
-        self._streaming = True
-        try:
-            await response.run(tunnel)
-        finally:
-            self._streaming = False
+        await response.run(tunnel)
 
     # Endings.
 
     def sweep(self, now: float, idle_seconds: float) -> None:
         """Ends what has taken too long by ``now``."""
-        if self._stalled_since and not self._takes(now):
+        if self._sender.is_stuck(now, self._limits.stall_seconds):
             self._transport.abort()
             return
         took = now - self._since
@@ -667,7 +572,7 @@ class Connection(asyncio.Protocol):
                 self._transport.close()
             case State.READING if took > self._limits.request_seconds:
                 self._refuse(408, "408 Request Timeout")
-            case State.HANDLING if took > self._limits.request_seconds and not self._streaming:
+            case State.HANDLING if took > self._limits.request_seconds and not self._is_open_ended:
                 if self._task is not None and not self._timed_out:
                     self._timed_out = True
                     self._task.cancel()
@@ -676,13 +581,10 @@ class Connection(asyncio.Protocol):
             case State.LINGERING if took > LINGER_SECONDS:
                 self._transport.close()
 
-    def _takes(self, now: float) -> bool:
-        """Whether the client takes of what it is sent."""
-        unsent = self._transport.get_write_buffer_size()
-        if unsent < self._unsent:
-            self._stalled_since = now
-        self._unsent = unsent
-        return now - self._stalled_since < self._limits.stall_seconds
+    @property
+    def _is_open_ended(self) -> bool:
+        """Whether the answer under way may take any time."""
+        return self._sender.streaming or self._tunnel is not None
 
     @property
     def busy(self) -> bool:
