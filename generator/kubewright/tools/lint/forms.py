@@ -1,6 +1,5 @@
-"""L2 and L3, what a value is written as: times and amounts as numbers, choices as numbers or texts, lists as texts,
-conditions as booleans; and what references say (L1). These look at names and prose, so each asks for more than one
-sign before it speaks.
+"""L1 to L4, what a value is written as: times and amounts as numbers, choices as numbers or texts, lists as texts,
+conditions as booleans. These look at names and prose, so each asks for more than one sign before it speaks.
 """
 
 from __future__ import annotations
@@ -10,69 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubewright.diagnostics import Severity
-from kubewright.ir.types import IntOrString, ListOf, MapOf, Primitive, Scalar, Struct
+from kubewright.ir.types import ListOf, Primitive, Scalar
 from kubewright.tools.lint.places import Place, struct_of
 from kubewright.tools.lint.rule import BOTH, CONVENTIONS, Kind, place_rule
-
-_REFERENCE_FIELDS: Final = frozenset(
-    {
-        "name",
-        "namespace",
-        "kind",
-        "apiVersion",
-        "apiGroup",
-        "group",
-        "uid",
-        "resourceVersion",
-        "fieldPath",
-        "optional",
-    }
-    | {"key", "version"}
-)
-_REFERENCE_NAME: Final = re.compile(
-    r"(Refs?|[rR]eferences?|[sS]electors?|KeyRef|[sS]ource)$|^(refs?|from|.*From)$"
-)
-
-
-def _is_reference(body: Struct | None) -> bool:
-    """Whether a struct names one object of a kind, and says nothing else: where either may be left out, it selects."""
-    names = {field.wire_name for field in body.fields} if body is not None else set()
-    needed = {field.wire_name for field in body.fields if field.required} if body is not None else set()
-    return names <= _REFERENCE_FIELDS and {"kind", "name"} <= needed
-
-
-@place_rule(
-    "L120", "reference-struct", Severity.WARNING, BOTH,
-    why="A struct that names another object is called fooRef; a reader then knows that the thing itself is elsewhere.",
-    source=f"{CONVENTIONS}: Object references",
-    hint="end the name with Ref (a list of them with Refs)",
-)  # fmt: skip
-def reference_struct(place: Place, kind: Kind) -> Iterator[str]:
-    """A struct that refers to an object has a name that ends in Ref."""
-    if not place.in_spec or not place.name or _REFERENCE_NAME.search(place.name):
-        return
-    node = place.target.type
-    of = node.items if isinstance(node, ListOf) else place.target
-    if _is_reference(struct_of(of)):
-        what = "lists references to objects" if isinstance(node, ListOf) else "refers to an object"
-        yield f'"{place.name}" {what}, but its name does not end in Ref'
-
-
-@place_rule(
-    "L121", "reference-namespace", Severity.NOTE, BOTH,
-    why="An object that reaches into another namespace passes over the borders that RBAC draws, unless that namespace "
-    "agrees (as ReferenceGrants do).",
-    source=f"{CONVENTIONS}: Object references (namespace)",
-    hint="refer to objects of the same namespace alone, or ask the other namespace for its consent",
-)  # fmt: skip
-def reference_namespace(place: Place, kind: Kind) -> Iterator[str]:
-    """References of namespaced objects stay in their namespace."""
-    if place.name != "namespace" or not kind.resource.namespaced or not place.in_spec or place.parent is None:
-        return
-    around = place.parent if place.parent.name else place.parent.parent
-    named = around is not None and re.search(r"(Refs?|[rR]eferences?)$", around.name)
-    if named or _is_reference(struct_of(place.parent.target)):
-        yield f'"{place.path}" lets a namespaced object refer to another namespace'
 
 
 @place_rule(
@@ -83,7 +22,7 @@ def reference_namespace(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def plural_scalar(place: Place, kind: Kind) -> Iterator[str]:
     """A text holds one value."""
-    if not place.name or not _is(place, Primitive.STRING) or place.value.constraints.enum:
+    if not place.name or place.primitive is not Primitive.STRING or place.value.constraints.enum:
         return
     if _SEPARATED.search(place.doc):
         yield f'"{place.name}" is a list written in a text'
@@ -124,7 +63,11 @@ def number_as_word(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def plain_quantity(place: Place, kind: Kind) -> Iterator[str]:
     """Amounts of memory, storage and CPU in a spec are quantities."""
-    if place.in_spec and _is(place, Primitive.INTEGER, Primitive.NUMBER) and _AMOUNT.search(place.name):
+    if (
+        place.in_spec
+        and place.primitive in (Primitive.INTEGER, Primitive.NUMBER)
+        and _AMOUNT.search(place.name)
+    ):
         yield f'"{place.name}" is an amount written as a number'
 
 
@@ -142,7 +85,7 @@ _AMOUNT: Final = re.compile(
 )  # fmt: skip
 def unix_time(place: Place, kind: Kind) -> Iterator[str]:
     """Points in time are RFC 3339, not numbers."""
-    if not place.name or not _is(place, Primitive.INTEGER, Primitive.NUMBER):
+    if not place.name or place.primitive not in (Primitive.INTEGER, Primitive.NUMBER):
         return
     if _MOMENT.search(place.name) or (_EPOCH.search(place.doc) and not _SPAN.search(place.name)):
         yield f'"{place.name}" is a point in time written as a number'
@@ -194,7 +137,7 @@ _OBSERVED: Final = frozenset(
 def boolean_condition(place: Place, kind: Kind) -> Iterator[str]:
     """States of the whole are conditions, not booleans."""
     of_whole = place.parent is not None and place.parent.path == "status"
-    if of_whole and _is(place, Primitive.BOOLEAN) and _STATE.search(place.name):
+    if of_whole and place.primitive is Primitive.BOOLEAN and _STATE.search(place.name):
         yield f'"{place.path}" is a condition written as a boolean'
 
 
@@ -247,10 +190,3 @@ _ONE_OF: Final = re.compile(
     re.IGNORECASE,
 )
 _QUOTED: Final = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'")
-
-
-def _is(place: Place, *primitives: Primitive) -> bool:
-    node = place.target.type
-    if isinstance(node, IntOrString | MapOf):
-        return False
-    return isinstance(node, Scalar) and node.primitive in primitives

@@ -17,7 +17,9 @@ from kubewright.ir.types import (
     Json,
     ListOf,
     MapOf,
+    Primitive,
     Ref,
+    Scalar,
     Struct,
     Value,
 )
@@ -46,6 +48,12 @@ class Place:
     def shown(self) -> str:
         """What to call it in a message."""
         return self.name or self.path or "the object"
+
+    @property
+    def primitive(self) -> Primitive | None:
+        """The type of a scalar, None for anything else."""
+        node = self.target.type
+        return node.primitive if isinstance(node, Scalar) else None
 
     @property
     def in_status(self) -> bool:

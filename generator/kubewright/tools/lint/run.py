@@ -53,11 +53,21 @@ def _excludes(pattern: str, code: str, path: str) -> bool:
 
 def load_rules() -> Mapping[str, Rule]:
     """All rules, by code."""
-    from kubewright.tools.lint import bounds, docs, forms, house, names, shape, types, versions
+    from kubewright.tools.lint import (
+        bounds,
+        docs,
+        forms,
+        house,
+        lists,
+        names,
+        references,
+        shape,
+        types,
+        versions,
+    )
 
-    assert all(
-        (bounds, docs, forms, house, names, shape, types, versions)
-    )  # imported for their registrations
+    # imported for what they register
+    assert all((bounds, docs, forms, house, lists, names, references, shape, types, versions))
     return dict(sorted(RULES.items()))
 
 

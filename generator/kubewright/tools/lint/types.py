@@ -1,4 +1,4 @@
-"""L2: types and merge rules (``bounds`` holds what a value may be besides its type)."""
+"""L2: types (``bounds`` holds what a value may be besides its type, ``lists`` how lists merge)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubewright.diagnostics import Severity
-from kubewright.ir.merge import ListType, PatchStrategy
 from kubewright.ir.types import (
-    Absent,
-    Constraints,
     EmbeddedObject,
     IntOrString,
-    ListOf,
-    MapOf,
     Primitive,
     RawJson,
     Ref,
     Scalar,
-    Struct,
-    Value,
 )
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, NATIVE, Kind, place_rule
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, Kind, place_rule
 
 SAFE_INTEGER: Final = 2**53
 # Formats that apiextensions validates, and the number formats that code generators know.
@@ -35,20 +28,13 @@ KNOWN_FORMATS: Final = frozenset(
 _OF_OTHERS: Final = re.compile(r"^(group|apiGroup|apiVersion)$|[vV]ersion$")
 """Fields whose values are names that others gave."""
 _KEY_USAGES: Final = frozenset(
-    f"{use} {what}"
-    for what, uses in {
-        "only": ("encipher", "decipher"),
-        "encipherment": ("key", "data"),
-        "auth": ("server", "client"),
-        "signing": ("code", "ocsp"),
-        "sgc": ("microsoft", "netscape"),
-    }.items()
-    for use in uses
-) | {
-    "signing", "digital signature", "content commitment", "key agreement", "cert sign", "crl sign", "any",
-    "timestamping",
-    "email protection", "s/mime", "ipsec end system", "ipsec tunnel", "ipsec user",
-}  # fmt: skip
+    {
+        "signing", "digital signature", "content commitment", "key encipherment", "key agreement", "data encipherment",
+        "cert sign", "crl sign", "encipher only", "decipher only", "any", "server auth", "client auth", "code signing",
+        "email protection", "s/mime", "ipsec end system", "ipsec tunnel", "ipsec user", "timestamping", "ocsp signing",
+        "microsoft sgc", "netscape sgc",
+    }
+)  # fmt: skip
 """The values of certificates/v1 KeyUsage."""
 _ENUM_WORD: Final = re.compile(r"[A-Z][A-Za-z0-9]*|")
 
@@ -61,7 +47,7 @@ _ENUM_WORD: Final = re.compile(r"[A-Z][A-Za-z0-9]*|")
 )  # fmt: skip
 def no_floats_in_spec(place: Place, kind: Kind) -> Iterator[str]:
     """No floating point numbers in spec."""
-    if place.in_spec and _primitive(place) is Primitive.NUMBER:
+    if place.in_spec and place.primitive is Primitive.NUMBER:
         yield f'"{place.shown}" is a floating point number'
 
 
@@ -73,7 +59,7 @@ def no_floats_in_spec(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def no_floats(place: Place, kind: Kind) -> Iterator[str]:
     """No floating point numbers elsewhere either."""
-    if not place.in_spec and not place.in_metadata and _primitive(place) is Primitive.NUMBER:
+    if not place.in_spec and not place.in_metadata and place.primitive is Primitive.NUMBER:
         yield f'"{place.shown}" is a floating point number'
 
 
@@ -133,93 +119,8 @@ def enum_form(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def boolean_with_care(place: Place, kind: Kind) -> Iterator[str]:
     """Booleans in a spec are rare."""
-    if place.in_spec and place.name and _primitive(place) is Primitive.BOOLEAN:
+    if place.in_spec and place.name and place.primitive is Primitive.BOOLEAN:
         yield f'"{place.name}" is a boolean'
-
-
-@place_rule(
-    "L208", "lists-over-maps", Severity.WARNING, BOTH,
-    why="Lists of named objects keep their order, validate each name, and read the same in every tool.",
-    source=f"{CONVENTIONS}: Lists of named subobjects preferred over maps",
-    hint="use a list with x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [name]",
-)  # fmt: skip
-def lists_over_maps(place: Place, kind: Kind) -> Iterator[str]:
-    """No maps of objects or lists."""
-    node = place.target.type
-    if isinstance(node, MapOf) and _is_object(node.values, kind):
-        yield f'"{place.shown}" is a map of objects'
-    elif isinstance(node, MapOf) and isinstance(node.values.type, ListOf):
-        yield f'"{place.shown}" is a map of lists'
-
-
-@place_rule(
-    "L209", "list-type", Severity.WARNING, BOTH,
-    why="Without a list type server-side apply treats the list as one value: two appliers cannot share it, and"
-    " declaring it later changes who owns what.",
-    source=f"{CONVENTIONS}: Lists; KEP-555 (server-side apply)",
-    hint="set x-kubernetes-list-type to atomic, set or map",
-)  # fmt: skip
-def list_type(place: Place, kind: Kind) -> Iterator[str]:
-    """Every list says how it merges."""
-    if isinstance(place.target.type, ListOf) and not place.in_metadata:
-        merge = place.value.merge
-        if not merge.list_type_declared and not merge.patch_strategy:
-            yield f'list "{place.shown}" has no x-kubernetes-list-type'
-
-
-@place_rule(
-    "L210", "list-map-keys", Severity.WARNING, BOTH,
-    why="An item without its key can neither be found nor be told apart.",
-    source="KEP-555 (server-side apply); structural schema rules",
-    hint="make each key required or give it a default",
-)  # fmt: skip
-def list_map_keys(place: Place, kind: Kind) -> Iterator[str]:
-    """Keys of map lists are required or defaulted."""
-    node = place.target.type
-    if not isinstance(node, ListOf) or place.value.merge.list_type is not ListType.MAP:
-        return
-    body = _struct(node.items, kind)
-    for key in place.value.merge.list_map_keys if body is not None else ():
-        field = next((f for f in body.fields if f.wire_name == key), None) if body is not None else None
-        if field is not None and not field.required and isinstance(field.value.default, Absent):
-            yield f'key "{key}" of list "{place.shown}" is neither required nor defaulted'
-
-
-@place_rule(
-    "L211", "set-of-objects", Severity.WARNING, BOTH,
-    why="Items of a set are compared whole: changing a field of one makes another item of it.",
-    source="KEP-555 (server-side apply)",
-    hint="use list-type map with keys",
-)  # fmt: skip
-def set_of_objects(place: Place, kind: Kind) -> Iterator[str]:
-    """Sets hold scalars."""
-    node = place.target.type
-    if (
-        isinstance(node, ListOf)
-        and place.value.merge.list_type is ListType.SET
-        and _is_object(node.items, kind)
-    ):
-        yield f'"{place.shown}" is a set of objects'
-
-
-@place_rule(
-    "L212", "patch-strategy", Severity.WARNING, NATIVE,
-    why="kubectl's strategic merge and server-side apply would merge the same list by different rules.",
-    source=f"{CONVENTIONS}: Lists of named subobjects; KEP-555",
-    hint="give a map list patch strategy merge and one of its keys as patch merge key",
-)  # fmt: skip
-def patch_strategy(place: Place, kind: Kind) -> Iterator[str]:
-    """List type and patch strategy agree."""
-    merge = place.value.merge
-    if not isinstance(place.target.type, ListOf) or place.in_metadata:
-        return
-    name, merges = place.shown, PatchStrategy.MERGE in merge.patch_strategy
-    if merge.list_type is ListType.MAP and not merges:
-        yield f'map list "{name}" has no patch strategy merge'
-    elif merge.list_type is ListType.MAP and merge.patch_merge_key not in merge.list_map_keys:
-        yield f'patch merge key "{merge.patch_merge_key}" of "{name}" is not among its list map keys'
-    elif merge.list_type_declared and merge.list_type is ListType.ATOMIC and merges:
-        yield f'"{name}" is atomic for server-side apply but merged by strategic merge'
 
 
 @place_rule(
@@ -232,26 +133,6 @@ def nullable(place: Place, kind: Kind) -> Iterator[str]:
     """Nothing is nullable without need."""
     if place.value.nullable:
         yield f'"{place.shown}" is nullable'
-
-
-@place_rule(
-    "L214", "object-reference", Severity.WARNING, BOTH,
-    why="core/v1 ObjectReference has fields that hardly any user of it honours.",
-    source=f"{CONVENTIONS}: Object references",
-    hint="declare a struct of your own with just the fields that are used",
-)  # fmt: skip
-def object_reference(place: Place, kind: Kind) -> Iterator[str]:
-    """core/v1 ObjectReference is not reused."""
-    node = place.value.type
-    if isinstance(node, Ref) and node.name.endswith("core.v1.ObjectReference"):
-        yield f'"{place.shown}" reuses core/v1 ObjectReference'
-        return
-    body = struct_of(place.value)
-    if body is not None and {f.wire_name for f in body.fields} >= _OBJECT_REFERENCE:
-        yield f'"{place.shown}" copies core/v1 ObjectReference whole'
-
-
-_OBJECT_REFERENCE: Final = {"apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid"}
 
 
 @place_rule(
@@ -353,52 +234,6 @@ def union_discriminator(place: Place, kind: Kind) -> Iterator[str]:
 
 
 @place_rule(
-    "L225", "plain-secret", Severity.WARNING, BOTH,
-    why="Whoever may read the object may then read the secret; it lands in backups, logs and `kubectl get -o yaml`.",
-    source=f"{CONVENTIONS}: Object references (secrets are referred to, never embedded)",
-    hint="refer to a key of a Secret instead",
-)  # fmt: skip
-def plain_secret(place: Place, kind: Kind) -> Iterator[str]:
-    """Secrets are referred to, never written into a spec."""
-    named = place.in_spec and _primitive(place) is Primitive.STRING and _SECRET.match(place.name)
-    if named and not _NO_SECRET.search(place.doc):
-        yield f'"{place.name}" looks like a secret in plain text'
-
-
-_SECRET: Final = re.compile(
-    r"(password|passwd|passphrase|passcode|.*Pass(word|wd|phrase)|api[kK]ey|.*A(pi|PI)Key|privateKey|.*PrivateKey|accessToken|"
-    r".*(Access|Auth|Bearer|Refresh|Api|API|Session|Security)Token|authToken|apiToken|bearerToken|refreshToken|sessionToken|"
-    r"clientSecret|.*ClientSecret|sharedSecret|secretAccessKey|sasToken|.*SecretAccessKey|connectionString|"
-    r"hmacKey|preSharedKey|psk)$"
-)
-
-# What is said of a field that holds no secret itself: a public key, or where the secret is.
-_NO_SECRET: Final = re.compile(
-    r"\bpublic key\b(?!.*\bprivate key\b)"
-    r"|\b(name|key|path|location)\b (of|to|in|within) (a|an|the)\b.*\b(secret|file)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-@place_rule(
-    "L226", "item-required", Severity.NOTE, BOTH,
-    why="An item of which nothing is required may be empty, and reads in YAML as a bare dash that means nothing.",
-    source=f"{CONVENTIONS}: Optional vs. required",
-    hint="require at least the field that tells items apart",
-)  # fmt: skip
-def item_required(place: Place, kind: Kind) -> Iterator[str]:
-    """Items of a list require at least one field."""
-    node = place.target.type
-    body = _struct(node.items, kind) if isinstance(node, ListOf) else None
-    if not isinstance(node, ListOf) or body is None or place.value.merge.list_type is ListType.MAP:
-        return
-    limits = _constraints(node.items, kind)
-    told = limits.one_of or limits.any_of or limits.all_of or limits.rules or limits.min_properties
-    if body.fields and not told and not any(f.required for f in body.fields):
-        yield f'items of "{place.shown}" require no field'
-
-
-@place_rule(
     "L229", "integer-format", Severity.NOTE, BOTH,
     why="How large an integer may be is read from its format; without one clients and servers choose differently.",
     source=f"{CONVENTIONS}: Primitive types (int32 and int64 only)",
@@ -413,29 +248,3 @@ def integer_format(place: Place, kind: Kind) -> Iterator[str]:
         yield f'integer "{place.shown}" has no format'
     elif node.format and node.format not in ("int32", "int64") and not node.format.startswith("uint"):
         yield f'integer "{place.shown}" has the format {node.format}'
-
-
-def _primitive(place: Place) -> Primitive | None:
-    node = place.target.type
-    return node.primitive if isinstance(node, Scalar) else None
-
-
-def _struct(value: Value, kind: Kind) -> Struct | None:
-    if isinstance(value.type, Ref):
-        name = value.type.name
-        found = next((d for d in kind.api.definitions if d.name == name), None)
-        return struct_of(found.value) if found is not None else None
-    return struct_of(value)
-
-
-def _constraints(value: Value, kind: Kind) -> Constraints:
-    """What bounds a value: its own words, or those of the definition that it refers to."""
-    if isinstance(value.type, Ref):
-        name = value.type.name
-        found = next((d for d in kind.api.definitions if d.name == name), None)
-        return found.value.constraints if found is not None else value.constraints
-    return value.constraints
-
-
-def _is_object(value: Value, kind: Kind) -> bool:
-    return _struct(value, kind) is not None
