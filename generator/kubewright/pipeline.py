@@ -18,7 +18,8 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.freshness import fingerprint, read_stamp, write_stamp
 from kubewright.ir.api import Api
 from kubewright.ir.known_types import KnownTypes
-from kubewright.ir.shapes import NamesError, fold
+from kubewright.ir.shape_names import NamesError
+from kubewright.ir.shapes import fold
 from kubewright.upstream import fix, judge
 
 Progress = Callable[[str], None]

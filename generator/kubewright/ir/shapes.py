@@ -8,20 +8,20 @@ is at one place alone (its merge rule, default, prose) stays there.
 Shapes that are copies of types an installed package has (``known``) become references to those; such definitions are
 in ``Api.external`` and not in ``Api.definitions``.
 
-A name comes from the field: ``secretRef`` gives ``SecretRef``, the items of ``tags`` ``Tag``. Where several shapes
-would have one name, that of the type around comes before; no name is longer than ``MAX_NAME``. What is used once stays
-inline and is called after its whole place, so that no field that is added elsewhere takes its name away. Users who want
-it shorter name it (``names``): that makes a definition of it, after which what is inside is called too.
+``shape_names`` chooses the names. What is used once stays inline and is called after its whole place, so that
+no field that is added elsewhere takes its name away. Users who want it shorter name it (``names``): that makes a
+definition of it, after which what is inside is called too.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kubewright.ir.api import Api, External
+from kubewright.ir.shape_names import Edge, NamesError, Shape, name_shapes
 from kubewright.ir.types import (
     ABSENT,
     NO_CONSTRAINTS,
@@ -38,10 +38,6 @@ from kubewright.ir.types import (
 from kubewright.ir.versions import version_priority
 from kubewright.ir.words import singular
 
-MAX_NAME = 60
-_GENERIC = frozenset(
-    {"spec", "status", "metadata", "config", "data", "value", "item", "items", "template", "options"}
-)
 Key = tuple[object, ...]
 
 
@@ -55,38 +51,11 @@ class Known(Protocol):
         """The type called ``name``."""
 
 
-@dataclass(slots=True)
-class _Shape:
-    """One shape: ``struct`` with its parts folded already, ``edges`` the places where it is used."""
-
-    number: int
-    struct: Struct
-    value: Value
-    edges: list[_Edge] = field(default_factory=list)
-    name: str = ""
-    definition: str = ""
-    given: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """A use of a shape: the definition and the shape around it, the field, and its depth in the definition."""
-
-    owner: Definition
-    parent: int | None
-    word: str
-    depth: int
-
-
 @dataclass(frozen=True, slots=True)
 class _Inline:
     """Stands for a shape until it is known which of them are folded."""
 
     number: int
-
-
-class NamesError(ValueError):
-    """Why a name that was given cannot be used."""
 
 
 def fold(
@@ -105,7 +74,7 @@ class _Folder:
         self.names = names
         self.prose = prose
         self.known = known
-        self.shapes: list[_Shape] = []
+        self.shapes: list[Shape] = []
         self.by_key: dict[Key, int] = {}
         self.external: dict[str, External] = {}
 
@@ -118,7 +87,7 @@ class _Folder:
         for path, name in self.names.items():
             self._give(path, name, roots)
         folded = [shape for shape in self.shapes if self._is_folded(shape)]
-        self._name(folded)
+        name_shapes(folded, self.shapes, self.api.definitions)
         made = [
             Definition(
                 name=shape.definition,
@@ -183,7 +152,7 @@ class _Folder:
         key = _key_of(struct, self.prose)
         number = self.by_key.setdefault(key, len(self.shapes))
         if number == len(self.shapes):
-            self.shapes.append(_Shape(number, struct, value))
+            self.shapes.append(Shape(number, struct, value))
         return replace(value, type=_Inline(number))  # type: ignore[arg-type]
 
     # second pass: where each shape is used, shapes around first
@@ -198,7 +167,7 @@ class _Folder:
             for owner, parent, depth, value in pending:
                 for word, number in _inlines(value, ""):
                     shape = self.shapes[number]
-                    shape.edges.append(_Edge(owner, parent, word, depth))
+                    shape.edges.append(Edge(owner, parent, word, depth))
                     if number not in entered:
                         entered.add(number)
                         inner = replace(value, type=shape.struct)
@@ -219,7 +188,7 @@ class _Folder:
             ]
             shape.edges.sort(key=lambda edge: (_readiness(edge.owner), edge.depth))
 
-    def _is_folded(self, shape: _Shape) -> bool:
+    def _is_folded(self, shape: Shape) -> bool:
         return len(shape.edges) > 1 or bool(shape.given)
 
     # names
@@ -252,59 +221,6 @@ class _Folder:
             return self.shapes[node.number].struct.fields
         body = node.body if isinstance(node, EmbeddedObject) else node
         return body.fields if isinstance(body, Struct) else ()
-
-    def _name(self, folded: list[_Shape]) -> None:
-        taken: dict[tuple[str, str], set[str]] = {}
-        for definition in self.api.definitions:
-            taken.setdefault((definition.group, definition.version), set()).add(
-                definition.name.rpartition(".")[2].lower()
-            )
-        for shape in folded:
-            if shape.given:
-                owner = shape.edges[0].owner
-                if shape.given.lower() in taken[owner.group, owner.version]:
-                    raise NamesError(f"{shape.given}: {owner.group}/{owner.version} has a type of this name")
-                taken[owner.group, owner.version].add(shape.given.lower())
-        for shape in sorted(folded, key=lambda s: (min(e.depth for e in s.edges), -len(s.edges), s.number)):
-            owner = shape.edges[0].owner
-            used = taken[owner.group, owner.version]
-            shape.name = shape.given or next(
-                name for name in self._candidates(shape) if name.lower() not in used
-            )
-            used.add(shape.name.lower())
-            prefix = owner.name.rpartition(".")[0]
-            shape.definition = f"{prefix}.{shape.name}"
-
-    def _candidates(self, shape: _Shape) -> Iterator[str]:
-        words: dict[str, int] = {}
-        for edge in shape.edges:
-            words[edge.word] = words.get(edge.word, 0) + 1
-        word = min(words, key=lambda w: (w.lower() in _GENERIC, -words[w], len(w), w))
-        own = _capital(word)
-        if word.lower() not in _GENERIC and not word.isdigit():
-            yield own
-        edges = [edge for edge in shape.edges if edge.word == word]
-        for edge in edges[:4]:
-            around = self._around(edge)
-            if around.endswith(own):
-                yield around
-            if len(around) + len(own) <= MAX_NAME:
-                yield around + own
-        for edge in edges[:1]:
-            kind = _capital(edge.owner.name.rpartition(".")[2])
-            if len(kind) + len(own) <= MAX_NAME:
-                yield kind + own
-        own = own[:MAX_NAME]
-        count = 2
-        while True:
-            yield f"{own}{count}"
-            count += 1
-
-    def _around(self, edge: _Edge) -> str:
-        if edge.parent is None:
-            return _capital(edge.owner.name.rpartition(".")[2])
-        parent = self.shapes[edge.parent]
-        return parent.name or _capital(parent.edges[0].word)
 
     # third pass: references and what stays inline
 
@@ -365,12 +281,6 @@ def _inlines(value: Value, word: str) -> Iterator[tuple[str, int]]:
             yield from _inlines(member.value, member.wire_name)
         if body.extra is not None:
             yield from _inlines(body.extra, "value")
-
-
-def _capital(word: str) -> str:
-    parts = [part for part in "".join(c if c.isalnum() else " " for c in word).split() if part]
-    name = "".join(part[0].upper() + part[1:] for part in parts)
-    return name if name[:1].isalpha() else f"Type{name}"
 
 
 def _key_of(struct: Struct, prose: bool) -> Key:
