@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import Layout, ModulePlan, lay_out
+from kubewright.emit.code.modes import MODES, Mode
 from kubewright.emit.code.render import docstring, header, module, render, string_literal
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File, Resource, Subresource
@@ -48,25 +49,6 @@ _PARTS = (
 def emitter(options: Options) -> Emitter:
     """The emitter of ``client.py``; nothing where the models are of another flavour."""
     return Clients(options)
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """Sync or async: what differs in names and words."""
-
-    prefix: str
-    stem: str
-    module: str
-    connection: str
-    definition: str
-    call: str
-    text: str
-
-
-MODES = (
-    Mode("", "client", "resource", "connection", "def", "", "called plainly"),
-    Mode("Async", "async_client", "async_resource", "async_connection", "async def", "await ", "awaited"),
-)
 
 
 @dataclass(frozen=True, slots=True)
