@@ -8,26 +8,23 @@ be read is left out with a warning (K112): a client for the rest is of use.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.operations import Answer, Content, Interface, Operation, Parameter, SecurityScheme
 from kubewright.ir.types import (
     Definition,
     Json,
-    ListOf,
-    MapOf,
     Primitive,
-    RawJson,
     Ref,
     Scalar,
-    Struct,
     Value,
 )
-from kubewright.ir.words import singular
 from kubewright.location import Document, escape_pointer
-from kubewright.source.schema import Dialect, SchemaReader
+from kubewright.source.credentials import alternatives_of, scheme_of, server_of
+from kubewright.source.schema import Dialect
+from kubewright.source.written_out import WrittenOut
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _STATUS = re.compile(r"[1-5](\d\d|XX)|default")
@@ -51,9 +48,9 @@ def read_interface(
     paths = document.value.get("paths")
     if not isinstance(paths, dict) or not paths or any(_is_kubernetes(item) for item in paths.values()):
         return None, ()
-    reader = _Reader(document, dialect, diagnostics, set(taken))
-    interface = reader.read(paths)
-    return (interface, tuple(reader.definitions)) if interface.operations else (None, ())
+    schemas = WrittenOut(document, dialect, set(taken), diagnostics)
+    interface = _Reader(document, diagnostics, schemas).read(paths)
+    return (interface, tuple(schemas.definitions)) if interface.operations else (None, ())
 
 
 def _is_kubernetes(item: Json) -> bool:
@@ -65,12 +62,8 @@ def _is_kubernetes(item: Json) -> bool:
 @dataclass(slots=True)
 class _Reader:
     document: Document
-    dialect: Dialect
     diagnostics: Diagnostics
-    taken: set[str]
-    definitions: list[Definition] = field(default_factory=list)
-    hoisted: dict[str, Value] = field(default_factory=dict)
-    made: dict[str, Value] = field(default_factory=dict)
+    schemas: WrittenOut
     names: dict[str, int] = field(default_factory=dict)
     forms: set[str] = field(default_factory=set)
 
@@ -98,7 +91,7 @@ class _Reader:
         title = info.get("title") if isinstance(info, dict) else ""
         return Interface(
             title=title if isinstance(title, str) else "",
-            server=self._server(value),
+            server=server_of(value, self.is_v2),
             operations=tuple(operations),
             schemes=schemes,
             forms=frozenset(self.forms),
@@ -122,25 +115,6 @@ class _Reader:
                 value = value.get(step) if isinstance(value, dict) else None
         return None, pointer
 
-    def _server(self, value: Json) -> str:
-        if self.is_v2:
-            host, base = value.get("host"), value.get("basePath", "")
-            if not isinstance(host, str) or not isinstance(base, str):
-                return base if isinstance(base, str) else ""
-            schemes = value.get("schemes")
-            scheme = "http" if isinstance(schemes, list) and schemes and "https" not in schemes else "https"
-            return f"{scheme}://{host}{base}".rstrip("/")
-        servers = value.get("servers")
-        first = servers[0] if isinstance(servers, list) and servers else None
-        url = first.get("url") if isinstance(first, dict) else None
-        if not isinstance(url, str):
-            return ""
-        variables = first.get("variables") if isinstance(first, dict) else None
-        for name, said in variables.items() if isinstance(variables, dict) else ():
-            if isinstance(said, dict):
-                url = url.replace("{" + str(name) + "}", str(said.get("default", "")))
-        return url.rstrip("/")
-
     def _schemes(self) -> Iterator[SecurityScheme]:
         value = self.document.value
         components = value.get("components")
@@ -154,7 +128,7 @@ class _Reader:
         )
         for name, given in found.items() if isinstance(found, dict) else ():
             said, _ = self._followed(given, f"{pointer}/{escape_pointer(name)}")
-            scheme = _scheme(name, said) if isinstance(said, dict) else None
+            scheme = scheme_of(name, said) if isinstance(said, dict) else None
             if scheme is not None:
                 yield scheme
 
@@ -168,7 +142,7 @@ class _Reader:
         )
         tags = said.get("tags")
         tag = tags[0] if isinstance(tags, list) and tags and isinstance(tags[0], str) else _tag_of(path)
-        server = "" if self.is_v2 else self._server(said) or self._server(item)
+        server = "" if self.is_v2 else server_of(said, False) or server_of(item, False)
         words = [said.get("summary"), said.get("description")]
         return Operation(
             name=name,
@@ -180,7 +154,7 @@ class _Reader:
             bodies=bodies,
             needs_body=needs_body,
             answers=tuple(self._answers(said, name, place)),
-            security=_alternatives(said.get("security", self.document.value.get("security")), known),
+            security=alternatives_of(said.get("security", self.document.value.get("security")), known),
             server=server if "://" in server else "",
             doc="\n\n".join(dict.fromkeys(word.strip() for word in words if isinstance(word, str) and word)),
             deprecated=said.get("deprecated") is True,
@@ -250,7 +224,7 @@ class _Reader:
         usual = "form" if place in ("query", "cookie") else "simple"
         if not isinstance(style, str):
             style = ""
-        value = self._hoist(self._read(schema, where), _class_word(name), where)
+        value = self.schemas.read(schema, _class_word(name), where)
         return Parameter(
             name=name,
             place=place,
@@ -285,7 +259,7 @@ class _Reader:
             where = f"{pointer}/content/{escape_pointer(str(media_type))}/schema"
             value = None
             if isinstance(schema, dict) and _is_structured(str(media_type)):
-                value = self._hoist(self._read(schema, where), name, where)
+                value = self.schemas.read(schema, name, where)
             styles = said.get("encoding", {}) if isinstance(said, dict) else {}
             yield Content(
                 media_type=str(media_type),
@@ -304,10 +278,8 @@ class _Reader:
         body = next(((each, where) for each, where in sent if each.get("in") == "body"), None)
         if body is not None:
             parameter, where = body
-            value = self._hoist(
-                self._read(parameter.get("schema", {}), f"{where}/schema"),
-                f"{_class_word(name)}Request",
-                f"{where}/schema",
+            value = self.schemas.read(
+                parameter.get("schema", {}), f"{_class_word(name)}Request", f"{where}/schema"
             )
             contents = tuple(
                 Content(media_type=media, value=value if _is_structured(media) else None)
@@ -324,7 +296,7 @@ class _Reader:
             "properties": {each["name"]: _form_field(each) for each, _ in sent},
             "required": [each["name"] for each, _ in sent if each.get("required") is True],
         }
-        value = self._hoist(self._read(schema, place), f"{_class_word(name)}Request", f"{place}#form")
+        value = self.schemas.read(schema, f"{_class_word(name)}Request", place, f"{place}#form")
         if media == _MULTIPART and isinstance(value.type, Ref):
             self.forms.add(value.type.name)
         return (Content(media_type=media, value=value),), bool(schema["required"])
@@ -359,37 +331,9 @@ class _Reader:
         if schema.get("type") == "file":
             yield from (Content(media_type=media) for media in gives or ("*/*",))
             return
-        value = self._hoist(self._read(schema, f"{pointer}/schema"), name, f"{pointer}/schema")
+        value = self.schemas.read(schema, name, f"{pointer}/schema")
         for media in gives or ("application/json",):
             yield Content(media_type=media, value=value if _is_structured(media) else None)
-
-    # schemas
-
-    def _read(self, schema: Json, pointer: str) -> Value:
-        return SchemaReader(self.document, self.dialect, self.diagnostics).read(schema, pointer)
-
-    def _hoist(self, value: Value, name: str, pointer: str) -> Value:
-        """``value`` with the objects that are written out in it as definitions, called ``name`` or as items of it."""
-        node = value.type
-        if isinstance(node, ListOf):
-            return replace(value, type=ListOf(self._hoist(node.items, singular(name), f"{pointer}/items")))
-        if isinstance(node, MapOf):
-            inner = self._hoist(node.values, singular(name), f"{pointer}/additionalProperties")
-            return replace(value, type=MapOf(inner))
-        union = isinstance(node, RawJson) and (value.constraints.one_of or value.constraints.any_of)
-        if not union and not (isinstance(node, Struct) and node.fields):
-            return value
-        known = self.hoisted.get(pointer)
-        if known is None:
-            free, count = name, 2
-            while free in self.taken and self.made.get(free) != value:
-                free, count = f"{name}{count}", count + 1
-            if free not in self.made:
-                self.taken.add(free)
-                self.made[free] = value
-                self.definitions.append(Definition(name=free, group="", version="", value=value))
-            known = self.hoisted[pointer] = Value(type=Ref(free), location=value.location)
-        return replace(known, nullable=value.nullable)
 
 
 _PARAMETER_WORDS = frozenset(
@@ -400,30 +344,6 @@ _PARAMETER_WORDS = frozenset(
 def _form_field(parameter: Json) -> Json:
     schema = {key: item for key, item in parameter.items() if key not in _PARAMETER_WORDS - {"description"}}
     return {**schema, "type": "string", "format": "binary"} if schema.get("type") == "file" else schema
-
-
-def _scheme(name: str, said: Mapping[str, Json]) -> SecurityScheme | None:
-    word = said.get("type")
-    doc = said["description"] if isinstance(said.get("description"), str) else ""
-    if word == "apiKey" and said.get("in") in ("header", "query", "cookie"):
-        return SecurityScheme(name=name, place=str(said["in"]), key=str(said.get("name", "")), doc=doc)
-    form = str(said.get("scheme", "")).lower()
-    if word == "basic" or (word == "http" and form == "basic"):
-        return SecurityScheme(
-            name=name, place="header", key="Authorization", prefix="Basic ", is_pair=True, doc=doc
-        )
-    if word in ("oauth2", "openIdConnect") or (word == "http" and form):
-        prefix = "Bearer " if word != "http" or form == "bearer" else f"{said['scheme']} "
-        return SecurityScheme(name=name, place="header", key="Authorization", prefix=prefix, doc=doc)
-    return None
-
-
-def _alternatives(given: Json, known: set[str]) -> tuple[tuple[str, ...], ...]:
-    return tuple(
-        tuple(entry)
-        for entry in (given if isinstance(given, list) else [])
-        if isinstance(entry, dict) and entry and all(name in known for name in entry)
-    )
 
 
 def _is_structured(media_type: str) -> bool:
