@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kubewright.tools.arguments.several import add_crds, add_package
+
 EXAMPLES = r"""
 kubewright convert -f ingress.yaml --output-version networking.k8s.io/v1
 kubewright convert -f w.yaml --output-version example.com/v1 --crds crds/ --rules .
@@ -17,15 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-f", "--filename", action="append", required=True, metavar="PATH", help="file, folder or -"
     )
     parser.add_argument("--output-version", required=True, metavar="GROUP/VERSION", help="such as apps/v1")
-    parser.add_argument("--package", default="kubernetes_api", metavar="NAME", help="the generated package")
-    parser.add_argument(
-        "--crds",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="PATH",
-        help="CRDs of custom kinds; may be repeated",
-    )
+    add_package(parser, "the generated package")
+    add_crds(parser, "CRDs of custom kinds; may be repeated")
     parser.add_argument(
         "--rules", type=Path, metavar="DIR", help="folder with the CRDs' `conversions/` (docs/rules.md)"
     )

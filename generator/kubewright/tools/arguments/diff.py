@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kubewright.tools.arguments.several import (
-    FORMATS,
-)
+from kubewright.tools.arguments.several import FORMATS, add_quiet
 
 EXAMPLES = r"""
 kubewright diff git:main:crds crds
@@ -35,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--least", choices=("error", "warning", "note"), default="note", help="report from here on"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
+    add_quiet(parser)
     parser.add_argument(
         "--each", action="store_true", help="report every place alone, not one finding for one idea"
     )

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from kubewright.tools.arguments.several import (
-    CRDS_HELP,
-    NEWEST,
-)
+from kubewright.tools.arguments.several import NEWEST, add_crds
 
 EXAMPLES = r"""
 kubewright explain deployment.spec.strategy
@@ -22,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kubernetes", default=NEWEST, metavar="RELEASE", help=f"whose kinds (default {NEWEST})"
     )
-    parser.add_argument("--crds", action="append", type=Path, default=[], metavar="PATH", help=CRDS_HELP)
+    add_crds(parser)
     parser.add_argument(
         "--api-version", default="", metavar="GROUP/VERSION", help="which version of the kind"
     )

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kubewright.tools.arguments.several import (
-    FORMATS,
-)
+from kubewright.tools.arguments.several import add_findings_format
 
 EXAMPLES = r"""
 kubewright lifecycle plan.yaml
@@ -43,4 +41,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--facts", type=Path, metavar="FOLDER", help="rules beside the specs: conversions between versions"
     )
-    parser.add_argument("--format", choices=[*FORMATS], default="text", help="how to print findings")
+    add_findings_format(parser)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kubewright.tools.arguments.several import (
-    FORMATS,
-)
+from kubewright.tools.arguments.several import add_findings_format, add_quiet
 
 EXAMPLES = r"""
 kubewright lint crds/
@@ -54,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="correct, in the files, what has a correction that changes no object's meaning (--explain says which)",
     )
-    parser.add_argument("--format", choices=[*FORMATS], default="text", help="how to print findings")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
+    add_findings_format(parser)
+    add_quiet(parser)
     parser.add_argument(
         "--explain", metavar="CODE", help="say what a rule wants, why, and where it comes from; or `all`"
     )

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from kubewright.tools.arguments.several import (
     EXCLUDE_HELP,
-    FORMATS,
     NEWEST,
+    add_findings_format,
+    add_package,
+    add_quiet,
 )
 
 EXAMPLES = r"""
@@ -25,10 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kubernetes", default=NEWEST, metavar="RELEASE", help=f"the release to run on (default {NEWEST})"
     )
     parser.add_argument("--write", action="store_true", help="rewrite the files; stdin goes to stdout")
-    parser.add_argument("--format", choices=[*FORMATS], default="text", help="how to print findings")
-    parser.add_argument(
-        "--package", default="kubernetes_api", metavar="NAME", help="the package with the conversions"
-    )
+    add_findings_format(parser)
+    add_package(parser, "the package with the conversions")
     parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
     group = parser.add_argument_group("callers", "who still calls what is deprecated, instead of manifests")
     group.add_argument(
@@ -40,4 +40,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--kubeconfig", type=Path, metavar="FILE")
     group.add_argument("--context", default="", metavar="NAME")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
+    add_quiet(parser)

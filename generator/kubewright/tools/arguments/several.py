@@ -12,10 +12,29 @@ RELEASE = "1.36"
 FORMATS = ("text", "json", "sarif", "junit", "github")
 """The keys of ``reporting.FORMATS``."""
 CRDS_HELP = "CRDs of custom kinds: a file, a folder or -; may be repeated"
-
 EXCLUDE_HELP = (
     "leave out files by a shell pattern of their path, such as 'charts/*' or '*-ci.yaml'; may be repeated"
 )
+
+
+def add_crds(parser: argparse.ArgumentParser, meaning: str = CRDS_HELP) -> None:
+    """Adds ``--crds``."""
+    parser.add_argument("--crds", action="append", type=Path, default=[], metavar="PATH", help=meaning)
+
+
+def add_package(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """Adds ``--package``: a generated package that is read."""
+    parser.add_argument("--package", default="kubernetes_api", metavar="NAME", help=meaning)
+
+
+def add_findings_format(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--format`` of a command that prints findings."""
+    parser.add_argument("--format", choices=[*FORMATS], default="text", help="how to print findings")
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--quiet``."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, *, otherwise: str) -> None:
@@ -47,8 +66,6 @@ def add_storage_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_object_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options by which a kind is looked up and an answer written."""
-    parser.add_argument("--crds", action="append", type=Path, default=[], metavar="PATH", help=CRDS_HELP)
-    parser.add_argument(
-        "--package", default="kubernetes_api", metavar="NAME", help="the generated package of built-in kinds"
-    )
+    add_crds(parser)
+    add_package(parser, "the generated package of built-in kinds")
     parser.add_argument("--format", choices=("yaml", "json"), default="yaml", help="how to write the answer")

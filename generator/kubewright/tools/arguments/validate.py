@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from kubewright.tools.arguments.several import (
     CRDS_HELP,
     EXCLUDE_HELP,
-    FORMATS,
     NEWEST,
+    add_crds,
+    add_findings_format,
+    add_package,
+    add_quiet,
 )
 
 EXAMPLES = r"""
@@ -24,26 +26,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kubernetes", metavar="RELEASE", default=NEWEST, help=f"whose built-in kinds (default {NEWEST})"
     )
-    parser.add_argument(
-        "--crds",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="PATH",
-        help=f"{CRDS_HELP}. CRDs among the manifests count anyway",
-    )
+    add_crds(parser, f"{CRDS_HELP}. CRDs among the manifests count anyway")
     parser.add_argument("--strict", action="store_true", help="unknown and duplicate fields are errors")
     parser.add_argument(
         "--ignore-missing-schemas", action="store_true", help="pass over kinds that nobody describes"
     )
     parser.add_argument("--allow-empty", action="store_true", help="an input without documents is valid")
-    parser.add_argument("--format", choices=[*FORMATS], default="text", help="how to print findings")
+    add_findings_format(parser)
     parser.add_argument(
         "-j", "--jobs", type=int, default=0, metavar="N", help="processes (default: as many as pay off)"
     )
     parser.add_argument("--fix", action="store_true", help="rename misspelt fields, in the files")
     parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
-    parser.add_argument(
-        "--package", default="kubernetes_api", metavar="NAME", help="the generated package of built-in rules"
-    )
+    add_quiet(parser)
+    add_package(parser, "the generated package of built-in rules")
