@@ -18,6 +18,7 @@ import yaml
 
 from kubewright.testing import ApiServer
 from tests.packaging.environment import ROOT, Environment, make_environment
+from tests.packaging.warm import Stem
 from tests.packaging.world import make_world
 from tests.tools.command import kubewright
 
@@ -88,16 +89,26 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_world(tmp_path_factory.mktemp("world") / "shop")
 
 
+@pytest.fixture(scope="session")
+def stem(everything: Environment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stem]:
+    with Stem(f"{everything.wheel}{os.pathsep}{everything.site}", tmp_path_factory.mktemp("stem")) as running:
+        yield running
+
+
 @pytest.fixture
 def shell(
-    everything: Environment, pristine: Path, tmp_path: Path
+    everything: Environment, stem: Stem, pristine: Path, tmp_path: Path
 ) -> Callable[[list[str]], list[tuple[str, int, str]]]:
     """Runs commands one after the other, as somebody types them: (command, exit code, output) of each."""
     bin_folder, world = tmp_path / "bin", shutil.copytree(pristine, tmp_path / "shop", symlinks=True)
     bin_folder.mkdir()
-    for name, module in {"kubewright": "kubewright", "pytest": "pytest", "mypy": "mypy"}.items():
+    python = shlex.quote(sys.executable)
+    scripts = {name: f'exec {python} -S -m {name} "$@"\n' for name in ("kubewright", "pytest", "mypy")}
+    # A server is ended by its process's end; anything else may be a fork.
+    scripts["kubewright"] = f'[ "$1" = serve ] || exec {stem.command()} "$@"\n' + scripts["kubewright"]
+    for name, text in scripts.items():
         script = bin_folder / name
-        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S -m {module} "$@"\n')
+        script.write_text(f"#!/bin/sh\n{text}")
         script.chmod(0o755)
     given = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PYTHON", "KUBE", "GIT"))}
     environment = {
