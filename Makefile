@@ -36,7 +36,7 @@ test-real: $(SETUP) ## every real input through every check, many more examples 
 	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile --timeout 900 -m thorough
 	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile tests/merge tests/wire tests/schema tests/rules tests/cel tests/storage tests/meta
 
-golden: $(SETUP) ## write the golden files and the client's plain verbs anew, to be read in the diff
+golden: $(SETUP) ## rewrite the golden files and the client's plain verbs; review the diff
 	$(RUN) -m pytest -q tests/compiler/emit/golden tests/client/test_twins.py --rewrite-golden
 
 lint: $(SETUP) ## ruff, on hand-written and generated code
