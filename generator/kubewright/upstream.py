@@ -21,7 +21,7 @@ def _report_expired(name: str, document: Document, diagnostics: Diagnostics) -> 
         "K604",
         f"the fixup {name!r} has nothing to do here any more",
         document.at(""),
-        "the spec was mended: take the fixup away",
+        "the spec was fixed: remove the fixup",
     )
 
 

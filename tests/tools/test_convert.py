@@ -198,7 +198,7 @@ def test_comments_next_to_anchors_are_kept() -> None:
     assert {"# every night", "# at three", "# what to copy", "# for now"} <= {
         *re.findall("# [a-z ]+[a-z]", out)
     }
-    assert "note: its aliases are written out as what they stand for" in err
+    assert "note: its aliases are expanded" in err
 
 
 ALIASED = """\

@@ -69,7 +69,7 @@ def _is_empty_choice(message: str, instance_is_empty: bool, rule: tuple[str, ...
 
 EMPTY_DEFAULTS = Waiver(
     name="empty_defaults",
-    reason="default: {} beside a type with required fields",
+    reason="default: {} for a type with required fields",
     applies_to=_holds_empty_objects,
     waives=_is_empty_object,
 )

@@ -104,7 +104,7 @@ def _read_list_map_keys(
     if keys and schema.get(LIST_TYPE) != "map":
         diagnostics.error(
             "K105",
-            f"{LIST_MAP_KEYS} stands beside {LIST_TYPE} {schema.get(LIST_TYPE, 'unset')!r}",
+            f"{LIST_MAP_KEYS} goes with {LIST_TYPE} map, not {schema.get(LIST_TYPE, 'unset')!r}",
             document.at(place),
             f"write `{LIST_TYPE}: map`, or take the keys away",
         )

@@ -75,9 +75,9 @@ def run(options: argparse.Namespace) -> int:
         if new != value:
             rewritten = rewrite(text, value, new)
             if not rewritten.kept and "#" in text:
-                print(f"{where}: note: written anew, without its comments", file=sys.stderr)
+                print(f"{where}: note: rewritten, without its comments", file=sys.stderr)
             if rewritten.written_out:
-                print(f"{where}: note: its aliases are written out as what they stand for", file=sys.stderr)
+                print(f"{where}: note: its aliases are expanded", file=sys.stderr)
             text = rewritten.text
             arrivals = arrivals or Arrivals.at(options.crds, options.package)
             for refusal in arrivals.faults(chunk, Chunk(chunk.file, chunk.line, text.encode())):

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--facts",
         type=Path,
         metavar="FOLDER",
-        help="rules beside the specs: conversions between versions, protobuf numbers (of a git state, in its revision)",
+        help="rules next to the specs: version conversions, protobuf numbers (of a git state: in its revision)",
     )
     parser.add_argument(
         "--old-facts", type=Path, metavar="FOLDER", help="those of OLD, where they stand elsewhere"

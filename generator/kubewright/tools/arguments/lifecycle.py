@@ -39,6 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="specs of the plan's kinds (as diff names them): no field may be lost between their served versions",
     )
     parser.add_argument(
-        "--facts", type=Path, metavar="FOLDER", help="rules beside the specs: conversions between versions"
+        "--facts", type=Path, metavar="FOLDER", help="rules next to the specs: conversions between versions"
     )
     add_findings_format(parser)

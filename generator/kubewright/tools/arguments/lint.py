@@ -32,11 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="settings (default: pyproject.toml here, if any)"
     )
-    parser.add_argument("--baseline", type=Path, metavar="FILE", help="findings agreed to be mended later")
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help="findings to fix later")
     parser.add_argument(
         "--update-baseline",
         action="store_true",
-        help="take out of the baseline what is mended; write it if it is new",
+        help="remove from the baseline what is fixed; create it if there is none",
     )
     parser.add_argument("--fail-on", choices=("error", "warning", "note"), help="what makes the exit code 1")
     parser.add_argument(

@@ -32,7 +32,7 @@ def add_delegation(parser: argparse.ArgumentParser) -> None:
     )
     add = group.add_argument
     add("--delegate", metavar="KUBECONFIG|in-cluster",
-        help="ask this cluster who a user is and what he may do, and whom to believe as a proxy")  # fmt: skip
+        help="ask this cluster who a user is, what they may do, and which proxy to trust")  # fmt: skip
     add("--authentication-kubeconfig", metavar="KUBECONFIG", help="for token reviews, if not --delegate's")
     add("--authorization-kubeconfig", metavar="KUBECONFIG", help="for access reviews, if not --delegate's")
     add("--authorization-always-allow-paths", default=",".join(ALWAYS_ALLOWED), metavar="PATH,PATH",

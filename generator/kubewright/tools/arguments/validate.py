@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_crds(parser, f"{CRDS_HELP}. CRDs among the manifests count anyway")
     parser.add_argument("--strict", action="store_true", help="unknown and duplicate fields are errors")
     parser.add_argument(
-        "--ignore-missing-schemas", action="store_true", help="pass over kinds that nobody describes"
+        "--ignore-missing-schemas", action="store_true", help="skip kinds that have no schema"
     )
     parser.add_argument("--allow-empty", action="store_true", help="an input without documents is valid")
     add_findings_format(parser)

@@ -124,9 +124,7 @@ class Lowering:
         if node.extra is not None:
             preserve = True
             if not isinstance(node.extra.type, RawJson):
-                what = (
-                    "fields beside the declared ones are not checked (properties beside additionalProperties)"
-                )
+                what = "undeclared fields are not checked (properties together with additionalProperties)"
                 self.loses(what, value, path)
         fields = tuple(self._field(field, f"{path}.{field.wire_name}") for field in node.fields)
         return Struct(tuple(sorted(fields, key=lambda f: f.wire_name)), None, preserve)
@@ -157,7 +155,9 @@ class Lowering:
                 continue
             if None in kept:
                 what = f"{keyword} says more than a structural schema may; it is left out"
-                self.loses(what, value, path, "only validations stand there, of fields declared beside it")
+                self.loses(
+                    what, value, path, "it holds only validations of fields that are declared next to it"
+                )
                 kept = tuple(one for one in kept if one is not None) if name == "all_of" else ()
             if kept != getattr(given, name):
                 changes[name] = kept

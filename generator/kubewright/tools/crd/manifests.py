@@ -220,7 +220,7 @@ def _version(
     schema = SchemaWriter(documentation=selection.documentation).schema(value)
     if isinstance(subresources, dict) and "status" in subresources:
         for key in sorted(schema.keys() - _ROOT_WITH_STATUS):
-            what = f"{resource.kind}: {key} of the whole object is left out (not allowed beside status)"
+            what = f"{resource.kind}: {key} of the whole object is left out (not allowed with a status subresource)"
             diagnostics.warning("K702", what, value.location)
             del schema[key]
     for path, default, why in drop_refused_defaults(schema):

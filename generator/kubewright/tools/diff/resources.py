@@ -77,7 +77,7 @@ def _versions(old: dict[str, Resource], new: dict[str, Resource], before: Api, a
                 yield (
                     "D117",
                     was,
-                    f"{said} they are stored anew and status.storedVersions lacks it",
+                    f"{said} they are stored again and status.storedVersions lacks it",
                     was.location,
                 )
             continue

@@ -156,7 +156,7 @@ def _bounds_of(value: object, limits: Constraints) -> tuple[float | int | None, 
     hint="take the second one out, or correct it",
 )  # fmt: skip
 def said_twice(place: Place, kind: Kind) -> Iterator[str]:
-    """No enum value and no list map key stands twice."""
+    """No enum value and no list map key is listed twice."""
     for what, listed in (
         ("enum value", place.value.constraints.enum),
         ("list map key", place.value.merge.list_map_keys),

@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     if stale:
         print(
             f"kubewright lint: {known}: {stale} known finding{'s are' if stale > 1 else ' is'} gone: "
-            "run with --update-baseline, so that mended stays mended",
+            "run with --update-baseline, so that what is fixed stays fixed",
             file=sys.stderr,
         )
     return int(bool(stale) or any(_WEIGHT[d.severity] >= _WEIGHT[fail_on] for d in found))

@@ -34,7 +34,7 @@ def house_name(place: Place, kind: Kind) -> Iterator[str]:
     hint="take it out, or change `forbidden` in the settings",
 )  # fmt: skip
 def house_forbidden(place: Place, kind: Kind) -> Iterator[str]:
-    """No keyword of `forbidden` stands anywhere."""
+    """No keyword of `forbidden` is used."""
     for keyword in sorted(keywords_of(place).intersection(kind.house.forbidden)):
         yield f'"{place.shown}" has the keyword {keyword}'
 
@@ -46,7 +46,7 @@ def house_forbidden(place: Place, kind: Kind) -> Iterator[str]:
     hint="add what is missing, or change `needed` in the settings",
 )  # fmt: skip
 def house_needed(place: Place, kind: Kind) -> Iterator[str]:
-    """Beside a keyword of `needed` stands what it needs."""
+    """Next to a keyword of `needed` is what it needs."""
     there = keywords_of(place)
     for keyword, company in kind.house.needed.items():
         missing = [each for each in company if each not in there]

@@ -159,7 +159,7 @@ def list_kind(api: Api) -> Iterator[tuple[Resource, str]]:
     hint="choose another short name, in lower case",
 )  # fmt: skip
 def short_names(api: Api) -> Iterator[tuple[Resource, str]]:
-    """Short names are lower case and nobody else's."""
+    """Short names are lower case, and not those of other kinds."""
     taken: dict[str, str] = {}
     for resource in api.resources:
         owner = f"{resource.plural}.{resource.group}"

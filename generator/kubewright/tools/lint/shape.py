@@ -23,7 +23,7 @@ _COLUMN_TYPES: Final = {
 
 @kind_rule(
     "L301", "top-level", Severity.WARNING, CRD,
-    why="What users want stands in spec, what is observed in status; anything beside them escapes both rules.",
+    why="What users want is in spec, what is observed in status; anything outside them escapes both rules.",
     source=f"{CONVENTIONS}: Spec and status",
     hint="move the field into spec or status",
 )  # fmt: skip
@@ -47,7 +47,7 @@ def top_level(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     hint="enable the status subresource, or drop status",
 )  # fmt: skip
 def status_subresource(kind: Kind) -> Iterator[tuple[Place | None, str]]:
-    """status stands if and only if the subresource does."""
+    """status is in the schema if and only if the subresource is on."""
     enabled = any(s.name == "status" for s in kind.resource.subresources)
     status = kind.find("status")
     if status is not None and not enabled and kind.is_stored:
@@ -63,7 +63,7 @@ def status_subresource(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     hint="drop it from required",
 )  # fmt: skip
 def status_optional(place: Place, kind: Kind) -> Iterator[str]:
-    """status, and what stands directly in it, is optional. The answer of a review is there at once."""
+    """status and its direct fields are optional, except in reviews, which are answered at once."""
     if (
         kind.is_stored
         and place.required

@@ -138,7 +138,7 @@ def superseded_version(api: Api) -> Iterator[tuple[Resource, str]]:
                 and version_priority(r.version)[1] >= version_priority(old.version)[1]
             ]
             if stable and old.served and not old.deprecated and version_priority(old.version)[0] < 2:
-                yield old, f"{old.version} is served beside {stable[-1].version} without being deprecated"
+                yield old, f"{old.version} is served next to {stable[-1].version} without being deprecated"
 
 
 @api_rule(

@@ -54,7 +54,7 @@ _CHOICE = re.compile(r"capabilities|apiversion|kubeversion|semver", re.IGNORECAS
 
 _POD_FIELDS = {
     "workloadRef": ("1.36", "spec.schedulingGroup says which PodGroup a pod belongs to"),
-    "source": ("1.31", "resourceClaimName and resourceClaimTemplateName stand beside the claim's name"),
+    "source": ("1.31", "resourceClaimName and resourceClaimTemplateName are next to the claim's name"),
 }
 """Fields of pods that schemas of 1.25 to 1.37 lost: name → first release without it, what to use."""
 
@@ -106,7 +106,7 @@ class Judge:
             done = rewrite(text, value, new)
             found.text = done.text
             if not done.kept:
-                said = "this document has to be written anew; its comments and order are lost"
+                said = "this document has to be rewritten; its comments and order are lost"
                 found.findings.append(Diagnostic("M006", Severity.NOTE, said, places.at("")))
             if any(each.code in ("M001", "M002") for each in found.findings):
                 found.findings += [

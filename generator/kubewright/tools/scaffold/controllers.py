@@ -64,7 +64,7 @@ def new_controller(kind: str, group: str, version: str, folder: Path) -> Plan:
     plan.new[folder / f"{deploy}/deployment.yaml"] = render("scaffold_controller_deployment", **names)
     _list(plan, folder / "kustomization.yaml", [role, f"{deploy}/deployment.yaml"])
     plan.notes.append(f"next: kubewright generate, pytest tests, then edit {folder / program}")
-    plan.notes.append(f"RECORD_ROLE=1 pytest tests writes {folder / role} anew")
+    plan.notes.append(f"RECORD_ROLE=1 pytest tests rewrites {folder / role}")
     return plan
 
 
