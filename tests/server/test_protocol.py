@@ -193,6 +193,54 @@ def test_an_upgrade_that_is_not_taken_up_keeps_its_body(serve):
     assert [answer[:3] for answer in answers] == [b"201", b"200"]
 
 
+WEBSOCKET = (
+    "Connection: Upgrade",
+    "Upgrade: WebSocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+)
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 41", "Transfer-Encoding: chunked"])
+def test_the_body_of_an_offer_of_websockets_is_no_request(serve, framing):
+    """What somebody else's proxy sent as a body must not be read as another user's request."""
+    hidden = request("DELETE", "/a", close=False)
+    hidden += b" " * (41 - len(hidden))
+    body = hidden if "Length" in framing else b"%x\r\n%b\r\n0\r\n\r\n" % (len(hidden), hidden)
+    sent = request("GET", "/livez", b"", framing, *WEBSOCKET, close=False) + body + request("GET", "/readyz")
+    answers = talk(serve().port, sent, 2.0).split(b"HTTP/1.1 ")[1:]
+    assert [answer[:3] for answer in answers] == [b"200", b"200"]
+
+
+UNUSUAL = [
+    ("505", b"GET /livez HTTP/2.0\r\nHost: localhost\r\n\r\n"),
+    ("505", b"GET /livez HTTP/2.0\r\n\r\n"),
+    ("505", b"GET /livez\r\n\r\n"),
+    ("501", b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+    ("501", b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n"),
+    ("413", b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 18446744073709551615\r\n\r\n"),
+    ("413", b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 00000000000000000009000000\r\n\r\n"),
+    (
+        "413",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: %021d\r\n\r\n"
+        % 9_000_000,
+    ),
+    ("417", b"GET /livez HTTP/1.1\r\nHost: localhost\r\nExpect: 200-ok\r\n\r\n"),
+    ("200", b"GET /livez HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n\r\n"),
+    ("200", b"GET /livez HTTP/1.0\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\na"),
+    (
+        "100",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n" + b"Expect: 100-Continue\r\n" * 2 + b"\r\n",
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(UNUSUAL)))
+def test_unusual_heads(serve, number):
+    status, sent = UNUSUAL[number]
+    assert talk(serve().port, sent, 0.3)[9:12].decode() == status
+
+
 def answered_within(port: int, seconds: float, path: str = "/livez") -> float:
     """Asks for a health path; the time it took."""
     began = time.monotonic()

@@ -65,6 +65,9 @@ TLS_CONNECTION_BYTES = 64 << 10
 CROWDED_IDLE_SECONDS = 5.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 TOO_LARGE = "431 Request Header Fields Too Large"
+UNKNOWN_CODING = "501 Not Implemented: unsupported transfer encoding"
+UNKNOWN_VERSION = "505 HTTP Version Not Supported"
+VERSIONS = frozenset({"1.0", "1.1"})
 
 
 class Application(Protocol):
@@ -270,7 +273,7 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade as offer:
             self._decline_upgrade(data[offer.args[0] :])
         except (httptools.HttpParserError, UnicodeDecodeError, ValueError):
-            self._refuse(431 if self._fields > HEAD_FIELDS else 400, self._fault)
+            self._refuse(int(self._fault[:3]), self._fault)
 
     def _give_way(self) -> None:
         """Lets others be read: of a socket that has much to read the loop takes many pieces in a row, and a body in
@@ -295,8 +298,8 @@ class Connection(asyncio.Protocol):
         if not self._upgrades:  # CONNECT: answered, and the connection ends
             return
         websocket = self._headers["upgrade"].lower() == "websocket" and self._parser.get_method() == b"GET"
-        if websocket or (
-            self._has_no_body() and self._connections.application.takes_upgrade(self._request())
+        if self._has_no_body() and (
+            websocket or self._connections.application.takes_upgrade(self._request())
         ):
             # Whether the offer is accepted the API says; until then what comes is kept.
             self._offer = bytearray(rest)
@@ -370,19 +373,32 @@ class Connection(asyncio.Protocol):
         if "host" not in headers and self._parser.get_http_version() == "1.1":
             self._fault = "400 Bad Request: missing required Host header"  # RFC 9112 §3.2
             raise ValueError(self._fault)
+        if self._parser.get_http_version() not in VERSIONS:
+            self._fault = UNKNOWN_VERSION
+            raise ValueError(self._fault)
         if "upgrade" in headers and self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT":
             self._upgrades = True
             return
+        if headers.get("transfer-encoding", "chunked").lower() != "chunked":
+            self._fault = UNKNOWN_CODING
+            raise ValueError(self._fault)
         length = headers.get("content-length", "")
-        if length.isascii() and length.isdigit() and len(length) < 20:
-            expected = int(length)
-            if expected > self._limits.body_bytes or (
-                expected > self._limits.anonymous_body_bytes and not self._knows()
-            ):
-                # Answered before the body has come: who waits for "100 Continue" would wait in vain.
-                self._oversized = True
-                self._dispatch(False)
-        if "expect" in headers and headers["expect"].lower() == "100-continue" and not self._oversized:
+        expected = (
+            int(length.lstrip("0") or 0) if length else -1
+        )  # the parser takes nothing but 64 bits of digits
+        if expected > self._limits.body_bytes or (
+            expected > self._limits.anonymous_body_bytes and not self._knows()
+        ):
+            # Answered before the body has come: who waits for "100 Continue" would wait in vain.
+            self._oversized = True
+            self._dispatch(False)
+        elif "expect" in headers and self._parser.get_http_version() == "1.1":
+            # RFC 9110 section 10.1.1: other expectations are not met, and in HTTP/1.0 there are none.
+            if any(wish.strip().lower() != "100-continue" for wish in headers["expect"].split(",")):
+                self._fault = "417 Expectation Failed"
+                raise ValueError(self._fault)
+            if not expected or (expected < 0 and "transfer-encoding" not in headers):
+                return  # without a body nobody waits
             if self._task is None:
                 self._transport.write(CONTINUE)
             else:
