@@ -185,6 +185,7 @@ class Messages:
             properties = {**resource["properties"], "verbs": {"$ref": f"#/definitions/{_VERBS}"}}
             self._definitions[f"{_META}APIResource"] = {**resource, "properties": properties}
         self._tables: dict[str, dict[int, _Field]] = {}
+        self._expected: dict[str, tuple[str, dict[int, Expected]]] = {}
 
     def decode(self, data: bytes, wanted: tuple[str, str] = ("", "")) -> dict[str, Any]:
         """The object of an envelope; an envelope without apiVersion or kind has those that are ``wanted``.
@@ -236,6 +237,10 @@ class Messages:
             return name, _ENVELOPE[name]
         if name not in self._numbers or name not in self._definitions:
             return name, {}
+        # Kept: a message that holds itself asks once a level.
+        described = self._expected.get(name)
+        if described is not None:
+            return described
         fields: dict[int, Expected] = {}
         properties = self._definitions[name].get("properties") or {}
         for wire_name, entry in self._numbers[name].items():
@@ -249,7 +254,8 @@ class Messages:
             wanted = wire_type.get(kind.removeprefix("*"), LENGTH)
             called = "ListMeta" if held == f"{_META}ListMeta" else _go_name(wire_name)
             fields[entry] = (wanted, called, held if held in self._numbers else "")
-        return name.rpartition(".")[2], fields
+        described = self._expected[name] = name.rpartition(".")[2], fields
+        return described
 
     def encode(self, value: Mapping[str, Any]) -> bytes:
         """The envelope of an object. Raises ``ProtobufFault`` for a kind that has no numbers."""
