@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,33 @@ def write_lines(path: Path, rotation: Rotation, sizes: list[int]) -> Count:
         file.write(b"%06d" % number + b"x" * (size - 7) + b"\n")
     asyncio.run(file.close())
     return lost
+
+
+MARKS = "\x7f\x9b31m\u061c\u200e\u2028\u202e\u2066\xe9\U0001f600"
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_no_line_steers_a_terminal(tmp_path, legacy):
+    event = {
+        "auditID": MARKS,
+        "stage": "ResponseComplete",
+        "stageTimestamp": "t",
+        "verb": "get",
+        "requestURI": "/",
+        "user": {"username": f"\x1b[2J{MARKS}"},
+        "responseObject": {"data": {MARKS: MARKS}},
+    }
+    file = LogFile(str(tmp_path / "log"), Rotation(), Count(), legacy=legacy)
+    line = json.dumps(event, ensure_ascii=False).encode() + b"\n"
+    file.write(line)
+    asyncio.run(file.close())
+    written = (tmp_path / "log").read_text()
+    assert (
+        re.findall("[\x00-\x09\x0b-\x1f\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", written) == []
+    )
+    assert "\xe9\U0001f600" in written
+    if not legacy:
+        assert json.loads(written) == event
 
 
 def test_a_full_log_is_exchanged_and_no_line_is_lost_or_cut(tmp_path):

@@ -25,6 +25,11 @@ from apimachinery.server.operate.metrics import Count
 log = logging.getLogger("kubewright.server")
 
 _TIME = "%Y-%m-%dT%H-%M-%S.%f"
+# What a JSON encoder lets pass and a terminal obeys, in UTF-8: C1, line separators, marks of the reading direction.
+_STEERING = re.compile(
+    rb"\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]",
+)
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
 _BACKUP_TIME = r"-(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3})"
 
 
@@ -76,6 +81,8 @@ class LogFile:
         """See Backend."""
         if self._legacy:
             event = b"".join(map(legacy_line, event.splitlines()))
+        if not event.isascii():
+            event = _STEERING.sub(_escape, event)
         try:
             if self._path != "-" and self._size + len(event) > self._rotation.megabytes << 20 and self._size:
                 self._rotate()
@@ -121,6 +128,10 @@ class LogFile:
         if self._path != "-" and self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def _escape(found: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(found[0].decode())
 
 
 def _full_name(path: Path, closed: datetime.datetime) -> Path:
@@ -176,4 +187,5 @@ def legacy_line(event: bytes) -> bytes:
         f'user-agent="{value.get("userAgent") or ""}" namespace="{namespace}" uri="{value["requestURI"]}"',
         f'response="{code if code else "<deferred>"}"',
     ]
-    return " ".join(parts).replace("\n", " ").encode() + b"\n"
+    line = " ".join(parts).replace("\n", " ")
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", line).encode() + b"\n"
