@@ -121,6 +121,14 @@ def test_every_answer_has_the_id_of_its_request_and_so_have_lines_of_the_log(cap
     assert (lines[0].audit_id, lines[0].code, lines[0].user) == ("mine", 200, "root")
 
 
+def test_secrets_of_a_query_are_not_logged(caplog):
+    caplog.set_level(logging.DEBUG, "kubewright.server")
+    query = "watch=1&access_token=hid&apiPassword=hid2&x=token&client_secret=hid3"
+    asyncio.run(ask("/api/x", query=query)[1]())
+    (line,) = [record for record in caplog.records if record.message == "request"]
+    assert line.query == "watch=1&access_token=***&apiPassword=***&x=token&client_secret=***"
+
+
 def test_slow_requests_and_bugs_are_logged_with_the_id(caplog, monkeypatch):
     monkeypatch.setattr(app_module, "SLOW_SECONDS", 0.05)
     caplog.set_level(logging.INFO, "kubewright.server")

@@ -11,6 +11,7 @@ audit id: the one that the client sent, or one made here.
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ BODY_BYTES = 3 << 20
 SLOW_SECONDS = 1.0
 """What takes longer to answer is logged."""
 _ANSWERED_TO_THE_END = ("/livez", "/readyz", "/healthz", "/metrics", "/debug")
+_SECRET = re.compile(r"(?i)((?:^|&)[^=&]*(?:token|password|secret)[^=&]*=)[^&]*")
+"""Of no use to this server, though perhaps to one behind it (``pods/proxy``)."""
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 Answer = Response | StreamResponse | UpgradeResponse
 
@@ -273,7 +276,7 @@ def _log_request(request: Request, code: int, seconds: float, audit_id: bytes) -
             "audit_id": audit_id.decode("latin-1"),
             "method": request.method,
             "path": request.path,
-            "query": request.query_string[:1000],
+            "query": _SECRET.sub(r"\1***", request.query_string[:1000]),
             "code": code,
             "seconds": round(seconds, 6),
             "user": user.name if user is not None else "",
