@@ -215,8 +215,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return BROKEN
     except OSError as error:
+        from kubewright.diagnostics import printable  # not above: a start pays for what it imports
+
         place = f"{error.filename}: " if error.filename else ""
-        print(f"kubewright {called}: {place}{error.strerror or error}", file=sys.stderr)
+        print(printable(f"kubewright {called}: {place}{error.strerror or error}"), file=sys.stderr)
         return BROKEN
     except Exception:
         return _report_bug()
@@ -240,7 +242,9 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """What is wrong with the command line, and where to look; the usage of some commands fills a screen."""
-        self.exit(MISUSED, f"{self.prog}: error: {message}\n  hint: {self.prog} --help\n")
+        from kubewright.diagnostics import printable
+
+        self.exit(MISUSED, f"{self.prog}: error: {printable(message)}\n  hint: {self.prog} --help\n")
 
 
 def make_parser(called: str) -> argparse.ArgumentParser:

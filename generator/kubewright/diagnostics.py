@@ -38,8 +38,8 @@ class Diagnostic:
         return f"{head}\n  hint: {printable(self.hint)}" if self.hint else head
 
 
-# Control characters of ASCII and Latin-1, line and paragraph separators, overrides of the reading direction.
-_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+# Control characters of ASCII and Latin-1, line and paragraph separators, marks of the reading direction (Bidi_Control).
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def escaped(text: str) -> str:

@@ -13,8 +13,8 @@ import pytest
 from tests.tools.command import kubewright
 from tests.tools.test_lint import CLEAN
 
-EVIL = "a\x1b[31m\x9b2J\x85\u202eb\u2028c\x07"
-STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+EVIL = "a\x1b[31m\x9b2J\x85\u202eb\u2028c\x07\u200e\u200f\u061c"
+STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 FORMS = ("text", "json", "sarif", "junit", "github")
 
 
@@ -90,3 +90,75 @@ def test_reports(folder: Path, words: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(folder)
     _, out, err = kubewright(*words.split())
     assert STEERS.findall(out + err) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["storage", "check", f"/none/{EVIL}"],
+        ["storage", "backup", f"/none/{EVIL}", "copy"],
+        ["serve", "--token-file", f"/none/{EVIL}"],
+        ["serve", "--tls", f"/none/{EVIL},x"],
+        ["serve", "--audit-policy-file", "thing.json"],
+        ["rbac", "why", EVIL, "get", EVIL, "-f", "thing.json"],
+        ["rbac", "who-can", "get", "pods", "-f", f"/none/{EVIL}"],
+        ["convert", "-f", "thing.json", "--output-version", EVIL],
+        ["convert", "-f", f"/none/{EVIL}", "--output-version", "v1"],
+        [
+            "patch",
+            "-f",
+            "thing.json",
+            "--type",
+            "json",
+            "-p",
+            json.dumps([{"op": "test", "path": f"/{EVIL}"}]),
+        ],
+        ["patch", "-f", "thing.json", "--type", "merge", "-p", f"/none/{EVIL}"],
+        ["apply3", "--original", "thing.json", "--modified", "ingress.json", "--current", "clean.json"],
+        ["webhook", "--package", EVIL],
+        ["scaffold", "kind", EVIL, EVIL],
+        ["migrate", f"/none/{EVIL}"],
+        ["lint", "--config", f"/none/{EVIL}", "evil.json"],
+        ["explain", EVIL],
+        ["cel", "eval", EVIL],
+        ["validate", f"--{EVIL}"],
+        [EVIL],
+    ],
+)
+def test_errors_of_commands(
+    folder: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    try:
+        status, out, err = kubewright(*words)
+    except SystemExit as ended:  # what argparse refuses
+        status, out, err = int(ended.code or 0), "", capsys.readouterr().err
+    assert status
+    assert STEERS.findall(out + err) == []
+
+
+def test_tables_of_what_others_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A subject of a binding may have any name, a CRD any rule."""
+    monkeypatch.chdir(folder)
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "b"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [
+            {"kind": "User", "name": EVIL + "\n::error::x", "apiGroup": "rbac.authorization.k8s.io"}
+        ],
+    }
+    (folder / "binding.json").write_text(json.dumps(binding))
+    rules = [{"rule": f"self == '{EVIL}'"}, {"rule": f"self.{EVIL}"}]
+    schema = {"type": "string", "maxLength": 9, "x-kubernetes-validations": rules}
+    (folder / "schema.json").write_text(json.dumps(schema))
+    for words in (
+        ["rbac", "who-can", "get", "pods", "-f", "binding.json"],
+        ["cel", "check", "schema.json"],
+        ["cel", "check", "schema.json", "--format", "json"],
+    ):
+        _, out, err = kubewright(*words)
+        assert out
+        assert STEERS.findall(out + err) == []
+        assert "\n::error" not in out + err

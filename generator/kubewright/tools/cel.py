@@ -24,9 +24,10 @@ from apimachinery.cel.schemas.schema_values import converter
 from apimachinery.cel.values import types as t
 from apimachinery.cel.values.errors import CelError
 from apimachinery.cel.values.values import ABSENT, Optional, TypeValue, type_name
-from kubewright.diagnostics import Diagnostics
+from kubewright.diagnostics import Diagnostics, escaped, printable
 from kubewright.source.text import read_documents
 from kubewright.tools.inputs.crds import read_crds
+from kubewright.tools.outputs.reporting import json_text
 
 OK, REFUSED, MISUSED = 0, 1, 2
 
@@ -50,7 +51,7 @@ class _Unusable(Exception):
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"kubewright cel: {message}", file=sys.stderr)
+    print(f"kubewright cel: {escaped(message)}", file=sys.stderr)
     return code
 
 
@@ -117,13 +118,13 @@ def _evaluate(options: argparse.Namespace, environment: Environment) -> int:
     try:
         program = environment.extend(variables=types, provider=provider).compile(options.expression)
     except CelError as error:
-        print(error, file=sys.stderr)
+        print(escaped(str(error)), file=sys.stderr)
         return REFUSED
     outcome = program.run(variables)
     if options.cost:
         print(f"cost: {outcome.cost} of {PER_CALL_LIMIT}", file=sys.stderr)
     if outcome.error is not None:
-        print(f"ERROR: {outcome.error}", file=sys.stderr)
+        print(f"ERROR: {escaped(str(outcome.error))}", file=sys.stderr)
         return REFUSED
     plain = plain_value(outcome.value)
     if options.format == "json":
@@ -202,21 +203,16 @@ def _check(options: argparse.Namespace) -> int:
             found = check_schema(schema, field=prefix, version=options.kubernetes)
             faults += [(name, prefix + fault.path, fault.message) for fault in found]
     if options.format == "json":
-        print(
-            json.dumps(
-                {
-                    "limit": RULE_COST_LIMIT,
-                    "rules": [row.__dict__ for row in rows],
-                    "faults": [{"file": f, "field": p, "message": m} for f, p, m in faults],
-                },
-                indent=2,
-                ensure_ascii=False,
-            )
-        )
+        report = {
+            "limit": RULE_COST_LIMIT,
+            "rules": [row.__dict__ for row in rows],
+            "faults": [{"file": f, "field": p, "message": m} for f, p, m in faults],
+        }
+        sys.stdout.write(json_text(report))
     else:
         _print_rows(rows, len({row.file for row in rows}) > 1)
         for name, path, message in faults:
-            print(f"{name}: {path}: {message}", file=sys.stderr)
+            print(printable(f"{name}: {path}: {message}"), file=sys.stderr)
         print(f"{len(rows)} rules, {len(faults)} faults")
     return REFUSED if faults else OK
 
@@ -246,7 +242,8 @@ def _print_rows(rows: list[_Row], with_file: bool) -> None:
         rule = " ".join(row.rule.split())
         rule = rule if len(rule) <= 80 else rule[:77] + "..."
         first = [row.file] if with_file else []
-        table.append([*first, row.version or "-", row.path or ".", row.type, shown, percent, rule])
+        cells = [*first, row.version or "-", row.path or ".", row.type, shown, percent, rule]
+        table.append([printable(cell) for cell in cells])
     widths = [max(len(line[i]) for line in table) for i in range(len(head) - 1)]
     for line in table:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]

@@ -13,7 +13,7 @@ from apimachinery.conversion.versions import ConversionError, Converter
 from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
-from kubewright.diagnostics import Diagnostics
+from kubewright.diagnostics import Diagnostics, printable
 from kubewright.tools.migrate.aftermath import Arrivals
 from kubewright.tools.migrate.conversions import HooksError, converted, converter_of, tables_of_crds
 from kubewright.tools.migrate.rewrite import rewrite
@@ -56,19 +56,19 @@ def run(options: argparse.Namespace) -> int:
     arrivals: Arrivals | None = None
     code = DONE
     for chunk in chunks:
-        where = f"{chunk.file}:{chunk.line + 1}"
+        where = printable(f"{chunk.file}:{chunk.line + 1}")
         try:
             is_json = chunk.content.lstrip()[:1] == b"{"
             value = wire_json.decode(chunk.content) if is_json else wire_yaml.decode(chunk.content)
         except (DecodeFault, ValueError, RecursionError) as fault:
-            print(f"{where}: error: {fault}", file=sys.stderr)
+            print(printable(f"{where}: error: {fault}"), file=sys.stderr)
             return MISUSED
         try:
             if not isinstance(value, dict):
                 raise ConversionError("an object is wanted, with apiVersion and kind")
             new = converted(converter, value, options.output_version)
         except (ConversionError, AttributeError, TypeError, KeyError) as problem:
-            print(f"{where}: error: {problem}", file=sys.stderr)
+            print(printable(f"{where}: error: {problem}"), file=sys.stderr)
             code = REFUSED
             continue
         text = chunk.content.decode("utf-8-sig")
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
             arrivals = arrivals or Arrivals.at(options.crds, options.package)
             for refusal in arrivals.faults(chunk, Chunk(chunk.file, chunk.line, text.encode())):
                 print(
-                    f"{where}: error: {options.output_version} refuses what arrives: {refusal}",
+                    printable(f"{where}: error: {options.output_version} refuses what arrives: {refusal}"),
                     file=sys.stderr,
                 )
                 code = REFUSED

@@ -22,6 +22,7 @@ from apimachinery.storage.url import (
     open_storage,
     storage_path,
 )
+from kubewright.diagnostics import printable
 from kubewright.tools.inputs.storages import storage_options
 
 _TELL_EVERY = 1000
@@ -32,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         return _ACTIONS[options.action](options)
     except (StorageError, StorageUrlError, ValueError, OSError) as fault:
-        print(f"kubewright storage {options.action}: error: {fault}", file=sys.stderr)
+        print(printable(f"kubewright storage {options.action}: error: {fault}"), file=sys.stderr)
         return 1
 
 
@@ -50,7 +51,7 @@ def _check(options: argparse.Namespace) -> int:
     objects = sum(report.objects.values())
     print(f"{path}: revision {report.newest}, compacted {report.compacted}, {objects} objects")
     for line in _faults(report):
-        print(line)
+        print(printable(line))
     if report.good:
         print("no faults")
         return 0
@@ -69,11 +70,11 @@ async def _check_objects(options: argparse.Namespace) -> int:
     unread: dict[bytes, str] = getattr(storage, "unread", {})
     print(f"{options.file}: revision {found.revision}, {sum(found.objects.values()) + len(unread)} objects")
     for resource, number in sorted(found.objects.items()):
-        print(f"{number:8} {resource[1:]}")
+        print(f"{number:8} {printable(resource[1:])}")
     for key, reason in sorted(unread.items()):
-        print(f"unread: {key.decode('utf-8', 'replace')}: {reason}")
+        print(printable(f"unread: {key.decode('utf-8', 'replace')}: {reason}"))
     for fault in found.faults:
-        print(f"fault: {fault}")
+        print(printable(f"fault: {fault}"))
     if unread or found.faults:
         return 1
     print("no faults")

@@ -23,7 +23,7 @@ from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.typed import MergeType
 from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.wire import yaml
-from kubewright.diagnostics import Diagnostics
+from kubewright.diagnostics import Diagnostics, escaped
 from kubewright.source.text import STDIN, parse_documents, read_single
 from kubewright.tools.inputs import crds
 
@@ -199,4 +199,4 @@ def complain(command: str, text: str, diagnostics: Diagnostics) -> None:
     """Says on standard error why there is no answer: the faults of files by their place, then ``text``."""
     for item in diagnostics:
         print(item, file=sys.stderr)
-    print(f"kubewright {command}: {text}", file=sys.stderr)
+    print(f"kubewright {command}: {escaped(text)}", file=sys.stderr)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kubewright.config import KubernetesSource, Package, PathSource
-from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
+from kubewright.diagnostics import Diagnostic, Diagnostics, Severity, printable
 from kubewright.tools.inputs.sources import DESCRIPTIONS, lacks_prose
 from kubewright.tools.lint import baseline
 from kubewright.tools.lint.rule import House
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         given = _settings_of(options)
         settings, fail_on, known = _resolve(options, given)
     except (SettingsError, baseline.BaselineError) as error:
-        print(f"kubewright lint: {error}", file=sys.stderr)
+        print(printable(f"kubewright lint: {error}"), file=sys.stderr)
         return 2
     if not options.paths and not options.kubernetes:
         print(
@@ -58,10 +58,10 @@ def run(options: argparse.Namespace) -> int:
     try:
         findings, faults = _fixed(options, settings, known) if options.fix else _lint(options, settings)
     except baseline.BaselineError as error:
-        print(f"kubewright lint: {error}", file=sys.stderr)
+        print(printable(f"kubewright lint: {error}"), file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"kubewright lint: cannot fix {error.filename}: {error.strerror}", file=sys.stderr)
+        print(printable(f"kubewright lint: cannot fix {error.filename}: {error.strerror}"), file=sys.stderr)
         return 2
     if faults.has_errors:
         sys.stdout.write(reporting.FORMATS[options.format]([*faults], {}))
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             findings, stale = _against(findings, known, update=options.update_baseline)
         except baseline.BaselineError as error:
-            print(f"kubewright lint: {error}", file=sys.stderr)
+            print(printable(f"kubewright lint: {error}"), file=sys.stderr)
             return 2
     else:
         stale = 0
@@ -171,7 +171,7 @@ def _fixed(
         file=sys.stderr,
     )
     for file in sorted({each.diagnostic.location.file for each in fixed.left}):
-        print(f"{file}: note: not fixed: its comments would be lost", file=sys.stderr)
+        print(f"{printable(str(file))}: note: not fixed: its comments would be lost", file=sys.stderr)
     return findings, faults
 
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.diagnostics import Diagnostics, Severity, printable
 from kubewright.source.lifecycle import read_lifecycles, read_plurals, release_of
 from kubewright.tools.migrate.aftermath import Refusals, patches_of
 from kubewright.tools.migrate.callers import Callers
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         converter = converter_of(options.package)
     except HooksError as fault:
-        print(f"kubewright migrate: {fault}", file=sys.stderr)
+        print(printable(f"kubewright migrate: {fault}"), file=sys.stderr)
         return MISUSED
     if converter is None:
         print(
@@ -102,7 +102,7 @@ def _callers(options: argparse.Namespace) -> int:
         for path in options.audit_log:
             callers.add_log(path)
     except (OSError, EOFError, ValueError) as fault:
-        print(f"kubewright migrate: {fault}", file=sys.stderr)
+        print(printable(f"kubewright migrate: {fault}"), file=sys.stderr)
         return MISUSED
     sys.stdout.write(callers.json() if options.format == "json" else callers.text())
     if not options.quiet:

@@ -79,7 +79,7 @@ def as_json(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
         for f in findings
     ]
     summary = {s.value: sum(f.severity is s for f in findings) for s in Severity}
-    return _json({"findings": rows, "summary": summary})
+    return json_text({"findings": rows, "summary": summary})
 
 
 def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
@@ -114,14 +114,15 @@ def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
             }
         ],
     }
-    return _json(log)
+    return json_text(log)
 
 
 # What JSON and XML let pass and a terminal obeys: DEL, C1, line separators, marks of the writing direction.
-_STEERING: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_STEERING: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """A report as JSON that no terminal obeys."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 

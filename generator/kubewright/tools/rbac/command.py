@@ -12,7 +12,7 @@ from typing import Any
 from apimachinery.server.access.authorization import Attributes
 from apimachinery.server.access.bindings import GROUP, KINDS
 from apimachinery.wire import yaml
-from kubewright.diagnostics import Diagnostics
+from kubewright.diagnostics import Diagnostics, printable
 from kubewright.source.text import paths_below, read_documents
 from kubewright.tools.rbac.graph import NOBODY, AccessGraph, Chain, SubjectError, read_subject
 from kubewright.tools.rbac.recording import read_audit, roles_of
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
         graph = AccessGraph(_objects(options), bootstrap=bool(options.filename) and not options.no_bootstrap)
         return {"who-can": _who, "what-can": _what, "why": _why}[options.question](graph, options)
     except (SubjectError, ValueError) as fault:
-        print(f"kubewright rbac: error: {fault}", file=sys.stderr)
+        print(printable(f"kubewright rbac: error: {fault}"), file=sys.stderr)
         return MISUSED
 
 
@@ -139,7 +139,8 @@ def _print(chains: list[Chain], options: argparse.Namespace) -> None:
         ]
         print(json.dumps(shown, indent=2))
         return
-    rows = [(c.who, c.bound_by, c.role, c.rule.shown()) for c in chains]
+    # A subject may have any name.
+    rows = [tuple(map(printable, (c.who, c.bound_by, c.role, c.rule.shown()))) for c in chains]
     if not rows:
         return
     head = ("SUBJECT", "BINDING", "ROLE", "RULE")

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import yaml
 
+from kubewright.diagnostics import printable
 from kubewright.ir.versions import is_version
 from kubewright.tools.arguments.scaffold import SCOPES
 from kubewright.tools.inputs.plurals import plural_of
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         plan = _PLANS[options.thing](options)
         plan.write()
     except RefusedError as refusal:
-        print(f"kubewright scaffold: {refusal}", file=sys.stderr)
+        print(printable(f"kubewright scaffold: {refusal}"), file=sys.stderr)
         return refusal.code
     for path in plan.new:
         print(f"wrote {path}")

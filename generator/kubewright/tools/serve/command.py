@@ -37,6 +37,7 @@ from apimachinery.server.operate.tracing import Tracing
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, is_etcd, is_snapshot, storage_path
+from kubewright.diagnostics import printable
 from kubewright.tools.inputs.storages import read_encryption, storage_options
 from kubewright.tools.serve import delegation, operate, proxying
 from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
@@ -102,13 +103,13 @@ def run(options: argparse.Namespace) -> int:
         tracing = operate.make_tracing(options)
     except (OptionError, ValueError, StorageUrlError, OSError) as fault:
         # Every reader of files and options raises a ValueError that names file or option.
-        print(f"kubewright serve: error: {fault}", file=sys.stderr)
+        print(printable(f"kubewright serve: error: {fault}"), file=sys.stderr)
         return 2
     try:
         code: int = _event_loop()(_serve(options, api_options, security, folder, audit, tracing))
         return code
     except (StorageError, StorageUrlError, OptionError, CallFailed, BadConfiguration, OSError) as fault:
-        print(f"kubewright serve: error: {fault}", file=sys.stderr)
+        print(printable(f"kubewright serve: error: {fault}"), file=sys.stderr)
         return 2
 
 

@@ -17,6 +17,7 @@ from apimachinery.server.http.tls import TlsError, server_context
 from apimachinery.server.reviewing.packages import PackageReviews
 from apimachinery.server.reviewing.serving import Answer, ReviewServer
 from apimachinery.wire import yaml
+from kubewright.diagnostics import printable
 from kubewright.tools.serve.ending import on_signals
 from kubewright.tools.webhook.manifest import (
     CONVERT,
@@ -41,12 +42,15 @@ def run(options: argparse.Namespace) -> int:
             raise OptionError("a kube-apiserver calls webhooks over TLS alone: give --tls-cert and --tls-key")
         context = server_context(options.tls_cert, options.tls_key)
     except (OptionError, TlsError, ModuleNotFoundError) as fault:
-        print(f"kubewright webhook: {fault}", file=sys.stderr)
+        print(printable(f"kubewright webhook: {fault}"), file=sys.stderr)
         return MISUSED
     try:
         asyncio.run(_serve(ReviewServer(answers_of(reviews), context, options.host, options.port)))
     except OSError as fault:
-        print(f"kubewright webhook: cannot listen at {options.host}:{options.port}: {fault}", file=sys.stderr)
+        print(
+            printable(f"kubewright webhook: cannot listen at {options.host}:{options.port}: {fault}"),
+            file=sys.stderr,
+        )
         return MISUSED
     return DONE
 
