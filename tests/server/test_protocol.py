@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import json
 import socket
+import ssl
 import time
 
 import pytest
@@ -14,6 +15,7 @@ from apimachinery.server.access.authentication import Tokens
 from apimachinery.server.access.control import AccessOptions
 from apimachinery.server.http.messages import User
 from apimachinery.server.http.protocol import ConnectionLimits
+from apimachinery.server.http.tls import ensure_certificate, server_context
 
 BASE = "/api/v1/namespaces/ns/configmaps"
 
@@ -338,6 +340,22 @@ def test_a_half_sent_request_does_not_hold_up_the_end(serve):
         began = time.monotonic()
         running.stop()
         assert time.monotonic() - began < 4
+
+
+def test_who_does_not_read_does_not_hold_up_the_end(serve, tmp_path):
+    """Over TLS a connection is closed when both have said so; nobody reads a pool of idle ones."""
+    running = serve(tls=server_context(*ensure_certificate(tmp_path, "localhost")), shutdown_seconds=8.0)
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    with contextlib.ExitStack() as held:
+        for sent in (request("GET", "/livez", close=False), b"GET /livez HTTP/1.1\r\nHo"):
+            plain = held.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=5))
+            secure = held.enter_context(trusting.wrap_socket(plain))
+            secure.sendall(sent)
+        time.sleep(0.3)
+        began = time.monotonic()
+        running.stop()
+        assert time.monotonic() - began < 5
 
 
 def test_who_expects_100_continue_with_a_body_over_the_limit_is_answered_at_once(serve):

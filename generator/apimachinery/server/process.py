@@ -23,6 +23,7 @@ from apimachinery.server.http.governor import Governor, trim
 from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.outgoing import Outgoing
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
+from apimachinery.server.http.tls import HANDSHAKE_SECONDS
 from apimachinery.server.http.workers import end_costly
 from apimachinery.server.network.services import Address, ServiceResolver
 from apimachinery.server.operate.audit.audit import Audit, audit_counts
@@ -235,7 +236,12 @@ class Server:
         )
         connections = Connections(app, options.limits, governor)
         listener = await asyncio.get_running_loop().create_server(
-            connections, options.host, options.port, ssl=options.tls, backlog=1024
+            connections,
+            options.host,
+            options.port,
+            ssl=options.tls,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS if options.tls else None,
+            backlog=1024,
         )
         self.port = listener.sockets[0].getsockname()[1]
         access.url = self.url

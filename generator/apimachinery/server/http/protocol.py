@@ -57,6 +57,10 @@ FRAMING_FACTOR = 8
 LINGER_BYTES = 64 << 20
 LINGER_SECONDS = 2.0
 HALF_SENT_SECONDS = 1.0
+CLOSING_SECONDS = 1.0
+"""How long the end waits for a client to say over TLS that it closes too, which one that does not read never says."""
+ENDING_STALL_SECONDS = 3.0
+"""How long the end waits for a client that takes nothing of an answer."""
 LARGE_HEAD_BYTES = 16 << 10
 """A larger head is counted for as long as its request is there."""
 PLAIN_CONNECTION_BYTES = 8 << 10
@@ -179,6 +183,7 @@ class Connection(asyncio.Protocol):
         self._waiting: deque[_Pending] = deque()
         self._task: asyncio.Task[None] | None = None
         self._timed_out = False
+        self._closed_at = 0.0
         self._lingered = 0
         self._held = 0
         self._head_held = 0
@@ -609,8 +614,12 @@ class Connection(asyncio.Protocol):
 
     def end(self, force: bool) -> None:
         """Closes where nothing is under way, or in any case."""
-        half_sent = self._state is State.READING and time.monotonic() - self._since > HALF_SENT_SECONDS
-        if force:
+        now = time.monotonic()
+        half_sent = self._state is State.READING and now - self._since > HALF_SENT_SECONDS
+        stuck = self._sender.is_stuck(now, min(self._limits.stall_seconds, ENDING_STALL_SECONDS))
+        if self._transport.is_closing() and not self._transport.get_write_buffer_size():
+            self._closed_at = self._closed_at or now
+        if force or stuck or (self._closed_at and now - self._closed_at > CLOSING_SECONDS):
             self._transport.abort()
         elif half_sent or self._state is State.IDLE:
             self._transport.close()

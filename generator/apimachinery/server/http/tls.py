@@ -15,6 +15,8 @@ from pathlib import Path
 
 LASTS = datetime.timedelta(days=365)
 RENEWED_BEFORE = datetime.timedelta(days=7)
+HANDSHAKE_SECONDS = 10.0
+"""Whoever has not shaken hands is counted nowhere but in the operating system's limit of open files."""
 
 
 class TlsError(ValueError):

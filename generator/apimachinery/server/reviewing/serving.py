@@ -15,6 +15,7 @@ from typing import Any
 
 from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
+from apimachinery.server.http.tls import HANDSHAKE_SECONDS
 from apimachinery.server.http.workers import ASKING, apart_if
 from apimachinery.wire.json import DecodeFault, decode, encode
 
@@ -104,7 +105,12 @@ class ReviewServer:
         """Listens when it returns. Raises OSError."""
         loop = asyncio.get_running_loop()
         self._listener = await loop.create_server(
-            self._connections, self._host, self.port, ssl=self._tls, backlog=1024
+            self._connections,
+            self._host,
+            self.port,
+            ssl=self._tls,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS if self._tls else None,
+            backlog=1024,
         )
         self.port = self._listener.sockets[0].getsockname()[1]
         self._sweeping = asyncio.create_task(self._sweep())
