@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import http.client
 import json
 import random
@@ -27,7 +28,15 @@ from tests.attack.target import Target
 
 HEADERS = {"Content-Type": "application/json"}
 WRITERS, OPERATIONS, KEYS = 6, 200, 4
-KILLS, CUTS = 5, 40
+KILLS, CUTS, LISTS = 5, 40, 50
+COMPACTED_EVERY = 50
+"""Cuts after which the log forgets its past."""
+
+
+def _tell(options: argparse.Namespace, text: str) -> None:
+    """Says how much was tried, to who asked for more than usual."""
+    if options.verbose or options.times > 1:
+        print(f"    {text}", flush=True)
 
 
 def _call(connection: Any, method: str, path: str, obj: Any = None) -> tuple[int, Any]:
@@ -45,7 +54,7 @@ def linearizability(target: Target, chance: random.Random, options: argparse.Nam
 
     def work(seed: float) -> None:
         own, connection = random.Random(seed), target.connect()
-        for _ in range(OPERATIONS):
+        for _ in range(OPERATIONS * options.times):
             key = own.randrange(KEYS)
             path = f"{CONFIG_MAPS}/register-{key}"
             began = time.monotonic()
@@ -65,6 +74,7 @@ def linearizability(target: Target, chance: random.Random, options: argparse.Nam
         thread.start()
     for thread in threads:
         thread.join()
+    _tell(options, f"{len(history)} operations")
     for key in range(KEYS):
         own = [entry for entry in history if entry[1] == key]
         writes = [entry for entry in own if entry[0] == "write"]
@@ -103,7 +113,7 @@ def snapshots(target: Target, chance: random.Random, options: argparse.Namespace
     thread = threading.Thread(target=change)
     thread.start()
     connection = target.connect()
-    for _ in range(50):
+    for _ in range(LISTS * options.times):
         token, items, version = "", [], ""
         while True:
             _, page = _call(connection, "GET", f"{CONFIG_MAPS}?limit=7&continue={token}")
@@ -121,36 +131,53 @@ def snapshots(target: Target, chance: random.Random, options: argparse.Namespace
             yield f"the pages of version {version} are not that state"
     ending.set()
     thread.join()
+    _tell(options, f"{LISTS * options.times} lists in pages")
 
 
 def kills(target: Target, chance: random.Random, options: argparse.Namespace) -> Iterator[str]:
-    """The server killed while objects are made; every one that was acknowledged is there afterwards."""
-    run = f"{chance.getrandbits(32):x}"
-    for turn in range(KILLS):
+    """The server killed while objects are made and those of the turn before are deleted, all at once; whatever was
+    acknowledged is so afterwards."""
+    run, total, swept = f"{chance.getrandbits(32):x}", 0, 0
+    for turn in range(KILLS * options.times):
         made: list[str] = []
+        gone: list[int] = []
 
         def work(writer: int, turn: int = turn, made: list[str] = made) -> None:
             connection = target.connect(5)
             try:
                 for number in range(100_000):
-                    name = f"kill-{run}-{turn}-{writer}-{number}"
-                    if _call(connection, "POST", CONFIG_MAPS, {"metadata": {"name": name}})[0] == 201:
-                        made.append(name)
+                    metadata = {"name": f"kill-{run}-{turn}-{writer}-{number}", "labels": {"kill": f"{turn}"}}
+                    if _call(connection, "POST", CONFIG_MAPS, {"metadata": metadata})[0] == 201:
+                        made.append(metadata["name"])
             except (OSError, http.client.HTTPException, ValueError):
                 return
+
+        def sweep(turn: int = turn, gone: list[int] = gone) -> None:
+            path = f"{CONFIG_MAPS}?labelSelector=kill,kill!%3D{turn}"
+            with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+                gone.append(_call(target.connect(5), "DELETE", path)[0])
 
         threads = [threading.Thread(target=work, args=(writer,)) for writer in range(4)]
         for thread in threads:
             thread.start()
         time.sleep(chance.uniform(0.2, 0.8))
+        threads.append(threading.Thread(target=sweep))
+        threads[-1].start()
+        time.sleep(chance.uniform(0, 0.2))
         target.kill()
         for thread in threads:
             thread.join()
         target.start()
-        listed = _call(target.connect(), "GET", CONFIG_MAPS)[1]
-        there = {item["metadata"]["name"] for item in listed["items"]}
+        listed = _call(target.connect(), "GET", f"{CONFIG_MAPS}?labelSelector=kill")[1]
+        there = {item["metadata"]["name"]: item["metadata"]["labels"]["kill"] for item in listed["items"]}
         if lost := [name for name in made if name not in there]:
             yield f"{len(lost)} of {len(made)} acknowledged objects are gone after a kill"
+        if gone == [200] and (back := [name for name, of in there.items() if of != str(turn)]):
+            yield f"{len(back)} objects whose deletion was acknowledged are there after a kill"
+        total, swept = total + len(made), swept + (gone == [200])
+    _tell(
+        options, f"{KILLS * options.times} kills, {total} objects acknowledged, {swept} collections deleted"
+    )
     connection = target.connect()
     connection.request("DELETE", f"{CONFIG_MAPS}")
     connection.getresponse().read()
@@ -165,7 +192,7 @@ def power_cuts(target: Target, chance: random.Random, options: argparse.Namespac
         wrong: list[str] = []
         storage = await SqliteStorage.open(folder / "log.db")
         acknowledged: dict[str, int] = {}
-        for number in range(CUTS * 5):
+        for number in range(CUTS * options.times * 5):
             key = f"/g/r/{chance.randrange(30)}"
             value = Value.cut(f"{REVISION_MARK} {'x' * chance.randrange(3000)}".encode())
             current = await storage.get(key)
@@ -185,6 +212,11 @@ def power_cuts(target: Target, chance: random.Random, options: argparse.Namespac
             if there != acknowledged:
                 wrong.append(f"after a cut at revision {record.revision} the state is another")
             await again.close()
+            for left in folder.glob(f"{copied.name}*"):
+                left.unlink()
+            if number % (COMPACTED_EVERY * 5) == 0:
+                await storage.compact(record.revision)
+        _tell(options, f"{CUTS * options.times} power cuts, {record.revision - 1} writes acknowledged")
         await storage.close()
         return wrong
 

@@ -1,6 +1,7 @@
 """``make attack``: a server of its own on loopback is attacked in every way that once broke one; bounded and seeded.
 
-    python -m tests.attack.run [--only inputs,fuzz] [--requests 20000] [--seed 1] [--stall 0.1] [--soak SECONDS]
+    python -m tests.attack.run [--only inputs,fuzz] [--requests 20000] [--times 1] [--seed 1] [--stall 0.1]
+                               [--soak SECONDS]
 
 One line an attack: what it did, the slowest answer of /livez meanwhile, the memory, and what is wrong. The exit code
 is 1 where something is: a traceback, a 500 that is not kube-apiserver's, a lost write, a stall above ``--stall``,
@@ -119,6 +120,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--inputs", default="", help="names of inputs, separated by commas; all where none")
     parser.add_argument("--verbose", action="store_true", help="a line for each input")
+    parser.add_argument(
+        "--times", type=int, default=1, help="how many times as many kills, power cuts, operations and lists"
+    )
     parser.add_argument("--soak", type=float, default=0.0, help="repeat for so many seconds")
     options = parser.parse_args(arguments)
     chosen = [name.strip() for name in options.only.split(",") if name.strip()] or list(ATTACKS)
