@@ -163,7 +163,7 @@ def kills(target: Target, chance: random.Random, options: argparse.Namespace) ->
         time.sleep(chance.uniform(0.2, 0.8))
         threads.append(threading.Thread(target=sweep))
         threads[-1].start()
-        time.sleep(chance.uniform(0, 0.2))
+        time.sleep(chance.uniform(0, 0.5))
         target.kill()
         for thread in threads:
             thread.join()
