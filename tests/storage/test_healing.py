@@ -8,6 +8,8 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +27,7 @@ from apimachinery.storage.interface import (
 )
 from apimachinery.storage.reserve import RESERVE_BYTES
 from apimachinery.storage.sqlite import SqliteStorage
-from apimachinery.storage.sqlite_log import Damaged
+from apimachinery.storage.sqlite_checks import Damaged
 
 
 def value(size: int = 10) -> Value:
@@ -165,6 +167,105 @@ def test_a_lock_of_another_program_is_waited_for_beside_the_loop(tmp_path):
     run(story)
 
 
+def test_every_write_waits_equally_long_for_a_lock(tmp_path, monkeypatch):
+    """Who came while others waited waited for them, and then as long again."""
+    monkeypatch.setattr(driver, "BUSY_SECONDS", 2.5)
+
+    async def story() -> None:
+        storage = await SqliteStorage.open(tmp_path / "x.db")
+        shell = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
+        shell.execute("BEGIN IMMEDIATE")
+        first = asyncio.create_task(storage.create("/g/r/a", value()))
+        await asyncio.sleep(1.2)
+        began = time.monotonic()
+        with pytest.raises(StorageBusy):
+            await storage.create("/g/r/b", value())
+        assert first.done() and 2.0 < time.monotonic() - began < 4.5
+        with pytest.raises(StorageBusy):
+            await first
+        later = asyncio.create_task(storage.create("/g/r/c", value()))
+        await asyncio.sleep(0.1)
+        shell.execute("ROLLBACK")
+        await later
+        shell.close()
+        await storage.close()
+
+    run(story)
+
+
+def test_a_start_waits_for_a_lock(tmp_path):
+    async def story() -> None:
+        path = tmp_path / "x.db"
+        await (await SqliteStorage.open(path)).close()
+        shell = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        shell.execute("BEGIN IMMEDIATE")
+        shell.execute("UPDATE facts SET value = value")
+        letting_go = threading.Timer(1.5, lambda: shell.execute("ROLLBACK"))
+        letting_go.start()
+        storage = await SqliteStorage.open(path)
+        await storage.create("/g/r/a", value())
+        letting_go.join()
+        shell.close()
+        await storage.close()
+
+    run(story)
+
+
+def test_a_log_that_a_reader_holds_is_told(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(driver, "GROWN_BYTES", 8 << 20)
+
+    async def story() -> None:
+        path = tmp_path / "x.db"
+        storage = await SqliteStorage.open(path)
+        await storage.create("/g/r/a", value())
+        shell = sqlite3.connect(path, isolation_level=None)
+        shell.execute("BEGIN")
+        shell.execute("SELECT count(*) FROM log").fetchone()
+        for number in range(18):
+            await storage.create(f"/g/r/b{number}", value(1 << 20))
+        told = [record.getMessage() for record in caplog.records if "grows" in record.getMessage()]
+        assert len(told) == 2 and "has 8 MiB" in told[0] and "has 1" in told[1]
+        shell.execute("ROLLBACK")
+        shell.close()
+        await storage.create("/g/r/c", value())
+        await storage.create("/g/r/d", value(1 << 20))
+        assert (tmp_path / "x.db-wal").stat().st_size < 20 << 20
+        await storage.close()
+
+    run(story)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits for files")
+def test_a_limit_for_files_is_a_full_disk(tmp_path):
+    """So is a quota: to SQLite both are errors of writing, not a lack of room."""
+    import resource
+
+    async def story() -> None:
+        storage = await SqliteStorage.open(tmp_path / "x.db")
+        first = await storage.create("/g/r/a", value(100_000))
+        _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (RESERVE_BYTES + (2 << 20), hard))
+        try:
+            number = 0
+            with pytest.raises(StorageFull):
+                for number in range(400):
+                    await storage.create(f"/g/r/{number:03d}", value(500_000))
+            assert number > 5 and not storage.failed
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        await until(lambda: not storage.trouble)
+        await storage.create("/g/r/z", value(500_000))
+        await storage.delete("/g/r/a", first.revision, value())
+        keys = {record.key for record in (await storage.list("")).records}
+        assert len(keys) == number + 1
+        await storage.close()
+        storage = await SqliteStorage.open(tmp_path / "x.db")
+        assert {record.key for record in (await storage.list("")).records} == keys
+        await storage.close()
+
+    run(story)
+
+
 def test_a_lock_that_is_not_let_go_fails_the_write_and_no_later_one(tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "BUSY_SECONDS", 0.5)
 
@@ -260,7 +361,11 @@ def test_nobody_but_the_owner_can_read_the_database(tmp_path):
         assert len(modes) == 5 and set(modes.values()) == {0o600}
         await storage.close()
         path.chmod(0o644)
-        await (await SqliteStorage.open(path)).close()
+        (tmp_path / "x.db-wal").touch(0o644)
+        storage = await SqliteStorage.open(path)
+        await storage.create("/g/r/b", value())
+        assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+        await storage.close()
         assert path.stat().st_mode & 0o777 == 0o600
 
     run(story)

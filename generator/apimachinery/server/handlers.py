@@ -43,6 +43,7 @@ from apimachinery.server.request.timeouts import check_timeout
 from apimachinery.server.request.verbs import builtin_verb, check_patch_type, custom_verb, misplaced
 from apimachinery.server.subresources.calls import FORWARDED, VirtualResources
 from apimachinery.server.verbs import Reads, Verbs, Writes
+from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import (
     StorageBusy,
     StorageClosed,
@@ -63,6 +64,7 @@ LONG_CALLS = frozenset({"exec", "attach", "portforward", "proxy"})
 """Subresources that hand the connection over: counted as CONNECT, as kube-apiserver counts them."""
 
 
+_REFUSALS = (StorageClosed, StorageFull, StorageBusy, StorageUnreachable, StorageFileError, ValueTooLarge)
 _TOO_MANY = ApiError(429, "TooManyRequests", "Too many requests, please try again later.", retry_after=1)
 _TIMEOUT = ApiError(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
 
@@ -123,7 +125,7 @@ class Handlers:
             answer = failure(request, self._codecs, _TIMEOUT)
         except RecursionError:
             answer = failure(request, self._codecs, bad_request("exceeded max depth"))
-        except (StorageClosed, StorageFull, StorageBusy, StorageUnreachable, ValueTooLarge) as refusal:
+        except _REFUSALS as refusal:
             answer = failure(request, self._codecs, storage_failure(refusal))
         if request.warnings:
             answer.headers = (*answer.headers, *warned(request.warnings))

@@ -28,7 +28,7 @@ class FileLock:
     """The exclusive use of a database. Raises StorageFileError on ``acquire`` where another process has it."""
 
     def __init__(self, database: Path) -> None:
-        self._database = database
+        self.database = database
         self._path = database.with_name(database.name + ".lock")
         self._descriptors: list[int] = []
         self._mark = b""
@@ -37,7 +37,7 @@ class FileLock:
         """Takes the locks, at once or not at all; makes an empty database, readable for its owner alone, where
         there is none."""
         try:
-            for path in (self._path, self._database):
+            for path in (self._path, self.database):
                 self._take(path)
         except BaseException:
             self.release()
@@ -57,6 +57,26 @@ class FileLock:
             raise StorageFileError(
                 f"{path} is held by another server; end that one, or choose another file"
             ) from None
+
+    def emptied(self) -> str:
+        """Why a database that is gone must not be made anew, to be asked before ``acquire``; empty where it may be."""
+        wal = self.database.with_name(self.database.name + "-wal")
+        try:
+            size = self.database.stat().st_size
+        except OSError:
+            size = -1
+        if size > 0:
+            return ""
+        what = "is gone" if size < 0 else "is empty"
+        advice = "restore a backup with 'kubewright storage restore', or remove"
+        if wal.exists() and wal.stat().st_size:
+            return (
+                f"{self.database} {what}, but {wal.name} holds writes of it: put the database back, {advice} "
+                f"{wal.name} to begin anew"
+            )
+        if size == 0 and (mark := self.read_mark(None)):
+            return f"{self.database} is empty, but revision {mark} was acknowledged in it: {advice} it to begin anew"
+        return ""
 
     def mark(self, identity: int) -> int:
         """The mark of the database of this identity; 0 where none was written."""
@@ -83,17 +103,21 @@ class FileLock:
             return
 
     def restrict(self) -> bool:
-        """Takes the database's permissions from group and others; whether they had any."""
+        """Takes the permissions of the database, and of what SQLite keeps next to it, from group and others; whether
+        they had any."""
         if sys.platform == "win32":
             return False
-        mode = os.fstat(self._descriptors[1]).st_mode & 0o777
-        if not mode & 0o077:
-            return False
-        try:
-            os.fchmod(self._descriptors[1], mode & 0o700)
-        except OSError:  # another user's file, written through its group
-            return False
-        return True
+        had = False
+        for end in ("", "-wal", "-shm"):
+            path = self.database.with_name(self.database.name + end)
+            try:
+                mode = path.stat().st_mode & 0o777
+                if mode & 0o077:
+                    path.chmod(mode & 0o700)
+                    had = True
+            except OSError:  # not there, or another user's file, written through its group
+                continue
+        return had
 
     def release(self) -> None:
         """Lets go; harmless when repeated. SQLite must have closed the database: to close a file that it has open

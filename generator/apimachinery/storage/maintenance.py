@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apimachinery.storage.file_lock import FileLock, StorageFileError
@@ -42,6 +42,8 @@ class Report:
 def check(path: Path) -> Report:
     """Reads all of a database. Raises StorageFileError for a file that is none, or none of ours."""
     path = _existing(path)
+    if emptied := FileLock(path).emptied():
+        raise StorageFileError(emptied)
     log = Log(path, read_only=True)
     try:
         faults = log.faults()
@@ -49,8 +51,12 @@ def check(path: Path) -> Report:
             damaged = tuple(log.damaged())
             living = Counter(key[: key.index("/", key.index("/", 1) + 1)] for key in log.living_keys())
             newest, compacted = log.newest(), log.compacted()
-        except sqlite3.Error as fault:
-            raise StorageFileError(f"cannot read {path}: {'; '.join(faults) or fault}") from None
+        except (sqlite3.Error, ValueError, TypeError, AttributeError) as fault:
+            # What is not of the type that was written makes as little sense as a page that cannot be read.
+            first = "; ".join(faults[:2]) or str(fault)
+            raise StorageFileError(
+                f"{path} is damaged and cannot be read ({first}): restore a backup with 'kubewright storage restore'"
+            ) from None
         mark = FileLock(path).read_mark(log.identity)
         lost = (newest + 1, mark) if mark > newest else (0, 0)
         return Report(newest, compacted, dict(sorted(living.items())), tuple(faults), damaged, lost)
@@ -64,10 +70,18 @@ def repair(path: Path) -> Report:
     path = _existing(path)
     lock = FileLock(path)
     lock.acquire()
+    report: Report | None
     try:
-        report = check(path)
-        if report.faults:
-            raise StorageFileError(f"{path} cannot be repaired ({report.faults[0]}); restore a backup")
+        try:
+            report = check(path)
+            fault = StorageFileError(
+                f"{path} cannot be repaired ({''.join(report.faults[:1])}): restore a backup with 'kubewright storage "
+                "restore'"
+            )
+        except StorageFileError as unread:
+            report, fault = None, unread
+        if report is None or report.faults:
+            report = _with_index_anew(path, report.faults if report else (str(fault),), fault)
         if not report.good:
             log = Log(path)
             newest = max(report.newest, report.lost[1]) + REVISIONS_SKIPPED
@@ -79,9 +93,27 @@ def repair(path: Path) -> Report:
         lock.release()
 
 
+def _with_index_anew(path: Path, faults: tuple[str, ...], fault: StorageFileError) -> Report:
+    """Makes the index again where that is all that is wrong with the pages; what is then still wrong with the rows, and
+    what was. Raises ``fault`` where more is."""
+    log = Log(path)
+    try:
+        lost = log.rebuild_index()
+    finally:
+        log.close()
+    if lost is None:
+        raise fault
+    now = check(path)
+    return replace(now, faults=faults, damaged=tuple(sorted({*now.damaged, *lost})))
+
+
 def back_up(path: Path, target: Path) -> int:
-    """Copies a database that may be in use; the newest revision of the copy. Raises StorageFileError, OSError."""
-    path = _existing(path)
+    """Copies a database that may be in use, in the place of what is at the target; the newest revision of the copy.
+    Raises StorageFileError, OSError."""
+    path, target = _existing(path), target.resolve()
+    wal = target.with_name(target.name + "-wal")
+    if target.exists() and (target.samefile(path) or wal.exists()):
+        raise StorageFileError(f"{target} is a database in use; save to another file")
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -120,9 +152,10 @@ def restore(backup: Path, path: Path, *, replace: bool = False) -> int:
         log.begin_anew(revision)
         identity = log.identity
         log.close()
-        for end in ("", "-wal", "-shm"):
+        # A write-ahead log without its database too: SQLite would take it for one of the restored.
+        for end in ("", "-wal", "-shm") if existed else ("-wal", "-shm"):
             former = path.with_name(path.name + end)
-            if existed and former.exists():
+            if former.exists():
                 former.replace(path.with_name(f"{path.name}.replaced{end}"))
         part.replace(path)
         lock.set_mark(identity, revision)
@@ -148,13 +181,12 @@ def begin_past(path: Path, revision: int) -> None:
 
 def _highest(path: Path) -> int:
     """The highest revision that clients of a database may have seen, as far as that can still be read."""
-    if not path.exists() or not path.stat().st_size:
-        return 0
+    mark = FileLock(path).read_mark(None)
     try:
         report = check(path)
-    except StorageFileError:
-        return FileLock(path).read_mark(None)
-    return max(report.newest, report.lost[1])
+    except StorageFileError:  # which is why it is restored
+        return mark
+    return max(report.newest, mark)
 
 
 def _existing(path: Path) -> Path:

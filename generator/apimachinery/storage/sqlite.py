@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +50,7 @@ from apimachinery.storage.interface import (
 )
 from apimachinery.storage.reserve import Reserve
 from apimachinery.storage.sealing import Sealing
+from apimachinery.storage.sqlite_checks import explained
 from apimachinery.storage.sqlite_commits import Commits
 from apimachinery.storage.sqlite_log import Log
 from apimachinery.storage.subscribers import Subscribers
@@ -63,6 +65,7 @@ class SqliteStorage:
     """See ``interface.Storage``. Use ``await SqliteStorage.open(path)``."""
 
     def __init__(self, log: Log, lock: FileLock, reserve: Reserve) -> None:
+        self._path = lock.database
         self._log = log
         self._lock = lock
         self._reserve = reserve
@@ -82,19 +85,27 @@ class SqliteStorage:
         """
         path = path.resolve()
         lock = FileLock(path)
+        emptied = lock.emptied()
         lock.acquire()
         opened: Log | None = None
         try:
+            if emptied:
+                raise StorageFileError(emptied)
             opened = Log(path, sealing=sealing)
+            if lock.restrict():
+                log.warning(
+                    "others could read the database; now its owner alone can", extra={"path": str(path)}
+                )
             refuse_lost_writes(path, opened, lock)
+            opened.refuse_hidden_rows()
             storage = cls(opened, lock, Reserve(path.with_name(path.name + ".reserve")))
-        except BaseException:
+        except BaseException as fault:
             if opened is not None:
                 opened.close()
             lock.release()
+            if isinstance(fault, sqlite3.Error):
+                raise explained(path, fault) from None
             raise
-        if lock.restrict():
-            log.warning("others could read the database; now its owner alone can", extra={"path": str(path)})
         storage._commits.begin()
         return storage
 
@@ -232,7 +243,10 @@ class SqliteStorage:
     # Reading.
 
     async def _reading(self, work: Callable[[], _Result]) -> _Result:
-        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._readers, work)
+        except sqlite3.Error as fault:
+            raise explained(self._path, fault) from None
 
     def _check(self, at: int) -> int:
         if at == 0:

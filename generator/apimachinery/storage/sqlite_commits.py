@@ -32,6 +32,8 @@ log = logging.getLogger("kubewright.storage")
 COMPACTED_PER_STEP = 2_000
 BUSY_SECONDS = 10.0
 HEAL_SECONDS = 1.0
+GROWN_BYTES = 96 << 20
+"""Of the write-ahead log, which has some 64 MiB after a large transaction: what more is worth a word."""
 GROWTH_BYTES = 512
 """How much larger an update may make an object while the disk is full: a deletionTimestamp and its field's owner."""
 
@@ -42,6 +44,7 @@ class _Pending:
 
     events: tuple[Event, ...]
     durable: asyncio.Future[None]
+    since: float
 
     @property
     def grows(self) -> bool:
@@ -85,6 +88,7 @@ class Commits:
         self.failed = ""
         self._full = ""
         self._blocked = ""
+        self._told_bytes = GROWN_BYTES
         self._closed = False
 
     def begin(self) -> None:
@@ -140,7 +144,8 @@ class Commits:
         loop = asyncio.get_running_loop()
         durable: asyncio.Future[None] = loop.create_future()
         self._busy[event.record.key] = durable
-        self._next.append(_Pending((event,) if before is None else (before, event), durable))
+        events = (event,) if before is None else (before, event)
+        self._next.append(_Pending(events, durable, time.monotonic()))
         if not self._scheduled:
             self._scheduled = True
             loop.call_soon(self._start_commit)
@@ -161,6 +166,11 @@ class Commits:
                     failure = await self._write(batch) if batch else None
                     if isinstance(failure, StorageFull) and await self._forget_all():
                         failure = await self._write(batch)
+                if isinstance(failure, StorageBusy):
+                    # Everybody waits equally long: who came later is tried again.
+                    late = time.monotonic() - BUSY_SECONDS
+                    self._next[:0] = [pending for pending in batch if pending.since > late]
+                    batch = [pending for pending in batch if pending.since <= late]
             if batch:
                 self._settle_batch(batch, failure)
         self._scheduled = False
@@ -170,11 +180,15 @@ class Commits:
             return StorageClosed(f"the storage is closed: {self.failed}")
         events = _events(batch)
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._write_events, events)
+            await asyncio.get_running_loop().run_in_executor(
+                self._thread, self._write_events, events, batch[0].since + BUSY_SECONDS
+            )
         except sqlite3.Error as fault:
             self._log.roll_back()
-            code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
-            if code == sqlite3.SQLITE_FULL:
+            extended = getattr(fault, "sqlite_errorcode", 0)
+            code = extended & 0xFF
+            # A write that failed, unlike a sync, is known not to be there: a quota or a limit for files is full too.
+            if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_WRITE:
                 self._begin_full(str(fault))
                 return StorageFull(f"the disk is full: {fault}")
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -184,9 +198,8 @@ class Commits:
             return StorageClosed(f"the write may or may not be durable: {fault}")
         return None
 
-    def _write_events(self, events: Sequence[Event]) -> None:
-        """On the committing thread."""
-        until = time.monotonic() + BUSY_SECONDS
+    def _write_events(self, events: Sequence[Event], until: float) -> None:
+        """On the committing thread. Another program's lock is waited for until then, on the monotonic clock."""
         while True:
             try:
                 self._log.begin(events)
@@ -206,6 +219,19 @@ class Commits:
             self._blocked = ""
             log.warning("the database is no longer locked; writes go on")
         self._lock.set_mark(self._identity, events[-1].record.revision)
+        if self._log.wal_bytes() > self._told_bytes:
+            self._tell_growth()
+
+    def _tell_growth(self) -> None:
+        """Says that the write-ahead log cannot be emptied, each time it has doubled."""
+        size = self._log.wal_bytes()
+        if self._log.is_read():
+            self._told_bytes = size * 2
+            log.warning(
+                "the write-ahead log has %d MiB and grows: another program (a sqlite3 shell?) reads the database in a "
+                "transaction that does not end",
+                size >> 20,
+            )
 
     def _settle_batch(self, batch: _Batch, failure: StorageError | None) -> None:
         for pending in batch:

@@ -1,4 +1,4 @@
-"""The log table and its statements: all SQL of the project is here.
+"""The log table and its statements: all SQL of the project is here and in ``sqlite_checks``.
 
     log(revision, key, created, previous, deleted, value, checksum)
                            revision is the rowid; previous is 0 for a creation
@@ -14,17 +14,28 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sqlite3
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import Event, Record
 from apimachinery.storage.sealing import Sealing, opened
+from apimachinery.storage.sqlite_checks import (
+    Damaged,
+    checksum,
+    damaged_rows,
+    explained,
+    faults,
+    is_whole,
+    rebuild_index,
+    refuse_hidden_rows,
+)
 
 APPLICATION_ID = 0x6B776C67  # "kwlg"
 FORMAT = 2
 LOCK_SECONDS = 1.0
+START_SECONDS = 10.0
+"""How long another program's lock is waited for: between two looks at the time, and at the start."""
 
 _SCHEMA = """
 CREATE TABLE log (
@@ -52,12 +63,12 @@ SELECT key, revision, created, deleted, value, checksum FROM log
 WHERE key = ? AND revision <= ? ORDER BY revision DESC LIMIT 1
 """
 _EVENTS = """
-SELECT l.key, l.revision, l.created, l.value, l.deleted, p.revision, p.value
+SELECT l.key, l.revision, l.created, l.deleted, l.value, l.checksum,
+       p.revision, p.created, p.deleted, p.value, p.checksum
 FROM log l LEFT JOIN log p ON p.revision = l.previous
 WHERE l.revision > ? AND l.revision <= ? AND l.key >= ? AND l.key < ? ORDER BY l.revision
 LIMIT ?
 """
-_ROWS = "SELECT revision, key, created, deleted, value, checksum FROM log ORDER BY revision"
 _KEYS = "SELECT key, deleted, max(revision) FROM log GROUP BY key ORDER BY key"
 _STEP = "SELECT max(revision) FROM (SELECT revision FROM log WHERE revision > ? ORDER BY revision LIMIT ?)"
 _UPGRADE = "ALTER TABLE log ADD COLUMN checksum INTEGER"
@@ -70,42 +81,25 @@ DELETE FROM log WHERE revision IN (
 _LAST_KEY = "\U0010ffff"
 
 
-class Damaged(StorageFileError):
-    """Rows whose bytes are not those that were written; ``keys`` says whose, with their revisions."""
-
-    def __init__(self, path: Path, keys: Sequence[tuple[str, int]]) -> None:
-        first = ", ".join(f"{key} at {revision}" for key, revision in keys[:3])
-        more = ", …" if len(keys) > 3 else ""
-        super().__init__(
-            f"{path}: {len(keys)} records are damaged ({first}{more}): restore a backup with 'kubewright storage "
-            f"restore', or drop them with 'kubewright storage check --repair {path}'"
-        )
-        self.keys = tuple(keys)
-
-
-def checksum(key: str, revision: int, created: int, deleted: int, value: bytes) -> int:
-    """CRC-32 of a row; finds bits that changed, not a forger."""
-    seed = (revision ^ created << 1 ^ deleted) & 0xFFFFFFFF
-    return zlib.crc32(value, zlib.crc32(key.encode(), seed))
-
-
 class Log:
     """An open database. Raises StorageFileError where the file is none of ours."""
 
     def __init__(self, path: Path, *, read_only: bool = False, sealing: Sealing | None = None) -> None:
         self._path = path
         self._sealing = sealing
+        self._wal = path.with_name(path.name + "-wal")
         try:
             if read_only:
                 uri = f"{path.absolute().as_uri()}?mode=ro"
                 self._reader = self._writer = sqlite3.connect(uri, uri=True, timeout=LOCK_SECONDS)
                 _recognize(self._reader, path)
                 return
-            self._writer = _connect(path)
+            self._writer = _connect(path, START_SECONDS)
             _prepare(self._writer, path)
+            self._writer.execute(f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}").fetchone()
             self._reader = _connect(path)
         except sqlite3.Error as fault:
-            raise StorageFileError(f"cannot use {path}: {fault}") from None
+            raise explained(path, fault) from None
 
     @property
     def identity(self) -> int:
@@ -131,7 +125,7 @@ class Log:
         damaged: list[tuple[str, int]] = []
         rows = self._reader.execute(_STATE, (prefix, prefix + _LAST_KEY, revision))
         for key, at, created, deleted, value, said in rows:
-            if said is not None and said != checksum(key, at, created, deleted, value):
+            if not is_whole(key, at, created, deleted, value, said):
                 damaged.append((key, at))
             elif not deleted:
                 living.append(Record(key, at, created, self._open(key, value)))
@@ -144,10 +138,8 @@ class Log:
         row = self._reader.execute(_RECORD, (key, revision)).fetchone()
         if row is None:
             return None
-        _, at, created, deleted, value, said = row
-        if said is not None and said != checksum(key, at, created, deleted, value):
-            raise Damaged(self._path, [(key, at)])
-        return None if deleted else Record(key, at, created, self._open(key, value))
+        found = self._read(*row)
+        return None if row[3] else found
 
     def _open(self, key: str, stored: bytes) -> bytes:
         return opened(self._sealing, key, key.encode(), stored)
@@ -158,24 +150,26 @@ class Log:
         return self._sealing.seal(record.key, record.key.encode(), record.value)
 
     def events(self, after: int, until: int, prefix: str, limit: int = -1) -> list[Event]:
-        """The events of the revisions past ``after`` up to ``until``, in order, ``limit`` at most."""
+        """The events of the revisions past ``after`` up to ``until``, in order, ``limit`` at most. Raises Damaged."""
         events: list[Event] = []
         rows = self._reader.execute(_EVENTS, (after, until, prefix, prefix + _LAST_KEY, limit))
-        for key, revision, created, value, deleted, previous, old in rows:
-            before = None if previous is None else Record(key, previous, created, self._open(key, old))
-            events.append(
-                Event(Record(key, revision, created, self._open(key, value)), before, bool(deleted))
-            )
+        for key, revision, created, deleted, value, said, previous, *past in rows:
+            record = self._read(key, revision, created, deleted, value, said)
+            before = None if previous is None else self._read(key, previous, *past)
+            events.append(Event(record, before, bool(deleted)))
         return events
+
+    def _read(
+        self, key: str, revision: int, created: int, deleted: int, value: bytes, said: int | None
+    ) -> Record:
+        """A row as a record. Raises Damaged."""
+        if not is_whole(key, revision, created, deleted, value, said):
+            raise Damaged(self._path, [(key, revision)])
+        return Record(key, revision, created, self._open(key, value))
 
     def damaged(self) -> Iterator[tuple[str, int]]:
         """Key and revision of each row whose checksum is not that of its bytes."""
-        columns = [row[1] for row in self._reader.execute("PRAGMA table_info(log)")]
-        if "checksum" not in columns:  # format 1, which is only read here
-            return
-        for revision, key, created, deleted, value, said in self._reader.execute(_ROWS):
-            if said is not None and said != checksum(key, revision, created, deleted, value):
-                yield key, revision
+        return damaged_rows(self._reader)
 
     def living_keys(self) -> Iterator[str]:
         """The keys of the living records."""
@@ -185,8 +179,15 @@ class Log:
 
     def faults(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
-        rows = [str(row[0]) for row in self._reader.execute("PRAGMA integrity_check(20)")]
-        return [] if rows == ["ok"] else rows
+        return faults(self._reader)
+
+    def refuse_hidden_rows(self) -> None:
+        """Raises StorageFileError where a row would not be found."""
+        refuse_hidden_rows(self._path, self._reader)
+
+    def rebuild_index(self) -> list[tuple[str, int]] | None:
+        """Makes the index again from the rows; see ``sqlite_checks``."""
+        return rebuild_index(self._writer)
 
     def begin(self, events: Sequence[Event]) -> None:
         """Puts events into a transaction that ``commit`` ends: nothing is synced yet. Waits ``LOCK_SECONDS``
@@ -267,14 +268,28 @@ class Log:
                 with contextlib.suppress(sqlite3.OperationalError):
                     self._writer.execute(step).fetchall()
 
+    def is_read(self) -> bool:
+        """Whether somebody reads an old state, so that the write-ahead log cannot be emptied."""
+        with contextlib.suppress(sqlite3.OperationalError):
+            _, pages, moved = self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            return bool(moved < pages)
+        return False
+
+    def wal_bytes(self) -> int:
+        """How large the write-ahead log is."""
+        try:
+            return self._wal.stat().st_size
+        except OSError:
+            return 0
+
     def close(self) -> None:
         """Closes the file; the write-ahead log is merged and gone."""
         self._reader.close()
         self._writer.close()
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+def _connect(path: Path, timeout: float = LOCK_SECONDS) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL").fetchone()
     connection.execute("PRAGMA synchronous = FULL")
@@ -324,7 +339,9 @@ def copy_database(source: Path, target: Path) -> None:
             writing.close()
             reading.close()
     except sqlite3.Error as fault:
-        raise StorageFileError(f"cannot copy {source} to {target}: {fault}") from None
+        if getattr(fault, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            raise StorageFileError(f"cannot copy {source} to {target}: {fault}") from None
+        raise explained(source, fault) from None
 
 
 def _identity() -> int:

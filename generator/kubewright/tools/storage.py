@@ -56,7 +56,11 @@ def _check(options: argparse.Namespace) -> int:
         print("no faults")
         return 0
     if options.repair:
-        print("repaired: what is named above is given up, and every watch starts again")
+        if report.faults:
+            print("repaired: the index is made again from the records")
+        if report.damaged or report.lost[1]:
+            print("repaired: what is damaged or lost is given up")
+        print("every watch starts again")
         return 0
     return 1
 

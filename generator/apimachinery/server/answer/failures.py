@@ -5,6 +5,7 @@ kube-apiserver; warnings, which answers of both kinds carry.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterable
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.request.codecs import JSON, Codec
 from apimachinery.server.request.negotiation import for_error
+from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import (
     StorageBusy,
     StorageError,
@@ -21,6 +23,7 @@ from apimachinery.storage.interface import (
 )
 from apimachinery.wire.json import DecodeFault, encode
 
+log = logging.getLogger("kubewright.server")
 WARNING_CHARACTERS = 4096
 WARNING_CUT = 256
 
@@ -60,6 +63,9 @@ def storage_failure(refusal: StorageError) -> ApiError:
         return ApiError(500, "", "etcdserver: mvcc: database space exceeded", has_details=False)
     if isinstance(refusal, StorageUnreachable):
         return ApiError(504, "Timeout", str(refusal), has_details=False, retry_after=1)
+    if isinstance(refusal, StorageFileError):
+        log.error("%s", refusal)
+        return ApiError(500, "InternalError", f"the storage cannot be read: {refusal}", has_details=False)
     if isinstance(refusal, StorageBusy):
         return ApiError(503, "ServiceUnavailable", str(refusal), retry_after=1)
     return ApiError(503, "ServiceUnavailable", "the storage is closed")
