@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import shutil
 import sqlite3
 import struct
@@ -242,3 +243,32 @@ def test_a_backup_does_not_replace_a_database_in_use(path, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         "backup", "link", "other.db", "other.db.lock", "x.db", "x.db.lock",
     ]  # fmt: skip
+
+
+def test_a_start_shows_all_or_refuses(path):
+    """Whatever bit of a page's head, or whatever page, is another: no object is missing, none is other than it was."""
+
+    async def state() -> dict[str, tuple[int, bytes]]:
+        storage = await SqliteStorage.open(path)
+        try:
+            return {
+                record.key: (record.revision, record.value) for record in (await storage.list("")).records
+            }
+        finally:
+            await storage.close()
+
+    good, wanted, chance, refused = path.read_bytes(), asyncio.run(state()), random.Random(20), 0
+    for turn in range(50):
+        data = bytearray(good)
+        at = chance.randrange(len(data) // PAGE) * PAGE
+        if turn % 4:
+            data[at + chance.randrange(120)] ^= 1 << chance.randrange(8)
+        else:
+            other = chance.randrange(1, len(data) // PAGE) * PAGE
+            data[at : at + PAGE] = data[other : other + PAGE]
+        path.write_bytes(data)
+        try:
+            assert asyncio.run(state()) == wanted
+        except StorageFileError:
+            refused += 1
+    assert 5 < refused < 50

@@ -2,8 +2,8 @@
 
 SQLite notices pages whose structure makes no sense, when it comes to them. It does not notice bytes of a value that
 changed (each row has a checksum for that), nor an entry that is gone from an index: the state is read by the index, so
-an object whose entry is gone would be gone without a word. At the start the entries are counted against the rows; a
-check goes through everything. An index can be made again from the rows; for rows there is only a backup.
+an object whose entry is gone would be gone without a word. At the start what the index reaches is counted and added up
+against the rows; a check goes through everything. An index can be made again from the rows; for rows there is only a backup.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from apimachinery.storage.file_lock import StorageFileError
 
 _ROWS = "SELECT revision, key, created, deleted, value, checksum FROM log NOT INDEXED ORDER BY revision"
 _INDEXED = "SELECT key, revision FROM log INDEXED BY log_by_key"
+# Bounded as lists are: an entry that is no text ends them.
+_REACHED = (
+    "SELECT count(*), total(revision) FROM log INDEXED BY log_by_key WHERE key >= '' AND key < char(1114111)"
+)
 
 
 class Damaged(StorageFileError):
@@ -69,12 +73,13 @@ def explained(path: Path, fault: sqlite3.Error) -> StorageFileError:
 
 def refuse_hidden_rows(path: Path, connection: sqlite3.Connection) -> None:
     """Raises StorageFileError where the index lacks rows, which a start would not see then."""
-    (rows,) = connection.execute("SELECT count(*) FROM log NOT INDEXED").fetchone()
-    (entries,) = connection.execute(f"SELECT count(*) FROM ({_INDEXED})").fetchone()
+    rows = connection.execute("SELECT count(*), total(revision) FROM log NOT INDEXED").fetchone()
+    entries = connection.execute(_REACHED).fetchone()
     if rows != entries:
+        what = "other records" if rows[0] == entries[0] else f"{entries[0]} entries for {rows[0]} records"
         raise StorageFileError(
-            f"{path} is damaged: its index has {entries} entries for {rows} records. Make it again with 'kubewright "
-            f"storage check --repair {path}', or restore a backup with 'kubewright storage restore'"
+            f"{path} is damaged: its index has {what}. Make it again with 'kubewright storage check --repair {path}', "
+            "or restore a backup with 'kubewright storage restore'"
         )
 
 
