@@ -2,8 +2,9 @@
 
 SQLite notices pages whose structure makes no sense, when it comes to them. It does not notice bytes of a value that
 changed (each row has a checksum for that), nor an entry that is gone from an index: the state is read by the index, so
-an object whose entry is gone would be gone without a word. At the start what the index reaches is counted and added up
-against the rows; a check goes through everything. An index can be made again from the rows; for rows there is only a backup.
+an object whose entry is gone would be gone without a word. At the start what the index reaches is counted and added
+up against the rows; a check goes through everything. An index can be made again from the rows; for rows there is only
+a backup.
 """
 
 from __future__ import annotations
