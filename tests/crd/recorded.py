@@ -26,7 +26,6 @@ from apimachinery.merge import json_patch, merge_patch
 from apimachinery.merge.errors import MergeError
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.field_errors import FieldError, invalid
-from apimachinery.meta.object_meta import prepare_object_meta_for_update
 from apimachinery.schema.builtin import BuiltinSchema, compile_builtin
 from apimachinery.schema.custom import CustomSchema, compile_custom
 from apimachinery.schema.typed_form import compile_typed_form
@@ -302,10 +301,22 @@ class World:
         if obj.get("apiVersion") != f"{group}/{version}" or obj["metadata"].get("name") != name:
             return None
         obj["metadata"].pop("managedFields", None)
-        prepare_object_meta_for_update(obj["metadata"], old["metadata"])
+        carry_over(obj["metadata"], old["metadata"])
         texts = field_texts([], schema.prune(obj))
         schema.default(obj)
         return judged_object(obj, old, schema, crd, texts, 200)
+
+
+def carry_over(meta: Json, old: Json) -> None:
+    """Takes over, in place, what an update cannot say or may leave out: uid, times, generation, namespace."""
+    for name in ("namespace", "uid"):
+        if not meta.get(name) and old.get(name):
+            meta[name] = old[name]
+    for name in ("creationTimestamp", "deletionTimestamp", "generation"):
+        if old.get(name):
+            meta[name] = old[name]
+    if old.get("deletionGracePeriodSeconds") is not None and meta.get("deletionGracePeriodSeconds") is None:
+        meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
 
 
 def read_crd(crd: Json, mode: str) -> Answer:

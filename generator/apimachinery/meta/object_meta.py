@@ -186,18 +186,6 @@ def field_manager_faults(manager: str, field: str) -> Iterator[FieldError]:
         position += len(char.encode())
 
 
-def prepare_object_meta_for_update(meta: dict[str, Any], old: dict[str, Any]) -> None:
-    """Carry over, in place, what an update cannot say or may leave out: uid, times, generation, namespace."""
-    for name in ("namespace", "uid"):
-        if not meta.get(name) and old.get(name):
-            meta[name] = old[name]
-    for name in ("creationTimestamp", "deletionTimestamp", "generation"):
-        if old.get(name):
-            meta[name] = old[name]
-    if old.get("deletionGracePeriodSeconds") is not None and meta.get("deletionGracePeriodSeconds") is None:
-        meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
-
-
 def repeated_update_faults(
     meta: dict[str, Any],
     old: dict[str, Any],

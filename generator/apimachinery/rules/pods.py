@@ -15,18 +15,6 @@ from apimachinery.rules.pod_resources import container_resources
 Errors = Iterator[FieldError]
 
 _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
-_STANDARD_RESOURCES = frozenset(
-    {
-        "cpu",
-        "memory",
-        "ephemeral-storage",
-        "storage",
-        "requests.cpu",
-        "requests.memory",
-        "limits.cpu",
-        "limits.memory",
-    }
-)
 _ENV_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _SYSCTL_LENGTH = 253
 _SYSCTL = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")

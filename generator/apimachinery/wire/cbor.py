@@ -22,10 +22,9 @@ from apimachinery.meta.times import SECONDS_LAYOUT, parse_fault, reformatted
 from apimachinery.wire.cbor_items import first_repeated, form_fault
 from apimachinery.wire.json import DecodeFault, InnerFault
 
-SELF_DESCRIBED: Final = 55799
 MAX_DEPTH: Final = 64
 MANY_ITEMS: Final = 200
-_TAG: Final = b"\xd9\xd9\xf7"
+_TAG: Final = b"\xd9\xd9\xf7"  # 55799, self-described
 _LATER_BASE64: Final = 22
 _ARRAY, _MAP = 0x80, 0xA0
 _REFUSED: Final = "cbor: data item of cbor type {} is not accepted by protocol: {}"

@@ -18,7 +18,6 @@ CostOfCall = int | Callable[..., int]
 
 TRAVERSAL = 0.1
 REGEX = 0.25
-IDENT = 1
 LIST_CREATE = 10
 MAP_CREATE = 30
 STRUCT_CREATE = 40

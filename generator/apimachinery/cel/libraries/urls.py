@@ -13,7 +13,6 @@ from apimachinery.cel.values.values import Opaque
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
-_HOST_CHARS = re.compile(r"[^\x00-\x20\"<>\\^`{|}/?#@%\x7f]*")
 _PATH_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~$&+,/:;=@")
 _PATH_VALID = _PATH_PLAIN | frozenset("!'()*[]%")
 

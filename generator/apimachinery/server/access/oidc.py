@@ -31,7 +31,6 @@ from apimachinery.server.http.outgoing import CallFailed, Endpoint, call_json
 REFRESHED_SECONDS = 10.0
 STALE_SECONDS = 3600.0
 REMEMBERED = 4096
-SIGNATURES = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512")
 Get = Callable[[Endpoint], Awaitable[Any]]
 _CLAIMS = cel.map_of(cel.STRING, cel.DYN)
 

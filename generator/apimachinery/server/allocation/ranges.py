@@ -115,6 +115,3 @@ def holds(network: Network, address: Address) -> bool:
         return False
     first, last = usable(network)
     return first <= int(address) <= last
-
-
-DEFAULT_NETWORKS = parse_networks("10.0.0.0/24")

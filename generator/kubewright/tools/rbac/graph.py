@@ -119,10 +119,6 @@ class AccessGraph:
             for rule in self.rbac.role_of(grant.binding) or ():
                 yield Chain(grant.binding, grant.subject, rule)
 
-    def missing_roles(self) -> Iterator[Binding]:
-        """Bindings to roles that do not exist."""
-        return (binding for binding in self.rbac.bindings() if self.rbac.role_of(binding) is None)
-
     def _allowing(self, binding: Binding, asked: Attributes) -> Rule | None:
         rules = self.rbac.role_of(binding) or ()
         # A RoleBinding to a ClusterRole gives what the role has within its namespace: no paths, no cluster objects.
