@@ -235,13 +235,16 @@ def test_a_backup_does_not_replace_a_database_in_use(path, tmp_path):
         await other.close()
         for _ in range(2):  # one of before is replaced
             assert back_up(path, tmp_path / "backup") == 321
-        with pytest.raises(OSError):
+        with pytest.raises(StorageFileError, match=r"cannot write .*/absent/backup: No such file"):
             back_up(path, tmp_path / "absent" / "backup")
+        (tmp_path / "folder").mkdir()
+        with pytest.raises(StorageFileError, match=r"cannot write .*/folder: Is a directory"):
+            back_up(path, tmp_path / "folder")
         await storage.close()
 
     asyncio.run(story())
     assert sorted(file.name for file in tmp_path.iterdir()) == [
-        "backup", "link", "other.db", "other.db.lock", "x.db", "x.db.lock",
+        "backup", "folder", "link", "other.db", "other.db.lock", "x.db", "x.db.lock",
     ]  # fmt: skip
 
 

@@ -104,3 +104,28 @@ def test_what_is_no_database(tmp_path, capsys, words):
         assert "error: " in capsys.readouterr().err
     assert text.read_text().startswith("not a database")
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_full_disk_leaves_neither_half_a_backup_nor_half_a_database(tmp_path, small_disk):
+    """What was there before is there afterwards, and nothing else."""
+
+    async def story() -> None:
+        storage = await SqliteStorage.open(tmp_path / "x.db")
+        for number in range(40):
+            await storage.create(f"/g/r/{number}", value(1 << 20))
+        await storage.close()
+
+    run(story)
+    with pytest.raises(StorageFileError, match="full"):
+        back_up(tmp_path / "x.db", small_disk / "backup")
+    assert list(small_disk.iterdir()) == []
+    with pytest.raises(StorageFileError, match="full"):
+        restore(tmp_path / "x.db", small_disk / "new.db")
+    assert [file.name for file in small_disk.iterdir()] == ["new.db.lock"]
+    asyncio.run(_filled(small_disk / "old.db"))
+    with pytest.raises(StorageFileError, match="full"):
+        restore(tmp_path / "x.db", small_disk / "old.db", replace=True)
+    assert check(small_disk / "old.db").newest == 4
+    assert {file.name for file in small_disk.iterdir()} <= {
+        "new.db.lock", "old.db", "old.db.lock", "old.db-wal", "old.db-shm",
+    }  # fmt: skip

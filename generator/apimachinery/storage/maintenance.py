@@ -10,13 +10,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apimachinery.storage.file_lock import FileLock, StorageFileError
+from apimachinery.storage.sqlite_checks import explained
 from apimachinery.storage.sqlite_log import Log, copy_database
 
 REVISIONS_SKIPPED = 1_000_000
@@ -112,11 +116,9 @@ def back_up(path: Path, target: Path) -> int:
     Raises StorageFileError, OSError."""
     path, target = _existing(path), target.resolve()
     wal = target.with_name(target.name + "-wal")
-    if target.exists() and (target.samefile(path) or wal.exists()):
+    if target.exists() and (target.samefile(path) or (wal.exists() and wal.stat().st_size)):
         raise StorageFileError(f"{target} is a database in use; save to another file")
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    with _part_of(target) as part:
         copy_database(path, part)
         report = check(part)
         if not report.good:
@@ -124,10 +126,33 @@ def back_up(path: Path, target: Path) -> int:
                 f"{path} is damaged, and so would be the backup; see 'kubewright storage check'"
             )
         part.replace(target)
+        _sync_folder(target)
+    return report.newest
+
+
+@contextlib.contextmanager
+def _part_of(target: Path) -> Iterator[Path]:
+    """A file next to ``target``, for its owner alone, that is gone in the end. Raises StorageFileError."""
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        yield part
+    except OSError as fault:
+        raise StorageFileError(f"cannot write {target}: {fault.strerror}") from None
     finally:
         for end in ("", "-wal", "-shm", "-journal"):
-            part.with_name(part.name + end).unlink(missing_ok=True)
-    return report.newest
+            with contextlib.suppress(OSError):
+                part.with_name(part.name + end).unlink(missing_ok=True)
+
+
+def _sync_folder(path: Path) -> None:
+    """Makes a new name last through a power cut."""
+    if sys.platform != "win32":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def restore(backup: Path, path: Path, *, replace: bool = False) -> int:
@@ -144,23 +169,34 @@ def restore(backup: Path, path: Path, *, replace: bool = False) -> int:
     lock = FileLock(path)
     lock.acquire()
     try:
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        copy_database(backup, part)
-        log = Log(part)
-        revision = max(log.newest(), newest) + REVISIONS_SKIPPED
-        log.begin_anew(revision)
-        identity = log.identity
-        log.close()
-        # A write-ahead log without its database too: SQLite would take it for one of the restored.
-        for end in ("", "-wal", "-shm") if existed else ("-wal", "-shm"):
-            former = path.with_name(path.name + end)
-            if former.exists():
-                former.replace(path.with_name(f"{path.name}.replaced{end}"))
-        part.replace(path)
+        with _part_of(path) as part:
+            copy_database(backup, part)
+            log = Log(part)
+            try:
+                revision = max(log.newest(), newest) + REVISIONS_SKIPPED
+                log.begin_anew(revision)
+                identity = log.identity
+            finally:
+                log.close()
+            # At no time the database is gone, or has the log of another: who starts a server in between is refused.
+            # A log without its database too is put away: SQLite would take it for one of the restored.
+            for end in ("-wal", "-shm"):
+                former = path.with_name(path.name + end)
+                if former.exists():
+                    former.replace(path.with_name(f"{path.name}.replaced{end}"))
+            if existed:
+                kept = path.with_name(f"{path.name}.replaced")
+                kept.unlink(missing_ok=True)
+                kept.hardlink_to(path)
+            part.replace(path)
+            _sync_folder(path)
         lock.set_mark(identity, revision)
         return revision
+    except sqlite3.Error as fault:
+        raise explained(path, fault) from None
     finally:
+        if not existed and not path.stat().st_size:
+            path.unlink()  # made by the lock
         lock.release()
 
 
