@@ -2,9 +2,9 @@
 
 Every sort of thing that grows with what clients send or do not read has an *account* here: heads and bodies that are
 on their way or in a handler's hands, objects that are being worked on, answers that are not sent yet, backlogs of
-watches, lists kept joined, connections. An account has a limit of its own, and all of them together have one, so that
-an attack with many kinds at once is held by the second where none of the first is passed. Past a limit nothing is
-kept: the client is answered 429, or its connection ends.
+watches, lists kept joined, connections, tunnels. An account has a limit of its own, and all of them together have one,
+so that an attack with many kinds at once is held by the second where none of the first is passed. Past a limit nothing
+is kept: the client is answered 429, or its connection ends.
 
 What others count already is *asked* for it instead (the recent events of the watch cache, which lie below).
 
@@ -25,6 +25,8 @@ BODY_BYTES = 192 << 20
 WORK_BYTES = 512 << 20
 ANSWER_BYTES = 384 << 20
 CONNECTION_BYTES = 256 << 20
+TUNNELS_BYTES = 256 << 20
+TUNNELED_BYTES = 192 << 20
 VALUE_BYTES = 100
 """What a value takes at most when it is read, and the key before it."""
 BINARY_FACTOR = 64
@@ -60,6 +62,11 @@ class Account:
             return True
         self.refused += 1
         return False
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether there is more than half of what there may be."""
+        return self.held > self.limit // 2
 
     def take(self, size: int) -> bool:
         """Counts ``size`` where there is room for it; says whether."""
@@ -116,6 +123,8 @@ class Governor:
         self.work = self.add(Account("work", WORK_BYTES, self))
         self.answers = self.add(Account("answers", ANSWER_BYTES, self))
         self.connections = self.add(Account("connections", CONNECTION_BYTES, self))
+        self.tunnels = self.add(Account("tunnels", TUNNELS_BYTES, self))
+        self.tunneled = self.add(Account("tunneled", TUNNELED_BYTES, self))
 
     def add(self, account: Account) -> Account:
         """Counts an account with the others."""

@@ -185,14 +185,17 @@ class BrokenOff(Exception):
 class Tunnel(Protocol):
     """A connection that speaks another protocol from now on."""
 
-    async def read(self) -> bytes:
-        """What came; empty at the end."""
+    async def read(self, size: int = ...) -> bytes:
+        """What came, at most so much; empty at the end."""
 
     def write(self, data: bytes) -> None:
         """Sends bytes."""
 
     async def drain(self) -> None:
-        """Waits until the client takes more."""
+        """Waits until the client takes more. Raises Crowded, which whoever handed over expects."""
+
+    def hold(self, size: int) -> None:
+        """Counts what is kept of what was read, until the tunnel ends. Raises Crowded."""
 
 
 @dataclass(slots=True)

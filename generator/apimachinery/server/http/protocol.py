@@ -41,11 +41,11 @@ from urllib.parse import unquote
 
 import httptools
 
-from apimachinery.server.http.governor import BODY_BYTES, Governor
+from apimachinery.server.http.governor import BODY_BYTES, Crowded, Governor
 from apimachinery.server.http.heads import USUAL_METHODS, head_of, readable
 from apimachinery.server.http.messages import BrokenOff, Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.sending import JOIN_BYTES, Sender
-from apimachinery.server.http.tunnel import Tunnel
+from apimachinery.server.http.tunnel import GONE_SECONDS, RESERVED_BYTES, Tunnel
 from apimachinery.server.http.workers import TURN_SECONDS, begin_request
 
 log = logging.getLogger("kubewright.server")
@@ -148,7 +148,7 @@ class Connections:
         now = time.monotonic()
         connections = self.governor.connections
         idle = self.limits.idle_seconds
-        if connections.held > connections.limit // 2:
+        if connections.is_crowded:
             idle = min(idle, CROWDED_IDLE_SECONDS)
         for connection in tuple(self.open):
             connection.sweep(now, idle)
@@ -191,6 +191,7 @@ class Connection(asyncio.Protocol):
         self._continue_due = False
         self._offer: bytearray | None = None
         self._tunnel: Tunnel | None = None
+        self._reserved = 0
         self._begin_message()
 
     def _begin_message(self) -> None:
@@ -234,19 +235,23 @@ class Connection(asyncio.Protocol):
         self._connections.open.discard(self)
         self._connections.governor.connections.give(self._weight)
         self._weight = 0
+        if self._tunnel is None:
+            self._unreserve()
         self._release()
         self._drop_waiting()
         self._sender.resume()
-        if self._tunnel is not None:
-            self._tunnel.reader.feed_eof()
-        elif self._sender.streaming and self._task is not None:
+        if self._task is not None and self._tunnel is not None and not self._connections.ending:
+            self._tunnel.feed_eof()
+            # Who does not take the rest by then keeps nothing of it, nor a connection to somebody else.
+            asyncio.get_running_loop().call_later(GONE_SECONDS, self._task.cancel)
+        elif self._task is not None and self._is_open_ended:
             self._task.cancel()
         self._parser = None
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
         if self._tunnel is not None:
-            self._tunnel.reader.feed_data(data)
+            self._tunnel.feed(data)
             return
         if self._offer is not None:
             self._offer += data  # of a websocket that is not accepted yet; clients wait, so there is little
@@ -306,6 +311,11 @@ class Connection(asyncio.Protocol):
         if self._has_no_body() and (
             websocket or self._connections.application.takes_upgrade(self._request())
         ):
+            if not self._connections.governor.tunnels.take(RESERVED_BYTES):
+                self._crowded = True
+                self._refuse(429, "")
+                return
+            self._reserved = RESERVED_BYTES
             # Whether the offer is accepted the API says; until then what comes is kept.
             self._offer = bytearray(rest)
             self._upgrades = False
@@ -322,6 +332,11 @@ class Connection(asyncio.Protocol):
         if rest and self._state is not State.LINGERING:
             self.data_received(rest)
 
+    def _unreserve(self) -> None:
+        """There is no tunnel, or no longer one."""
+        self._connections.governor.tunnels.give(self._reserved)
+        self._reserved = 0
+
     def _has_no_body(self) -> bool:
         headers = self._headers
         return "transfer-encoding" not in headers and headers.get("content-length", "0").strip() == "0"
@@ -329,7 +344,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client sends no more; a request under way is answered all the same."""
         if self._tunnel is not None:
-            self._tunnel.reader.feed_eof()
+            self._tunnel.feed_eof()
             return True
         return self._state is State.HANDLING and not self._sender.streaming
 
@@ -561,6 +576,7 @@ class Connection(asyncio.Protocol):
                 self._transport.resume_reading()
         elif self._offer is not None:
             offer, self._offer = self._offer, None
+            self._unreserve()
             self._state, self._since = State.IDLE, time.monotonic()
             self._parser = httptools.HttpRequestParser(self)
             if offer:
@@ -574,11 +590,21 @@ class Connection(asyncio.Protocol):
 
     async def _hand_over(self, response: UpgradeResponse) -> None:
         """Lets somebody else speak on the connection, until they are done."""
-        tunnel = self._tunnel = Tunnel(self._transport, lambda: self._sender.drained)
+        account = self._connections.governor.tunneled
+        tunnel = self._tunnel = Tunnel(self._transport, lambda: self._sender.drained, account)
         if self._offer:
-            tunnel.reader.feed_data(bytes(self._offer))
+            tunnel.feed(bytes(self._offer))
         self._offer = None
-        await response.run(tunnel)
+        self._release()
+        if self._transport.is_closing():
+            tunnel.feed_eof()
+        try:
+            await response.run(tunnel)
+        except Crowded:
+            self._transport.abort()
+        finally:
+            tunnel.close()
+            self._unreserve()
 
     # Endings.
 
@@ -586,6 +612,12 @@ class Connection(asyncio.Protocol):
         """Ends what has taken too long by ``now``."""
         if self._sender.is_stuck(now, self._limits.stall_seconds):
             self._transport.abort()
+            return
+        if self._tunnel is not None and self._task is not None:
+            governor = self._connections.governor
+            crowded = governor.tunnels.is_crowded or governor.tunneled.is_crowded
+            if self._tunnel.is_stuck(now, crowded):
+                self._task.cancel()
             return
         took = now - self._since
         match self._state:

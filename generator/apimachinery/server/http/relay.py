@@ -7,7 +7,7 @@ neighbours only (``Connection`` and what it names, ``Keep-Alive``, ``Proxy-*``, 
 with ``_`` for ``-`` counts as the same: some servers make no difference.
 
 An upgraded connection (websocket, SPDY) is handed through byte by byte in both directions, and ends when one side ends.
-Memory: what one side sends waits in one buffer of bounded size until the other takes it.
+Memory: what one side sends waits in a buffer of bounded size until the other takes it (see ``tunnel``).
 """
 
 from __future__ import annotations

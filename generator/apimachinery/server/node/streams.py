@@ -26,6 +26,7 @@ from wsproto.events import (
 from wsproto.events import (
     Request as Handshake,
 )
+from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import ProtocolError
 
 from apimachinery.meta.errors import ApiError, bad_request
@@ -40,6 +41,10 @@ PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 PAUSE_SECONDS: Final = 0.3
 """How long a v4 client is silent where its stdin is taken to be at its end."""
 LARGEST_STDIN: Final = 64 << 20
+LARGEST_MESSAGE: Final = 1 << 20
+"""Clients send pieces of 32 KiB."""
+READ_BYTES: Final = 8 << 10
+"""What is read at once: it may be messages of a byte each."""
 PIECE: Final = 1 << 15
 
 
@@ -137,7 +142,7 @@ class Channels:
         self._request = request
         self._socket = wsproto.WSConnection(wsproto.ConnectionType.SERVER)
         self._waiting: list[tuple[int, bytes]] = []
-        self._part = b""
+        self._part = bytearray()
         self._ended = False
         self.protocol = ""
 
@@ -176,13 +181,15 @@ class Channels:
         """The next message: channel and bytes; None at the end. Raises TimeoutError."""
         while not self._waiting and not self._ended:
             async with asyncio.timeout(seconds):
-                data = await self._tunnel.read()
+                data = await self._tunnel.read(READ_BYTES)
             try:
                 self._socket.receive_data(data or None)
                 for event in self._socket.events():
                     self._take(event)
             except ProtocolError:
                 self._ended = True
+            # Answers to pings wait for a client that does not read.
+            await self._tunnel.drain()
         return self._waiting.pop(0) if self._waiting else None
 
     async def read_all(self, channel: int) -> bytes:
@@ -198,6 +205,7 @@ class Channels:
             if message is None or message == (CLOSE, bytes([channel])):
                 break
             if message[0] == channel:
+                self._tunnel.hold(2 * len(message[1]))  # as it is collected, and as the command gets it
                 found += message[1]
         return bytes(found)
 
@@ -214,12 +222,15 @@ class Channels:
     def _take(self, event: Any) -> None:
         match event:
             case BytesMessage() | TextMessage():
-                data = event.data.encode() if isinstance(event.data, str) else bytes(event.data)
-                self._part += data
-                if event.message_finished:
+                self._part += event.data.encode() if isinstance(event.data, str) else event.data
+                if len(self._part) > LARGEST_MESSAGE:
+                    self._tunnel.write(self._socket.send(CloseConnection(code=CloseReason.MESSAGE_TOO_BIG)))
+                    self._ended = True
+                    self._part.clear()
+                elif event.message_finished:
                     if self._part:
-                        self._waiting.append((self._part[0], self._part[1:]))
-                    self._part = b""
+                        self._waiting.append((self._part[0], bytes(self._part[1:])))
+                    self._part.clear()
             case Ping():
                 self._tunnel.write(self._socket.send(event.response()))
             case CloseConnection():
