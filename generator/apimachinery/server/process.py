@@ -20,10 +20,10 @@ from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.app import App, Limits
 from apimachinery.server.fairness.fairness import Fairness
 from apimachinery.server.http.governor import Governor, trim
+from apimachinery.server.http.handshakes import BACKLOG, TlsListener
 from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.outgoing import Outgoing
 from apimachinery.server.http.protocol import ConnectionLimits, Connections
-from apimachinery.server.http.tls import HANDSHAKE_SECONDS
 from apimachinery.server.http.workers import end_costly
 from apimachinery.server.network.services import Address, ServiceResolver
 from apimachinery.server.operate.audit.audit import Audit, audit_counts
@@ -235,14 +235,13 @@ class Server:
             debug=Debug(pages) if options.profiling else None,
         )
         connections = Connections(app, options.limits, governor)
-        listener = await asyncio.get_running_loop().create_server(
-            connections,
-            options.host,
-            options.port,
-            ssl=options.tls,
-            ssl_handshake_timeout=HANDSHAKE_SECONDS if options.tls else None,
-            backlog=1024,
-        )
+        listener: asyncio.Server | TlsListener
+        if options.tls is not None:
+            listener = await TlsListener.on(connections, options.tls, options.host, options.port)
+        else:
+            listener = await asyncio.get_running_loop().create_server(
+                connections, options.host, options.port, backlog=BACKLOG
+            )
         self.port = listener.sockets[0].getsockname()[1]
         access.url = self.url
         compaction = asyncio.create_task(compact_for_ever(storage, options.history_seconds))

@@ -64,8 +64,9 @@ ENDING_STALL_SECONDS = 3.0
 LARGE_HEAD_BYTES = 16 << 10
 """A larger head is counted for as long as its request is there."""
 PLAIN_CONNECTION_BYTES = 8 << 10
-TLS_CONNECTION_BYTES = 64 << 10
-"""What a connection takes at most while nothing comes or goes."""
+"""What a connection takes at most while nothing comes or goes; those over TLS take more (``handshakes``)."""
+TLS_PIECE_BYTES, TLS_LARGE_BYTES = 16 << 10, 640 << 10
+"""Once more than a record comes at once over TLS, its buffers stay large."""
 CROWDED_IDLE_SECONDS = 5.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 TOO_LARGE = "431 Request Header Fields Too Large"
@@ -170,9 +171,9 @@ class Connections:
 
 
 class Connection(asyncio.Protocol):
-    """One client's socket."""
+    """One client's socket. ``weight`` is what of it is counted already."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, weight: int = 0) -> None:
         self._connections = connections
         self._limits = connections.limits
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
@@ -187,7 +188,8 @@ class Connection(asyncio.Protocol):
         self._lingered = 0
         self._held = 0
         self._head_held = 0
-        self._weight = 0
+        self._weight = weight
+        self._secure = False
         self._continue_due = False
         self._offer: bytearray | None = None
         self._tunnel: Tunnel | None = None
@@ -217,17 +219,27 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._parser = httptools.HttpRequestParser(self)
         self._since = time.monotonic()
-        secure = transport.get_extra_info("sslcontext") is not None
-        self._sender = Sender(self._transport, self._connections.governor.answers, secure)
+        self._secure = transport.get_extra_info("sslcontext") is not None
+        self._sender = Sender(self._transport, self._connections.governor.answers, self._secure)
         tls = transport.get_extra_info("ssl_object")
         self._peer: bytes = (tls.getpeercert(True) or b"") if tls is not None else b""
         address = transport.get_extra_info("peername")
         self._source = str(address[0]) if isinstance(address, tuple) else ""
-        self._weight = TLS_CONNECTION_BYTES if secure else PLAIN_CONNECTION_BYTES
         self._connections.open.add(self)
-        connections = self._connections.governor.connections
-        if not connections.take(self._weight):
+        if not self._weight:
+            self._grow(PLAIN_CONNECTION_BYTES)
+
+    def never_made(self) -> None:
+        """Gives back what was counted, where nothing came of the connection."""
+        if self._parser is None:
+            self._connections.governor.connections.give(self._weight)
             self._weight = 0
+
+    def _grow(self, weight: int) -> None:
+        """Counts what the connection takes from now on; it ends where there is no room for that."""
+        if self._connections.governor.connections.take(weight - self._weight):
+            self._weight = weight
+        else:
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -250,6 +262,8 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
+        if self._secure and len(data) > TLS_PIECE_BYTES and self._weight < TLS_LARGE_BYTES:
+            self._grow(TLS_LARGE_BYTES)
         if self._tunnel is not None:
             self._tunnel.feed(data)
             return
