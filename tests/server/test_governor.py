@@ -61,6 +61,17 @@ def test_accounts_are_bounded_each_and_together() -> None:
     assert not first.take(1)
 
 
+def test_free_memory_goes_back_after_much_at_once_or_little_by_little() -> None:
+    governor = Governor()
+    for times, size in ((1, 70 << 20), (3, 30 << 20)):
+        for turn in range(times):
+            assert governor.answers.take(size)
+            assert not governor.should_trim()
+            governor.answers.give(size)
+            assert governor.should_trim() == (turn == times - 1)
+        assert not governor.should_trim()
+
+
 def test_a_holding_is_given_back_with_its_last_reference() -> None:
     account = Account("a", 100)
     holding = Holding(account)

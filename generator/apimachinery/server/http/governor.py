@@ -117,7 +117,7 @@ class Governor:
         self.total = total
         self.accounts: dict[str, Account] = {}
         self._asked: dict[str, Callable[[], int]] = {}
-        self._peak = 0
+        self._peak = self._given = self._last = 0
         self.heads = self.add(Account("heads", HEAD_BYTES, self))
         self.bodies = self.add(Account("bodies", BODY_BYTES, self))
         self.work = self.add(Account("work", WORK_BYTES, self))
@@ -149,10 +149,13 @@ class Governor:
     def should_trim(self) -> bool:
         """Whether much has been given back since this was last true."""
         held = sum(self.held().values())
-        if self._peak - held < TRIMMED_BYTES:
+        # Much at once, or little by little: what is left free between others is not all used again.
+        self._given += max(0, self._last - held)
+        self._last = held
+        if max(self._peak - held, self._given) < TRIMMED_BYTES:
             self._peak = max(self._peak, held)
             return False
-        self._peak = held
+        self._peak, self._given = held, 0
         return True
 
 
