@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-PERIOD_SECONDS = 0.02
 http.client._MAXHEADERS = 2_000  # type: ignore[attr-defined]  # an answer may have hundreds of warnings
 
 
@@ -29,7 +28,16 @@ class Target:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
+        self.watches: list[Watch] = []
+        self._asking = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("livez.py")), str(self.port)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._answered = time.monotonic()
         self.start()
+        threading.Thread(target=self._note_livez, daemon=True).start()
 
     def start(self) -> None:
         """Starts it, and waits until it is ready."""
@@ -52,10 +60,27 @@ class Target:
                 raise SystemExit(f"the server ended at its start:\n{self.log()}")
             try:
                 if self.ask("GET", "/readyz")[0] == 200:
-                    return
+                    break
             except OSError:
                 time.sleep(0.05)
-        raise SystemExit("the server did not become ready")
+        else:
+            raise SystemExit("the server did not become ready")
+        if self._asking.stdin is not None:
+            print(self.process.pid, file=self._asking.stdin, flush=True)
+
+    def _note_livez(self) -> None:
+        for line in self._asking.stdout or ():
+            now, took, own = map(float, line.split())
+            resident = self.resident()
+            for watch in tuple(self.watches):
+                watch.note(took, own, resident)
+            self._answered = now
+
+    def wait_for_livez(self) -> None:
+        """Until an answer of /livez came that was asked for before now, or the server does not run."""
+        now = time.monotonic()
+        while self._answered < now and self._asking.poll() is None and self.process.poll() is None:
+            time.sleep(0.005)
 
     def kill(self) -> None:
         """As a power cut of the process alone."""
@@ -65,6 +90,9 @@ class Target:
     def end(self) -> None:
         """Ends it in order."""
         self.forget()
+        if self._asking.stdin is not None:
+            self._asking.stdin.close()
+        self._asking.wait(90)
         self.process.terminate()
         self.process.wait(30)
         self._log.close()
@@ -156,50 +184,22 @@ class Target:
         return min(bound for bound, count in grown.items() if count == grown[float("inf")])
 
 
-def waited(process: int | str = "self") -> float:
-    """Seconds for which the threads of a process could have run and got no CPU; 0 where the system does not say."""
-    total = 0
-    for path in Path(f"/proc/{process}/task").glob("*/schedstat"):
-        try:
-            total += int(path.read_text().split()[1])
-        except (OSError, IndexError):  # a thread that ended
-            continue
-    return total / 1e9
-
-
 class Watch:
-    """Asks /livez every 20 ms on a connection kept open, and keeps how long the slowest answer took, and how long it
-    took less what the threads of both sides waited for a CPU (``own``): other programs make that no longer."""
+    """What others see of a server meanwhile: how long the slowest answer of /livez took, how long less what threads
+    waited for a CPU (``own``), and the most memory."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
         self.slowest = self.own = 0.0
         self.peak = target.resident()
-        self._thread.start()
+        target.watches.append(self)
 
-    def _watch(self) -> None:
-        connection = self._target.connect()
-        while not self._ending.wait(PERIOD_SECONDS):
-            lost, began = self._lost(), time.monotonic()
-            try:
-                connection.request("GET", "/livez")
-                connection.getresponse().read()
-            except OSError:
-                connection.close()
-                connection = self._target.connect()
-            took = time.monotonic() - began
-            self.slowest = max(self.slowest, took)
-            if took > self.own:
-                # A thread that ended takes its count with it.
-                self.own = max(self.own, took - max(0.0, self._lost() - lost))
-            self.peak = max(self.peak, self._target.resident())
-
-    def _lost(self) -> float:
-        return waited(self._target.process.pid) + waited()
+    def note(self, took: float, own: float, resident: float) -> None:
+        """Takes one answer of /livez, and the memory in megabytes at that moment."""
+        self.slowest, self.own = max(self.slowest, took), max(self.own, own)
+        self.peak = max(self.peak, resident)
 
     def end(self) -> None:
-        """Asks no more."""
-        self._ending.set()
-        self._thread.join()
+        """Waits for what was asked before now."""
+        self._target.wait_for_livez()
+        self._target.watches.remove(self)
