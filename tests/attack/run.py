@@ -83,7 +83,7 @@ def crowds(target: Target, chance: random.Random, options: argparse.Namespace) -
             for each in _chosen(crowd.INPUTS, options):
                 yield from one_input(own, each, options)
             if own.tracebacks():
-                yield "tracebacks in the log"
+                yield f"tracebacks in the log; the last: {own.last_traceback()}"
         finally:
             own.end()
 
@@ -147,7 +147,7 @@ def _attack(name: str, target: Target, chance: random.Random, options: argparse.
     watch.end()
     target.forget()
     if (added := target.tracebacks() - before) > 0:
-        wrong.append(f"{added} tracebacks in the log")
+        wrong.append(f"{added} tracebacks in the log; the last: {target.last_traceback()}")
     if watch.peak > options.memory:
         wrong.append(f"{watch.peak:.0f} MB of memory")
     if watch.own > options.stall and name not in ("inputs", "crowds", "many kinds", "kills"):

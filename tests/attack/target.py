@@ -155,6 +155,10 @@ class Target:
         """How many of its lines have one."""
         return self.log().count("Traceback (most recent call last)")
 
+    def last_traceback(self) -> str:
+        """The last of them, to its end or 3,000 characters of it."""
+        return self.log().rpartition("Traceback (most recent call last)")[2][:3000]
+
     def cpu(self) -> float:
         """Seconds of CPU time that it has used."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()

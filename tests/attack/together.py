@@ -136,4 +136,4 @@ def _attacked(own: Target, chance: random.Random, options: argparse.Namespace) -
     if not any(answer.endswith("429") for answer in crowd_.answers):
         yield "nobody was told to come again: the attack was none"
     if own.tracebacks():
-        yield f"{own.tracebacks()} tracebacks in the log"
+        yield f"{own.tracebacks()} tracebacks in the log; the last: {own.last_traceback()}"

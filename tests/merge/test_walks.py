@@ -8,6 +8,7 @@ import pytest
 
 from apimachinery.merge import json_patch, last_applied, merge_patch, scale, value
 from apimachinery.merge.apply import FieldOwnership
+from apimachinery.merge.elements import in_order
 from apimachinery.merge.errors import Conflicts, MergeError
 from apimachinery.merge.fields_v1 import FieldsError, parse, path_text, sort
 from apimachinery.merge.from_openapi import custom_resource
@@ -107,6 +108,15 @@ def test_elements_are_in_order() -> None:
         'v:"a"', "i:9", "i:10",
     ]  # fmt: skip
     assert list(sort({element: {} for element in sorted(wanted)})) == wanted
+
+
+def test_many_elements_are_in_the_same_order_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ('k:{"name":"%d"}', "v:%d", "i:%d", "f:%d"):
+        elements = [kind % (number * 7 % 1000) for number in range(1000)]
+        few = in_order(elements)
+        with monkeypatch.context() as smaller:
+            smaller.setattr("apimachinery.merge.elements.SLICE", 64)
+            assert in_order(elements) == few
 
 
 @pytest.mark.parametrize(

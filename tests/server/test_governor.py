@@ -193,18 +193,51 @@ def test_what_work_has_made_is_frozen_and_its_garbage_goes_in_time(monkeypatch):
     gc.collect()
     gc.freeze()
     before = gc.get_freeze_count()
-    with collector:
-        made = [[number] for number in range(workers.MANY_YOUNG * 2)]
-        knot = weakref.ref(Knot())
-    assert gc.get_freeze_count() >= before + len(made) and gc.get_count()[0] < workers.MANY_YOUNG
+    collector.enter()
+    made = [[number] for number in range(40_000)]
+    knot = weakref.ref(Knot())
+    collector.leave(workers.LONG_SECONDS)
+    assert gc.get_freeze_count() >= before + len(made) and gc.get_count()[0] < 1_000
     assert knot() is not None
+    monkeypatch.setattr(workers, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(workers, "TIDY_SECONDS", 0.0)
     collector.tidy()  # too little has come together
     assert knot() is not None
+    collector.enter()
+    collector.leave(workers.LONG_SECONDS)
     monkeypatch.setattr(workers, "GROWN_OBJECTS", -gc.get_freeze_count())
-    monkeypatch.setattr(workers, "TIDY_SECONDS", 0.0)
-    collector._tidy_at, collector._froze, collector._kept = 0.0, True, 0
-    with collector:
-        collector.tidy()  # not while work runs
-        assert knot() is not None
-    collector.tidy()
+    collector.enter()
+    collector.tidy()  # not while work runs
+    assert knot() is not None
+    collector.leave(0.0)
+    collector.asked = True
+    collector.tidy()  # nor while somebody asks for something
+    assert knot() is not None
+    collector.asked = True
+    monkeypatch.setattr(workers, "MOST_FREEZES", 1)
+    collector.tidy()  # unless there is too much
     assert knot() is None
+    monkeypatch.undo()
+    assert gc.isenabled()
+
+
+def test_young_objects_are_looked_at_after_short_work_alone():
+    seen: list[str] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        seen.append(phase)
+
+    collector = workers._Collector()
+    gc.callbacks.append(note)
+    try:
+        collector.enter()
+        collector.enter()
+        for _ in range(workers.COLLECTED_EVERY):  # another piece, which runs on, may have made many
+            collector.enter()
+            collector.leave(0.0)
+        collector.leave(workers.LONG_SECONDS)
+        assert not seen
+        collector.leave(0.0)
+    finally:
+        gc.callbacks.remove(note)
+    assert seen == ["start", "stop"]

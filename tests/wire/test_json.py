@@ -70,3 +70,9 @@ def test_scanner_and_decoder_agree(value: object, place: int, noise: bytes) -> N
 @given(st.dictionaries(st.text(max_size=4), VALUES, max_size=4))
 def test_what_is_encoded_in_steps_is_what_is_encoded(value: dict) -> None:
     assert encode_in_steps(value) == encode(value)
+
+
+def test_long_values_are_encoded_in_steps() -> None:
+    long = {f"k{number}": [number] for number in range(5_001)}
+    for value in (long, list(long.values()), {"a": {"b": long}}, [[long, {}], []], 1, "a", {}, None):
+        assert encode_in_steps(value) == encode(value)

@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
+from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
 
 import msgspec
@@ -72,13 +75,31 @@ def decode(data: bytes) -> Any:
 _decode_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def encode_in_steps(value: Any, depth: int = 2) -> bytes:
-    """The bytes of a large object; what is ``depth`` levels down is encoded a member at a time, as the encoder lets no
-    other thread run meanwhile."""
-    if not depth or not isinstance(value, dict):
+STEP = 2_000
+"""So many members of an object or array are encoded at once..."""
+STEPS_DEPTH = 4
+"""...where they lie no deeper than this."""
+
+
+def encode_in_steps(value: Any, depth: int = STEPS_DEPTH) -> bytes:
+    """The bytes of a large value, encoded a part at a time, as the encoder lets no other thread run meanwhile."""
+    kind = type(value)
+    if not depth or (kind is not dict and kind is not list) or not value:
         return encode(value)
-    members = [b"%b:%b" % (encode(str(key)), encode_in_steps(item, depth - 1)) for key, item in value.items()]
-    return b"{" + b",".join(members) + b"}"
+    if kind is list:
+        if len(value) > STEP:
+            parts = [encode(value[low : low + STEP])[1:-1] for low in range(0, len(value), STEP)]
+        else:
+            parts = [encode_in_steps(item, depth - 1) for item in value]
+        return b"[%b]" % b",".join(parts)
+    if len(value) > STEP:
+        members = iter(value.items())
+        parts = [encode(dict(part))[1:-1] for part in iter(lambda: tuple(islice(members, STEP)), ())]
+    else:
+        parts = [
+            b"%b:%b" % (encode(str(key)), encode_in_steps(item, depth - 1)) for key, item in value.items()
+        ]
+    return b"{%b}" % b",".join(parts)
 
 
 def elements(data: bytes) -> tuple[int, Iterator[Any]]:
@@ -101,9 +122,24 @@ def whole_number(text: str) -> int | float:
     return int(text) if len(text) <= LONGEST_INTEGER else _double(text)
 
 
+LARGE_BYTES = 1 << 18
+
+
+def decode_pairs(
+    data: bytes, as_object: Callable[[list[tuple[str, Any]]], Any], as_integer: Callable[[str], Any]
+) -> Any:
+    """A good document where an object is what ``as_object`` makes of its members, and an integer what ``as_integer``
+    makes of its text. A large one is read by a decoder in Python: that in C lets no other thread run meanwhile."""
+    decoder: Any = json.JSONDecoder(object_pairs_hook=as_object, parse_int=as_integer)
+    if len(data) > LARGE_BYTES:
+        decoder.parse_object, decoder.parse_array = JSONObject, JSONArray
+        decoder.scan_once = py_make_scanner(decoder)
+    return decoder.decode(data.decode("utf-8", "replace"))
+
+
 def decode_merging(data: bytes) -> Any:
     """A good document where equal keys are joined, objects member by member: what reading into a struct does."""
-    return json.loads(data.decode("utf-8", "replace"), object_pairs_hook=_joined, parse_int=whole_number)
+    return decode_pairs(data, _joined, whole_number)
 
 
 def _joined(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -119,11 +155,7 @@ def _joined(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def decode_first(data: bytes) -> Any:
     """A good document where the first of equal keys counts."""
-    return json.loads(
-        data.decode("utf-8", "replace"),
-        object_pairs_hook=lambda pairs: dict(reversed(pairs)),
-        parse_int=whole_number,
-    )
+    return decode_pairs(data, lambda pairs: dict(reversed(pairs)), whole_number)
 
 
 _LONE_SURROGATE = re.compile(

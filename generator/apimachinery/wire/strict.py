@@ -11,16 +11,13 @@ apiserver: a warning for each, or, for Strict, all of them in one error.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from typing import Any
 
-import msgspec
+from apimachinery.wire.json import LARGE_BYTES, decode_pairs, encode, encode_in_steps
 
 MAX_NAMED = 100
 """So many duplicates are named at most, as the strict decoder does."""
-
-_encode = msgspec.json.encode
 
 
 def has_duplicate_fields(data: bytes, value: Any) -> bool:
@@ -30,8 +27,9 @@ def has_duplicate_fields(data: bytes, value: Any) -> bool:
     """
     if b"\\u003" in data:
         return True
+    pack = encode if len(data) <= LARGE_BYTES else encode_in_steps
     try:
-        return data.count(b":") != _encode(value).count(b":")
+        return data.count(b":") != pack(value).count(b":")
     except (OverflowError, UnicodeEncodeError):  # an integer beyond 64 bits, a lone surrogate
         return True
 
@@ -44,7 +42,7 @@ def duplicate_fields(data: bytes, value: Any) -> list[str]:
     """
     if not has_duplicate_fields(data, value):
         return []
-    read = json.loads(data.decode("utf-8", "replace"), object_pairs_hook=_Pairs, parse_int=_number)
+    read = decode_pairs(data, _Pairs, _number)
     found: dict[str, None] = {}
     _find(read, "", found)
     return list(found)[:MAX_NAMED]
@@ -76,7 +74,7 @@ def _find(value: Any, path: str, found: dict[str, None]) -> None:
 def in_order_of(data: bytes, texts: Collection[str]) -> list[str]:
     """Texts about duplicate and unknown fields in the order in which a decoder of the JSON document meets them."""
     met: dict[str, int] = {}
-    read = json.loads(data.decode("utf-8", "replace"), object_pairs_hook=_Pairs, parse_int=_number)
+    read = decode_pairs(data, _Pairs, _number)
     _meet(read, "", met)
     return sorted(texts, key=lambda text: met.get(text, len(met)))
 

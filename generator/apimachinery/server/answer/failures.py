@@ -76,16 +76,24 @@ def warned(warnings: tuple[str, ...] | list[str]) -> tuple[tuple[str, str], ...]
     characters each is cut to 256, and what is beyond 4,096 then is left out, as in kube-apiserver."""
     if not warnings:
         return ()
-    texts = list(dict.fromkeys(warnings))
-    if sum(map(len, texts)) > WARNING_CHARACTERS:
-        total, shown = 0, []
-        for text in texts:
-            if total >= WARNING_CHARACTERS:
-                break
-            shown.append(text[:WARNING_CUT])
-            total += len(shown[-1])
-        texts = shown
+    texts, length = _first(warnings)
+    if length > WARNING_CHARACTERS:
+        texts, _ = _first(warnings, WARNING_CUT)
     return tuple(("Warning", f"299 - {_quoted(text)}") for text in texts)
+
+
+def _first(warnings: Iterable[str], cut: int | None = None) -> tuple[list[str], int]:
+    """Texts up to the first with which they have more than WARNING_CHARACTERS, and how many they have; with ``cut``
+    each has so many at most, and the last is the one that reaches WARNING_CHARACTERS."""
+    seen, texts, length = set[str](), list[str](), 0
+    for text in warnings:
+        if length >= WARNING_CHARACTERS + (cut is None):
+            break
+        if text not in seen:
+            seen.add(text)
+            texts.append(text[:cut])
+            length += len(texts[-1])
+    return texts, length
 
 
 def _quoted(text: str) -> str:

@@ -11,7 +11,8 @@ done that others see.
 What does stop the loop is the collector of cyclic garbage, which walks over all objects there are, again and again
 while a large body becomes millions of them. None of that is garbage, and it holds no cycles; so the collector waits
 while such work runs, and what the work has made is frozen: the collector does not see it, and it goes when nobody
-refers to it any more. What little cyclic garbage is frozen with it is collected when much has come together.
+refers to it any more. What little cyclic garbage is frozen with it is collected when much has come together, and then
+when nobody asks for anything, because that does walk over everything.
 """
 
 from __future__ import annotations
@@ -31,11 +32,15 @@ MANY_RECORDS = 1_000
 
 COLLECTED_EVERY = 20
 """Pieces of work after which young objects are collected where there is always some running."""
-MANY_YOUNG = 20_000
-"""From so many young objects on they are frozen, which takes no time, instead of looked at."""
+LONG_SECONDS = 0.01
+"""What work of more CPU time has made may be much: it is frozen, which takes no time, instead of looked at."""
 TIDY_SECONDS = 30.0
 GROWN_OBJECTS = 200_000
-"""Frozen objects are looked at when they are more by a half, and by so many, than those that were kept last time."""
+"""Frozen objects are looked at when they are more by a half, and by so many, than those that were kept last time..."""
+IDLE_SECONDS = 5.0
+"""...and nobody has asked for anything for so long..."""
+MOST_FREEZES = 100_000
+"""...or objects were frozen so often, whoever asks. Even to count them stops everybody for 40 ms."""
 
 ASKING = 2
 """Where work is done that may wait for somebody else: on threads of which there are more, and which compute little."""
@@ -49,6 +54,7 @@ CPU_SECONDS = 30.0
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_A = TypeVar("_A")
 _threads = ThreadPoolExecutor(2, "kubewright-work")
 _asking = ThreadPoolExecutor(ASKING_THREADS, "kubewright-asking")
 
@@ -61,43 +67,56 @@ class _Collector:
         self._running = 0
         self._held_back = False
         self._since = 0
+        self._asked_at = 0.0
+        self.asked = False
+        """Whether somebody has asked for something since ``tidy`` last looked."""
         self._kept = -1
-        self._froze = False
+        self._freezes = 0
         self._tidy_at = 0.0
 
-    def __enter__(self) -> None:
+    def enter(self) -> None:
+        """Work begins."""
         with self._lock:
             if not self._running and gc.isenabled():
                 gc.disable()
                 self._held_back = True
             self._running += 1
 
-    def __exit__(self, *_: object) -> None:
+    def leave(self, cost: float) -> None:
+        """Work ends that took so many seconds of CPU time."""
         with self._lock:
             self._running -= 1
             self._since += 1
-            if gc.get_count()[0] > MANY_YOUNG:
+            due = not self._running or self._since >= COLLECTED_EVERY
+            # What other work has made meanwhile, however much that is, is among the young objects too.
+            many = cost >= LONG_SECONDS or (due and self._running > 0)
+            if many:
                 self._freeze()
+            if due:
+                self._since = 0
             if not self._running and self._held_back:
                 gc.enable()
                 self._held_back = False
-            elif self._since < COLLECTED_EVERY:
-                return
-            self._since = 0
-        gc.collect(0)
+        if due and not many:
+            gc.collect(0)
 
     def _freeze(self) -> None:
         if self._kept < 0:
             self._kept = gc.get_freeze_count()
         gc.freeze()
-        self._froze = True
+        self._freezes += 1
 
     def tidy(self) -> None:
-        """Collects what was frozen and is garbage, if there can be much, while no work runs."""
+        """Collects what was frozen and is garbage, if there can be much, while nobody waits for it or at last."""
         now = time.monotonic()
-        if not self._froze or self._running or now < self._tidy_at:
+        if self.asked:
+            self.asked, self._asked_at = False, now
+        idle = now - self._asked_at > IDLE_SECONDS
+        if not self._freezes or self._running or now < self._tidy_at:
             return
-        self._tidy_at, self._froze = now + TIDY_SECONDS, False
+        if not idle and self._freezes < MOST_FREEZES:
+            return
+        self._tidy_at, self._freezes = now + TIDY_SECONDS, 0
         if gc.get_freeze_count() > self._kept * 3 // 2 + GROWN_OBJECTS:
             gc.unfreeze()
             gc.collect()
@@ -118,13 +137,20 @@ class TooCostly(Exception):
 
 
 class Spending:
-    """What one request has cost on the threads, in seconds of CPU time."""
+    """What one request has cost on the threads, in seconds of CPU time; ``made`` is what its work has answered and
+    raised, where that is kept."""
 
-    __slots__ = ("limit", "spent")
+    __slots__ = ("limit", "made", "spent")
 
     def __init__(self, limit: float = CPU_SECONDS) -> None:
         self.limit = limit
         self.spent = 0.0
+        self.made: list[Any] | None = None
+
+    def keep(self, made: Any) -> None:
+        """Keeps an answer or a fault if it may be large in parts."""
+        if self.made is not None and not isinstance(made, bytes | str | None):
+            self.made.append(made)
 
 
 _spending: ContextVar[Spending | None] = ContextVar("spending", default=None)
@@ -139,6 +165,7 @@ _running: set[_Piece[Any]] = set()
 def begin_request() -> None:
     """What this task asks for from now on is of one request, and counted together; of other tasks nothing is."""
     _spending.set(Spending())
+    _collector.asked = True
 
 
 def end_costly() -> None:
@@ -162,12 +189,13 @@ class _Piece(Generic[_R]):
 
     def __call__(self) -> _R:
         """Does it. Raises what it raises, TooCostly."""
-        with _collector:
+        _collector.enter()
+        self._began = time.thread_time()
+        try:
             if self._ended:
                 raise TooCostly
             self._thread = threading.get_ident()
             self._clock = _clock_of(self._thread)
-            self._began = time.thread_time()
             try:
                 self._open = True
                 try:
@@ -177,9 +205,11 @@ class _Piece(Generic[_R]):
             except OverBudget:
                 self._close()
                 raise TooCostly from None
-            finally:
-                if self._spending is not None:
-                    self._spending.spent += time.thread_time() - self._began
+        finally:
+            cost = time.thread_time() - self._began
+            if self._spending is not None:
+                self._spending.spent += cost
+            _collector.leave(cost)
 
     def _close(self) -> None:
         """Nothing ends the thread's next piece in place of this one."""
@@ -208,17 +238,40 @@ class _Piece(Generic[_R]):
                 )
 
 
+def keep_what_is_made(keep: bool) -> list[Any]:
+    """What work of this task's request answers and raises is kept from now on, or no more; what was kept before."""
+    spending = _spending.get()
+    if spending is None:
+        return []
+    kept = spending.made
+    spending.made = [] if keep else None
+    return kept or []
+
+
+def on_thread(work: Callable[[_A], object], of: _A) -> None:
+    """Has it done on a thread for work, on whose account nobody waits."""
+    _threads.submit(work, of)
+
+
 async def apart(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
     """What ``work`` answers or raises, computed on a thread. Raises TooCostly."""
-    piece = _Piece(lambda: work(*args, **kwargs), _spending.get())
+    spending = _spending.get()
+    piece = _Piece(lambda: work(*args, **kwargs), spending)
     _running.add(piece)
     try:
-        return await asyncio.get_running_loop().run_in_executor(_threads, piece)
+        made = await asyncio.get_running_loop().run_in_executor(_threads, piece)
     except asyncio.CancelledError:
         piece.end()
         raise
+    except Exception as fault:
+        if spending is not None:
+            spending.keep(fault)
+        raise
     finally:
         _running.discard(piece)
+    if spending is not None:
+        spending.keep(made)
+    return made
 
 
 async def apart_if(where: int, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:

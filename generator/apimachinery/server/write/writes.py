@@ -61,7 +61,7 @@ from apimachinery.storage.interface import (
     Value,
 )
 from apimachinery.storage.watch_cache import WatchCache
-from apimachinery.wire.json import decode, encode
+from apimachinery.wire.json import decode, encode, encode_in_steps
 
 NAME_TRIES = 8
 MAX_UINT64 = (1 << 64) - 1
@@ -259,10 +259,10 @@ class Writer:
         if target.options.dry_run:
             if self.current(target) is not None:
                 raise KeyExists(key)
-            return Record(key, 0, 0, encode(await apart_if(target.where, self._stored, target.served, obj)))
+            return Record(key, 0, 0, await apart_if(target.where, self._unstored, target, obj))
         if target.allocation is not None:
             await target.allocation.secure(target.name)
-        sealed = await apart_if(target.where, self._sealed, target.served, obj)
+        sealed = await apart_if(target.where, self._sealed, target.served, obj, large=target.large)
         return await self._storage.create(key, _marked(sealed) if target.has_empties else sealed)
 
     def _taken(self, target: WriteTarget, prefix: str) -> ApiError:
@@ -501,7 +501,7 @@ class Writer:
             return await apart_if(where, self.unstored, target, record, new)
         if target.allocation is not None:
             await target.allocation.secure(target.name)
-        sealed = await apart_if(where, self._sealed, served, new)
+        sealed = await apart_if(where, self._sealed, served, new, large=where > 0)
         if target.has_empties:
             sealed = _marked(sealed)
         return await self._storage.update(record.key, record.revision, sealed)
@@ -524,7 +524,10 @@ class Writer:
 
     def unstored(self, target: WriteTarget, record: Record, obj: Json) -> Record:
         """A record of an object that is not written: what a dry run or a finished deletion shows."""
-        return Record(record.key, record.revision, record.created, encode(self._stored(target.served, obj)))
+        return Record(record.key, record.revision, record.created, self._unstored(target, obj))
+
+    def _unstored(self, target: WriteTarget, obj: Json) -> bytes:
+        return (encode_in_steps if target.large else encode)(self._stored(target.served, obj))
 
     def _is_stored(self, served: Served, obj: Json, record: Record) -> bool:
         """Whether storing ``obj``, which is what ``record`` shows, would change nothing: not where the record waits
@@ -534,16 +537,17 @@ class Writer:
         stored = decode(self._sealed(served, obj).at(record.revision))
         return _encode_sorted(stored) == _encode_sorted(decode(record.value))
 
-    def _sealed(self, served: Served, obj: Json) -> Value:
+    def _sealed(self, served: Served, obj: Json, *, large: bool = False) -> Value:
         """What storage gets."""
+        pack = encode_in_steps if large else encode
         if served.asks:
             # A webhook that converts is not shown what stands in for the revision.
             metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
             stored = self._stored(served, {**obj, "metadata": metadata})
             stored["metadata"]["resourceVersion"] = REVISION_MARK
-            return Value.cut(encode(served.family.in_order(stored)))
+            return Value.cut(pack(served.family.in_order(stored)))
         marked = {**obj, "metadata": {**obj["metadata"], "resourceVersion": REVISION_MARK}}
-        return Value.cut(encode(self._stored(served, marked)), served.ttl)
+        return Value.cut(pack(self._stored(served, marked)), served.ttl)
 
     def _stored(self, served: Served, obj: Json) -> Json:
         """The object at the storage version, kind and apiVersion first; leaves ``obj`` as it is."""
