@@ -23,12 +23,11 @@ _OWN_REFERENCES = 2
 @contextmanager
 def freed_apart() -> Iterator[None]:
     """What the request's work on threads makes inside is freed on a thread after it."""
-    made = keep_what_is_made(True)
+    keep_what_is_made(True)
     try:
         yield
     finally:
-        keep_what_is_made(False)
-        if made:
+        if made := keep_what_is_made(False):
             on_thread(free, made)
 
 
