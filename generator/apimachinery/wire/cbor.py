@@ -206,21 +206,22 @@ def encode(value: Any) -> bytes:
     items = value.get("items") if isinstance(value, Mapping) else None
     if not isinstance(items, list) or len(items) < MANY_ITEMS:
         return _TAG + cbor2.dumps(_strings_as_bytes(value), canonical=True)
-    return encode_list(value, items, len(items))
+    return b"".join(encode_list(value, items, len(items)))
 
 
-def encode_list(value: Mapping[str, Any], items: Iterable[Any], count: int) -> bytes:
-    """The same of a list with ``count`` items. The encoder holds the interpreter until it is done, so they go to it one
-    by one."""
-    parts = [_TAG, _head(_MAP, len(value))]
+def encode_list(
+    value: Mapping[str, Any], items: Iterable[Any], count: int, member: str = "items"
+) -> Iterator[bytes]:
+    """The same of a list with ``count`` items, which are its ``member``. The encoder holds the interpreter until it is
+    done, so they go to it one by one."""
+    yield _TAG + _head(_MAP, len(value))
     for key in sorted(value, key=lambda key: (len(key.encode()), key.encode())):
-        parts.append(_encoded(key))
-        if key != "items":
-            parts.append(_encoded(value[key]))
+        yield _encoded(key)
+        if key != member:
+            yield _encoded(value[key])
         else:
-            parts.append(_head(_ARRAY, count))
-            parts.extend(map(_encoded, items))
-    return b"".join(parts)
+            yield _head(_ARRAY, count)
+            yield from map(_encoded, items)
 
 
 def _encoded(value: Any) -> bytes:

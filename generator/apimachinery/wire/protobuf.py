@@ -21,7 +21,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -30,12 +30,15 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, un
 from google.protobuf.message import DecodeError, Message
 
 from apimachinery.meta.gvk import GroupVersion
+from apimachinery.wire.blocks import in_blocks
 from apimachinery.wire.json import DecodeFault, InnerFault
 from apimachinery.wire.protobuf_faults import EOF, FIXED64, LENGTH, VARINT, Expected, message_fault
 
 FieldNumbers: TypeAlias = "dict[str, int | tuple[int, FieldNumbers]]"
 
 MAGIC: Final = b"k8s\x00"
+_RAW_TAG = bytes((2 << 3 | LENGTH,))
+"""Of the field of an envelope that holds the object."""
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _FIELD: Final = descriptor_pb2.FieldDescriptorProto
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
@@ -265,7 +268,7 @@ class Messages:
             raise ProtobufFault(f"{api_version} {kind} has no protobuf form")
         return self._in_envelope(api_version, kind, self._raw(name, value))
 
-    def encode_list(self, value: Mapping[str, Any], items: Iterable[Any]) -> bytes:
+    def encode_list(self, value: Mapping[str, Any], items: Iterable[Any]) -> Iterator[bytes]:
         """The same of a long list, whose items come one by one: bytes of repeated fields are joined as they are, so no
         message has to hold them all. Raises ``ProtobufFault``."""
         api_version, kind = value.get("apiVersion", ""), value.get("kind", "")
@@ -273,8 +276,13 @@ class Messages:
         if name is None:
             raise ProtobufFault(f"{api_version} {kind} has no protobuf form")
         parts = [self._raw(name, {**value, "items": None})]
-        parts += (self._raw(name, {"items": [item]}) for item in items)
-        return self._in_envelope(api_version, kind, b"".join(parts))
+        parts += in_blocks(self._raw(name, {"items": [item]}) for item in items)
+        opening, closing = self._new("Unknown"), self._new("Unknown")
+        opening.typeMeta.apiVersion, opening.typeMeta.kind = api_version, kind
+        closing.contentEncoding = closing.contentType = ""
+        yield MAGIC + bytes(opening.SerializeToString()) + _RAW_TAG + _varint(sum(map(len, parts)))
+        yield from parts
+        yield bytes(closing.SerializeToString())
 
     def _raw(self, name: str, value: Mapping[str, Any]) -> bytes:
         message = self._new(_message_name(name))
@@ -766,3 +774,12 @@ def _fill_instant(target: Any, value: Any) -> None:
         raise ProtobufFault(f"{value!r} is no time") from None
     target.seconds = int(moment.timestamp())
     target.nanos = moment.microsecond * 1000
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)

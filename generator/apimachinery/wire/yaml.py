@@ -12,7 +12,8 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import yaml
@@ -331,3 +332,22 @@ def encode(value: Any) -> bytes:
     """A value as a YAML document, keys sorted."""
     document = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=1 << 20)
     return str(document).encode()
+
+
+AT_ONCE = 20
+"""Items of a list that are encoded together."""
+
+
+def encode_list(
+    value: Mapping[str, Any], items: Iterable[Any], count: int, member: str = "items"
+) -> Iterator[bytes]:
+    """The same of a list with ``count`` items, which are its ``member``, some of them at a time: the nodes of a long
+    document are millions of objects."""
+    for key in sorted(value):
+        if key != member or not count:
+            yield encode({key: value[key]})
+            continue
+        yield f"{member}:\n".encode()
+        left = iter(items)
+        while some := list(islice(left, AT_ONCE)):
+            yield encode(some)

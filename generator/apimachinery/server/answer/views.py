@@ -18,6 +18,7 @@ from apimachinery.server.http.messages import Request
 from apimachinery.server.request.codecs import CBOR, JSON, Codec, Codecs
 from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, PLAIN, TABLE, Form, negotiate
 from apimachinery.storage.interface import Record
+from apimachinery.wire.blocks import in_blocks
 from apimachinery.wire.json import decode, elements, encode
 
 KEPT_VIEWS = 64
@@ -240,11 +241,12 @@ class EncodedView:
         """A list. A long one is never decoded whole."""
         if len(items) < LONG_BYTES:
             return (self._again(b"".join(self._view.list(meta, items))),)
-        empty = decode(b"".join(self._view.list(meta, b"")))
-        if empty.get("items") != []:  # a Table has rows
-            return (self._again(b"".join(self._view.list(meta, items))),)
+        value = decode(b"".join(self._view.list(meta, b"{}")))
+        member = "items" if "items" in value else "rows"
         count, objects = elements(b"[%b]" % items)
-        return (self._codec.encode_list(empty, map(self._marked, objects), count),)
+        if member == "items":
+            objects = map(self._marked, objects)
+        return tuple(in_blocks(self._codec.encode_list({**value, member: []}, objects, count, member)))
 
     def _marked(self, obj: Any) -> Any:
         if self._binary:

@@ -43,9 +43,11 @@ class Codec(Protocol):
     def encode(self, value: Any) -> bytes:
         """A value's bytes."""
 
-    def encode_list(self, value: dict[str, Any], items: Iterable[Any], count: int) -> bytes:
-        """The bytes of a list with ``count`` items, which ``value`` leaves empty: few of them are in memory at once,
-        where the form allows that."""
+    def encode_list(
+        self, value: dict[str, Any], items: Iterable[Any], count: int, member: str
+    ) -> Iterable[bytes]:
+        """The bytes of a list with ``count`` items, which ``value`` leaves empty in its ``member``: few of them are in
+        memory at once, and others have their turn between two parts."""
 
     def frame(self, data: bytes) -> bytes:
         """Bytes of one event as they are in a stream."""
@@ -61,14 +63,12 @@ class _Plain:
     checks_duplicates: bool
     reads: Callable[[bytes, list[str]], Any]
     encode: Callable[[Any], bytes]
+    encode_list: Callable[[dict[str, Any], Iterable[Any], int, str], Iterable[bytes]]
     frame: Callable[[bytes], bytes]
     prefix: str = ""
 
     def decode(self, data: bytes, duplicates: list[str], wanted: tuple[str, str] = ("", "")) -> Any:
         return self.reads(data, duplicates)
-
-    def encode_list(self, value: dict[str, Any], items: Iterable[Any], count: int) -> bytes:
-        return self.encode({**value, "items": [*items]})
 
     def explain(self, fault: str) -> str:
         return f"{self.prefix}{fault}"
@@ -105,7 +105,9 @@ class Protobuf:
                 return messages.encode_event(value) if is_event else messages.encode(value)
         raise DecodeFault(f"{shown.get('apiVersion')} {shown.get('kind')} has no protobuf form")
 
-    def encode_list(self, value: dict[str, Any], items: Iterable[Any], count: int) -> bytes:
+    def encode_list(
+        self, value: dict[str, Any], items: Iterable[Any], count: int, member: str
+    ) -> Iterable[bytes]:
         """A list's envelope."""
         for messages in self._messages():
             if messages.covers(value.get("apiVersion", ""), value.get("kind", "")):
@@ -142,10 +144,12 @@ class _Cbor:
 
         return cbor.encode(value)
 
-    def encode_list(self, value: dict[str, Any], items: Iterable[Any], count: int) -> bytes:
+    def encode_list(
+        self, value: dict[str, Any], items: Iterable[Any], count: int, member: str
+    ) -> Iterable[bytes]:
         from apimachinery.wire import cbor
 
-        return cbor.encode_list(value, items, count)
+        return cbor.encode_list(value, items, count, member)
 
     def frame(self, data: bytes) -> bytes:
         return data
@@ -176,6 +180,7 @@ JSON: Codec = _Plain(
     True,
     lambda data, duplicates: json.decode(data),
     json.encode,
+    lambda value, items, count, member: [json.encode({**value, member: [*items]})],
     lambda data: data + b"\n",
     "couldn't get version/kind; json parse error: ",
 )
@@ -185,6 +190,7 @@ YAML: Codec = _Plain(
     False,
     yaml.decode,
     yaml.encode,
+    yaml.encode_list,
     lambda data: b"---\n" + data,
 )
 CBOR: Codec = _Cbor()

@@ -299,8 +299,13 @@ async def _serve(
     asked = asyncio.Event()
     on_signals(asked.set)
     sys.setswitchinterval(SWITCH_SECONDS)
-    await server.start()
-    gc.freeze()
+    # What is read and made at the start stays: the collector would walk over it again and again meanwhile.
+    gc.disable()
+    try:
+        await server.start()
+        gc.freeze()
+    finally:
+        gc.enable()
     following = None
     if found is None:
         _give_kubeconfig(options, server, security, folder)
