@@ -10,8 +10,8 @@ HELD_ONCE = "delete options,a stored role,a stored definition,a stored flow sche
 
 
 def test_a_short_attack_finds_nothing(capsys):
-    # The stall that counts is longer than elsewhere: other tests run meanwhile.
-    options = ["--requests", "600", "--inputs", HELD_ONCE, "--stall", "0.25"]
+    # The stalls that count are longer than elsewhere: other tests run meanwhile.
+    options = ["--requests", "600", "--inputs", HELD_ONCE, "--stall", "0.25", "--health", "0.25"]
     code = main(["--only", "inputs,fuzz,linearizability,power cuts", *options])
     assert code == 0, capsys.readouterr().out
 

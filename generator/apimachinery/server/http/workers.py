@@ -97,7 +97,7 @@ class _Collector:
             if not self._running and self._held_back:
                 gc.enable()
                 self._held_back = False
-        if due and not many:
+        if due and not many and gc.isenabled():
             gc.collect(0)
 
     def _freeze(self) -> None:
