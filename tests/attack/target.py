@@ -37,7 +37,8 @@ class Target:
         )
         self._answered = time.monotonic()
         self.start()
-        threading.Thread(target=self._note_livez, daemon=True).start()
+        self._noting = threading.Thread(target=self._note_livez, daemon=True)
+        self._noting.start()
 
     def start(self) -> None:
         """Starts it, and waits until it is ready."""
@@ -93,6 +94,9 @@ class Target:
         if self._asking.stdin is not None:
             self._asking.stdin.close()
         self._asking.wait(90)
+        self._noting.join()
+        if self._asking.stdout is not None:
+            self._asking.stdout.close()
         self.process.terminate()
         self.process.wait(30)
         self._log.close()
@@ -164,20 +168,29 @@ class Target:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def metrics(self) -> str:
+        """What /metrics says; asked again where the server has no room for the question."""
+        for _ in range(100):
+            try:
+                status, text = self.ask("GET", "/metrics")
+                if status == 200:
+                    return text.decode()
+            except (OSError, http.client.HTTPException):
+                pass
+            time.sleep(0.1)
+        raise SystemExit("/metrics was not answered for 10 s")
+
     def figures(self, name: str) -> dict[str, float]:
         """The series of a metric that has one label, by its values."""
-        text = self.ask("GET", "/metrics")[1].decode()
-        return {
-            label: float(value) for label, value in re.findall(rf'^{name}{{\w+="(.*)"}} (.+)$', text, re.M)
-        }
+        found = re.findall(rf'^{name}{{\w+="(.*)"}} (.+)$', self.metrics(), re.M)
+        return {label: float(value) for label, value in found}
 
     def held(self) -> dict[float, int]:
         """How often its loop was held for at most so many seconds of CPU time."""
-        text = self.ask("GET", "/metrics")[1].decode()
         return {
             float(bound.replace("+Inf", "inf")): int(float(count))
             for bound, count in re.findall(
-                r'^kubewright_loop_held_seconds_bucket{le="(.+)"} (.+)$', text, re.M
+                r'^kubewright_loop_held_seconds_bucket{le="(.+)"} (.+)$', self.metrics(), re.M
             )
         }
 

@@ -126,7 +126,9 @@ def _attacked(own: Target, chance: random.Random, options: argparse.Namespace) -
         print(f"    held in MB { ({name: round(size / 2**20) for name, size in held.items()}) }", flush=True)
         print(f"    afterwards { ({name: round(size / 2**20) for name, size in after.items()}) }", flush=True)
         print(
-            f"    {base:.0f} MB before, {watch.peak:.0f} at most, {own.resident():.0f} afterwards", flush=True
+            f"    {base:.0f} MB before, {watch.peak:.0f} at most, {own.resident():.0f} afterwards; slowest /livez "
+            f"{watch.slowest * 1000:.0f} ms (own {watch.own * 1000:.0f} ms)",
+            flush=True,
         )
     if watch.peak - base > BUDGET_MEGABYTES:
         yield f"{watch.peak - base:.0f} MB of memory for many kinds at once"

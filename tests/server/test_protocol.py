@@ -505,3 +505,21 @@ def test_too_many_in_flight_are_429(serve):
         assert (status, headers["retry-after"], json.loads(body)["reason"]) == (429, "1", "TooManyRequests")
         assert split(talk(port, request("GET", "/livez")))[0] == 200
         assert split(read_all(sock))[0] == 200
+
+
+@pytest.mark.parametrize("slices", [1, 3, 1 << 20])
+def test_a_long_message_is_the_same_however_it_is_read(serve, monkeypatch, slices):
+    """Others get their turn after each slice; what is in slices and what is behind the message stays in order."""
+    from apimachinery.server.http import protocol
+
+    monkeypatch.setattr(protocol, "JOIN_BYTES", 0)
+    monkeypatch.setattr(protocol, "SLICE_BYTES", slices)
+    monkeypatch.setattr(protocol, "TURN_SECONDS", 0.0)
+    port = serve().port
+    body = make("turns", k="v")
+    head = request("POST", BASE, b"", "Transfer-Encoding: chunked", close=False)
+    chunked = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    upgrade = request("GET", f"{BASE}/turns", b"", "Connection: Upgrade", "Upgrade: h2c", close=False)
+    got = talk(port, head + chunked + upgrade + request("GET", f"{BASE}/turns"))
+    assert [part.split(b" ", 1)[0] for part in got.split(b"HTTP/1.1 ")[1:]] == [b"201", b"200", b"200"]
+    assert b'"k":"v"' in got.rpartition(b"\r\n\r\n")[2]

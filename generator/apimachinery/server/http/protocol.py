@@ -54,6 +54,8 @@ HEAD_BYTES = 1 << 20
 HEAD_FIELDS = 2_000
 FRAMING_FACTOR = 8
 """A body that comes byte by byte takes six bytes of a chunked message for each of its own."""
+SLICE_BYTES = 16 << 10
+"""So much of a long piece is parsed before the time is looked at."""
 LINGER_BYTES = 64 << 20
 LINGER_SECONDS = 2.0
 HALF_SENT_SECONDS = 1.0
@@ -186,6 +188,7 @@ class Connection(asyncio.Protocol):
         self._timed_out = False
         self._closed_at = 0.0
         self._lingered = 0
+        self._unread = b""
         self._held = 0
         self._head_held = 0
         self._weight = weight
@@ -286,12 +289,19 @@ class Connection(asyncio.Protocol):
         if self._received > room and not self._oversized:
             self._refuse(431, TOO_LARGE)
             return
-        began = time.thread_time() if len(data) > JOIN_BYTES else 0.0
+        if self._unread:
+            self._unread += data
+        else:
+            self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
         try:
-            self._parser.feed_data(data)
-            if began and time.thread_time() - began > TURN_SECONDS:
-                self._give_way()
-            if not self._head_done and self._state is not State.LINGERING and not self._takes_head(len(data)):
+            if len(data) > JOIN_BYTES:
+                self._parse_in_turns(data)
+            else:
+                self._parser.feed_data(data)
+            parsed = len(data) - len(self._unread)
+            if not self._head_done and self._state is not State.LINGERING and not self._takes_head(parsed):
                 self._crowded = True
                 self._refuse(429, "")
         except httptools.HttpParserUpgrade as offer:
@@ -299,15 +309,28 @@ class Connection(asyncio.Protocol):
         except (httptools.HttpParserError, UnicodeDecodeError, ValueError):
             self._refuse(int(self._fault[:3]), self._fault)
 
-    def _give_way(self) -> None:
-        """Lets others be read: of a socket that has much to read the loop takes many pieces in a row, and a body in
-        chunks of a byte is work."""
-        self._transport.pause_reading()
-        asyncio.get_running_loop().call_soon(self._read_on)
+    def _parse_in_turns(self, data: bytes) -> None:
+        """A body in chunks of a byte is work: after some of it others are read. So they are where a socket has much,
+        of which the loop would take many pieces in a row."""
+        began = time.thread_time()
+        for low in range(0, len(data), SLICE_BYTES):
+            try:
+                self._parser.feed_data(data[low : low + SLICE_BYTES])
+            except httptools.HttpParserUpgrade as offer:
+                raise httptools.HttpParserUpgrade(low + offer.args[0]) from None
+            if time.thread_time() - began > TURN_SECONDS:
+                self._unread = data[low + SLICE_BYTES :]
+                self._transport.pause_reading()
+                asyncio.get_running_loop().call_soon(self._read_on)
+                return
 
     def _read_on(self) -> None:
-        if len(self._waiting) < 2 and not self._transport.is_closing():
-            self._transport.resume_reading()
+        if self._transport.is_closing() or len(self._waiting) > 1:
+            return
+        self._transport.resume_reading()
+        rest, self._unread = self._unread, b""
+        if rest and self._parser is not None:
+            self._parse(rest)
 
     def _takes_head(self, size: int) -> bool:
         """Counts a part of a head that is not whole yet; whether there is room for it."""
@@ -586,8 +609,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         elif self._waiting:
             self._next()
-            if len(self._waiting) < 2:
-                self._transport.resume_reading()
+            self._read_on()
         elif self._offer is not None:
             offer, self._offer = self._offer, None
             self._unreserve()
