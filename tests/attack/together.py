@@ -116,7 +116,7 @@ def _attacked(own: Target, chance: random.Random, options: argparse.Namespace) -
     held = own.figures("kubewright_held_bytes")
     crowd_.end()
     watch.end()
-    for _ in range(30):  # what was asked last is still worked on
+    for _ in range(60):  # what was asked last is still worked on
         time.sleep(1.0)
         after = own.figures("kubewright_held_bytes")
         if not (after["heads"] or after["bodies"] or after["work"]):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from apimachinery.server.http import workers
-from apimachinery.server.http.leftovers import free, freed_apart
+from apimachinery.server.http.leftovers import free, free_what_was_made
 
 
 class Part:
@@ -29,13 +29,13 @@ def _raise(made: list[Any]) -> None:
 
 def test_what_work_made_is_freed_on_a_thread() -> None:
     async def story() -> None:
-        workers.begin_request()
-        with freed_apart():
-            made = await workers.apart(lambda: {"a": [Part(), {"b": (Part(),)}]})
-            with pytest.raises(ValueError, match="no"):
-                await workers.apart(lambda: _raise([[Part()]]))
-            del made
-            assert not Part.gone
+        workers.begin_request(keeps_what_is_made=True)
+        made = await workers.apart(lambda: {"a": [Part(), {"b": (Part(),)}]})
+        with pytest.raises(ValueError, match="no"):
+            await workers.apart(lambda: _raise([[Part()]]))
+        del made
+        assert not Part.gone
+        free_what_was_made()
         later = await workers.apart(lambda: [Part()])
         assert len(later) == 1
 

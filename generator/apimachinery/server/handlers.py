@@ -24,7 +24,6 @@ from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.http.governor import Crowded
-from apimachinery.server.http.leftovers import freed_apart
 from apimachinery.server.http.messages import (
     Counts,
     Request,
@@ -113,12 +112,6 @@ class Handlers:
 
     async def handle(self, request: Request) -> Answer:
         """Answers a request; a failure is an answer too."""
-        if not request.large:
-            return await self._handled(request)
-        with freed_apart():
-            return await self._handled(request)
-
-    async def _handled(self, request: Request) -> Answer:
         if len(request.headers.get("accept", "")) > ACCEPT_CHARACTERS:
             request.headers["accept"] = request.headers["accept"][:ACCEPT_CHARACTERS].rpartition(",")[0]
         try:

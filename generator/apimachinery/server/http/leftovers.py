@@ -8,27 +8,20 @@ whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from sys import getrefcount
 from types import TracebackType
 from typing import Any
 
-from apimachinery.server.http.workers import keep_what_is_made, on_thread
+from apimachinery.server.http.workers import made_for_request, on_thread
 
 _OWN_REFERENCES = 2
 """Of a value that a variable alone refers to, ``getrefcount`` counts the variable and its own argument."""
 
 
-@contextmanager
-def freed_apart() -> Iterator[None]:
-    """What the request's work on threads makes inside is freed on a thread after it."""
-    keep_what_is_made(True)
-    try:
-        yield
-    finally:
-        if made := keep_what_is_made(False):
-            on_thread(free, made)
+def free_what_was_made() -> None:
+    """What work on threads has made for this task's request is freed on a thread."""
+    if made := made_for_request():
+        on_thread(free, made)
 
 
 def free(values: list[Any]) -> None:
@@ -49,12 +42,12 @@ def _empty(value: Any, pile: list[Any]) -> None:
     if kind is dict:
         while value:
             _, member = value.popitem()
-            if type(member) in _CONTAINERS:
+            if member and type(member) in _CONTAINERS:
                 pile.append(member)
     elif kind is list:
         while value:
             member = value.pop()
-            if type(member) in _CONTAINERS:
+            if member and type(member) in _CONTAINERS:
                 pile.append(member)
     elif kind is tuple:
         pile += [member for member in value if type(member) in _CONTAINERS]

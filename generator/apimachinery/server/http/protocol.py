@@ -43,6 +43,7 @@ import httptools
 
 from apimachinery.server.http.governor import BODY_BYTES, Crowded, Governor
 from apimachinery.server.http.heads import USUAL_METHODS, head_of, readable
+from apimachinery.server.http.leftovers import free_what_was_made
 from apimachinery.server.http.messages import BrokenOff, Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.sending import JOIN_BYTES, Sender
 from apimachinery.server.http.tunnel import GONE_SECONDS, RESERVED_BYTES, Tunnel
@@ -568,7 +569,8 @@ class Connection(asyncio.Protocol):
 
     async def _handle(self, pending: _Pending) -> None:
         request, oversized = pending.request, pending.oversized
-        begin_request()
+        large = bool(request.body or request.query_string) and request.large
+        begin_request(keeps_what_is_made=large)
         keep_alive = pending.keep_alive and not self._connections.ending
         try:
             try:
@@ -578,6 +580,9 @@ class Connection(asyncio.Protocol):
                     raise
                 self._timed_out = False
                 response = self._connections.application.timed_out(request)
+            finally:
+                if large:
+                    free_what_was_made()
             if isinstance(response, UpgradeResponse):
                 await self._hand_over(response)
                 keep_alive = False

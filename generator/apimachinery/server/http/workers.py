@@ -162,9 +162,13 @@ _clock_of: Callable[[int], int] = getattr(
 _running: set[_Piece[Any]] = set()
 
 
-def begin_request() -> None:
-    """What this task asks for from now on is of one request, and counted together; of other tasks nothing is."""
-    _spending.set(Spending())
+def begin_request(*, keeps_what_is_made: bool = False) -> None:
+    """What this task asks for from now on is of one request, and counted together; of other tasks nothing is. What its
+    work answers and raises is kept until ``made_for_request``, if that is said."""
+    spending = Spending()
+    if keeps_what_is_made:
+        spending.made = []
+    _spending.set(spending)
     _collector.asked = True
 
 
@@ -238,14 +242,13 @@ class _Piece(Generic[_R]):
                 )
 
 
-def keep_what_is_made(keep: bool) -> list[Any]:
-    """What work of this task's request answers and raises is kept from now on, or no more; what was kept before."""
+def made_for_request() -> list[Any]:
+    """What was kept of this task's request; from now on nothing is."""
     spending = _spending.get()
-    if spending is None:
+    if spending is None or spending.made is None:
         return []
-    kept = spending.made
-    spending.made = [] if keep else None
-    return kept or []
+    made, spending.made = spending.made, None
+    return made
 
 
 def on_thread(work: Callable[[_A], object], of: _A) -> None:
