@@ -45,10 +45,19 @@ SOURCES = '"HostPath":null,"EmptyDir":'
         ),
         ("status", {"qosClass": "x"}, '{"StartTime":null,"QOSClass":"x"}'),
         ("metadata.labels", {"b": "1", "a": "2"}, '{"a":"2","b":"1"}'),
+        ("spec.nodeSelector", None, "null"),
+        ("spec.volumes[0].hostPath", {"path": "/x"}, '{"Path":"/x","Type":null}'),
+        (
+            "spec",
+            {"serviceAccount": "a", "priority": 1, "hostNetwork": False, "securityContext": {"fsGroup": 2}},
+            '{"Volumes":null,"NodeSelector":null,"Priority":1,"SecurityContext":{"HostNetwork":false,"FSGroup":2}}',
+        ),
         # What is no such struct, or has no type here, is printed as it is.
         ("spec", {"b": 1, "a": 2}, '{"a":2,"b":1}'),
         ("spec.unknown", {"b": 1, "a": 2}, '{"a":2,"b":1}'),
         ("spec.volumes", [1], "[1]"),
+        ("spec.nodeSelector", ["a"], '["a"]'),
+        ("spec.volumes[0].name", {"a": 1}, '{"a":1}'),
         ("spec.priority", 3, "3"),
         ("spec", None, "null"),
     ],
@@ -56,6 +65,16 @@ SOURCES = '"HostPath":null,"EmptyDir":'
 def test_values_are_printed_as_their_structs(field: str, value: Any, shown: str) -> None:
     fault = GoForms(STRUCTS).printed("core.Pod", invalid_value(field, value, "wrong"))
     assert fault.body == f"Invalid value: {shown}: wrong"
+
+
+def test_what_json_says_twice_of_a_node_is_printed_once() -> None:
+    structs = {
+        "core.Node": "<meta.ObjectMeta>, Spec NodeSpec",
+        "core.NodeSpec": "PodCIDRs []string, ProviderID string",
+    }
+    fault = invalid_value("spec", {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}, "wrong")
+    shown = GoForms(structs).printed("core.Node", fault).body
+    assert shown == 'Invalid value: {"PodCIDRs":["10.0.0.0/24"],"ProviderID":""}: wrong'
 
 
 def test_what_changed_ends_the_message() -> None:

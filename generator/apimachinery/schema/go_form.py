@@ -175,8 +175,6 @@ def _arranged(struct: str, value: dict[str, Any]) -> dict[str, Any]:
         host = {key: value.pop(key) for key in _SECURITY if key in value}
         if host or "securityContext" in value:
             value["securityContext"] = {**host, **(value.get("securityContext") or {})}
-    elif struct == "core.PodSecurityContext":
-        return value
     elif struct == "core.NodeSpec" and "podCIDR" in value:
         value = {key: each for key, each in value.items() if key != "podCIDR"}
     return value
