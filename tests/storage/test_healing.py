@@ -207,15 +207,15 @@ def test_a_log_that_a_reader_holds_is_told(tmp_path, monkeypatch, caplog):
         shell = sqlite3.connect(path, isolation_level=None)
         shell.execute("BEGIN")
         shell.execute("SELECT count(*) FROM log").fetchone()
-        for number in range(18):
+        for number in range(26):
             await storage.create(f"/g/r/b{number}", value(1 << 20))
         told = [record.getMessage() for record in caplog.records if "grows" in record.getMessage()]
-        assert len(told) == 2 and "has 8 MiB" in told[0] and "has 1" in told[1]
+        assert len(told) == 2 and "has 8 MiB" in told[0] and "has 2" in told[1]
         shell.execute("ROLLBACK")
         shell.close()
         await storage.create("/g/r/c", value())
         await storage.create("/g/r/d", value(1 << 20))
-        assert (tmp_path / "x.db-wal").stat().st_size < 20 << 20
+        assert (tmp_path / "x.db-wal").stat().st_size < 30 << 20
         await storage.close()
 
     run(story)
@@ -237,13 +237,16 @@ def test_a_limit_for_files_is_a_full_disk(tmp_path):
                 for number in range(400):
                     await storage.create(f"/g/r/{number:03d}", value(500_000))
             assert number > 5 and not storage.failed
+            for each in range(6):
+                record = await storage.get(f"/g/r/{each:03d}")
+                await storage.delete(record.key, record.revision, value(500_000))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         await until(lambda: not storage.trouble)
         await storage.create("/g/r/z", value(500_000))
         await storage.delete("/g/r/a", first.revision, value())
         keys = {record.key for record in (await storage.list("")).records}
-        assert len(keys) == number + 1
+        assert len(keys) == number - 6 + 1
         await storage.close()
         storage = await SqliteStorage.open(tmp_path / "x.db")
         assert {record.key for record in (await storage.list("")).records} == keys

@@ -32,6 +32,8 @@ log = logging.getLogger("kubewright.storage")
 COMPACTED_PER_STEP = 2_000
 BUSY_SECONDS = 10.0
 HEAL_SECONDS = 1.0
+LOOKED_BYTES = 8 << 20
+"""What the write-ahead log grows by before somebody looks why: SQLite empties it at 4 MiB."""
 GROWN_BYTES = 96 << 20
 """Of the write-ahead log, which has some 64 MiB after a large transaction: what more is worth a word."""
 GROWTH_BYTES = 512
@@ -88,7 +90,8 @@ class Commits:
         self.failed = ""
         self._full = ""
         self._blocked = ""
-        self._told_bytes = GROWN_BYTES
+        self._looked_bytes, self._told_bytes = LOOKED_BYTES, GROWN_BYTES
+        self._loop = asyncio.get_running_loop()
         self._closed = False
 
     def begin(self) -> None:
@@ -185,10 +188,8 @@ class Commits:
             )
         except sqlite3.Error as fault:
             self._log.roll_back()
-            extended = getattr(fault, "sqlite_errorcode", 0)
-            code = extended & 0xFF
-            # A write that failed, unlike a sync, is known not to be there: a quota or a limit for files is full too.
-            if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_WRITE:
+            code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
+            if _is_full(fault):
                 self._begin_full(str(fault))
                 return StorageFull(f"the disk is full: {fault}")
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -219,13 +220,23 @@ class Commits:
             self._blocked = ""
             log.warning("the database is no longer locked; writes go on")
         self._lock.set_mark(self._identity, events[-1].record.revision)
-        if self._log.wal_bytes() > self._told_bytes:
-            self._tell_growth()
+        self._look_at_log()
 
-    def _tell_growth(self) -> None:
-        """Says that the write-ahead log cannot be emptied, each time it has doubled."""
+    def _look_at_log(self) -> None:
+        """On the committing thread: sees whether the write-ahead log can be emptied, whenever it has grown. Where the
+        database may not grow, the disk is full while the log still has room for deletions; that another program reads
+        an old state is told each time the log has doubled."""
         size = self._log.wal_bytes()
-        if self._log.is_read():
+        if size < self._looked_bytes:
+            return
+        self._looked_bytes = size + LOOKED_BYTES
+        try:
+            held = not self._log.checkpoint()
+        except sqlite3.OperationalError as fault:
+            if _is_full(fault) and not self._full:
+                self._loop.call_soon_threadsafe(self._begin_full, str(fault))
+            return
+        if held and size > self._told_bytes:
             self._told_bytes = size * 2
             log.warning(
                 "the write-ahead log has %d MiB and grows: another program (a sqlite3 shell?) reads the database in a "
@@ -269,11 +280,21 @@ class Commits:
         while not self.failed:
             await asyncio.sleep(HEAL_SECONDS)
             async with self._disk:
-                if await asyncio.get_running_loop().run_in_executor(self._thread, self._reserve.take):
+                if await asyncio.get_running_loop().run_in_executor(self._thread, self._has_room):
                     self._full = ""
                     log.warning("the disk has room again; all writes are taken")
                     return
                 await self._forget_all()
+
+    def _has_room(self) -> bool:
+        """On the committing thread: whether the disk has room for the reserve, and the database may grow."""
+        if not self._reserve.take():
+            return False
+        try:
+            self._log.checkpoint()
+        except sqlite3.OperationalError as fault:
+            return not _is_full(fault)
+        return True
 
     async def _forget_all(self) -> bool:
         """Forgets all but the present state, for room; whether that went well. For who holds the disk."""
@@ -312,6 +333,13 @@ class Commits:
                 with contextlib.suppress(sqlite3.Error):
                     self._log.roll_back()
                 raise WriteFailed(f"compaction failed: {fault}") from fault
+
+
+def _is_full(fault: sqlite3.Error) -> bool:
+    """Whether there is no room for a write. One that failed, unlike a sync, is known not to be there: a quota or a
+    limit for files is a full disk too."""
+    code = getattr(fault, "sqlite_errorcode", 0)
+    return code & 0xFF == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR_WRITE
 
 
 def _events(batch: _Batch) -> list[Event]:

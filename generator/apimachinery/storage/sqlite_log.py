@@ -268,12 +268,11 @@ class Log:
                 with contextlib.suppress(sqlite3.OperationalError):
                     self._writer.execute(step).fetchall()
 
-    def is_read(self) -> bool:
-        """Whether somebody reads an old state, so that the write-ahead log cannot be emptied."""
-        with contextlib.suppress(sqlite3.OperationalError):
-            _, pages, moved = self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            return bool(moved < pages)
-        return False
+    def checkpoint(self) -> bool:
+        """Moves what it can from the write-ahead log to the database; False where somebody reads an old state, so that
+        the log cannot be emptied. Raises sqlite3.OperationalError where the database cannot be written."""
+        busy, pages, moved = self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return bool(busy or moved >= pages)
 
     def wal_bytes(self) -> int:
         """How large the write-ahead log is."""
