@@ -32,13 +32,14 @@ from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequenc
 from dataclasses import dataclass, field
 
 from apimachinery.meta.errors import ApiError
+from apimachinery.server.answer.failures import storage_failure
 from apimachinery.server.answer.view import JsonView, Selection, View, at_revision
 from apimachinery.server.http.governor import SMALL_BYTES, Account, Governor
 from apimachinery.server.http.messages import LARGE_BYTES, StreamResponse
 from apimachinery.server.http.workers import ASKING, apart_if
 from apimachinery.server.read.listing import expired, too_large
 from apimachinery.server.request.list_options import BadRevision, ListOptions, parse_revision
-from apimachinery.storage.interface import Compacted, Event, Record
+from apimachinery.storage.interface import Compacted, Event, Record, StorageError
 from apimachinery.storage.watch_cache import ResourceCache
 
 BOOKMARK_SECONDS = 60.0
@@ -467,6 +468,9 @@ class Watches:
             except Compacted as fault:
                 message = f"too old resource version: {revision} ({fault.oldest})"
                 yield view.error(expired(message).status())
+                return
+            except StorageError as fault:  # the past cannot be read, or not now
+                yield view.error(storage_failure(fault).status())
                 return
         # From here to the feed nothing waits, so that no event comes in between.
         watcher = Watcher(self.budget)
