@@ -121,13 +121,15 @@ class Api:
                 self.catalog, backend.cache, backend.storage, self.writer, self._advertised, self._port
             )
         codecs = Codecs([package.messages for package in packages])
+        openapi = OpenApi(self.catalog, packages, options, others, issuer=access.service_accounts is not None)
+        backend.governor.ask("openapi", lambda: openapi.weight)
         self.handlers = Handlers(
             self.catalog,
             Reads(backend.cache, backend.watches, backend.bodies),
             Writes(self.writer, self.deleter),
             Descriptions(
                 Discovery(self.catalog, "127.0.0.1", others),
-                OpenApi(self.catalog, packages, options, others, issuer=access.service_accounts is not None),
+                openapi,
             ),
             codecs,
             self._is_kind,

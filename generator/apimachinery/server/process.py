@@ -64,6 +64,7 @@ class Backend:
     outgoing: Outgoing = field(default_factory=Outgoing)
     identity: ProxyIdentity = field(default_factory=ProxyIdentity)
     fairness: Fairness | None = None
+    governor: Governor = field(default_factory=Governor)
 
 
 class Api(Protocol):
@@ -182,6 +183,7 @@ class Server:
             outgoing,
             options.identity,
             fairness,
+            governor,
         )
         self._stops.append(outgoing.close)
         audit = self._make_audit(metrics, outgoing) if self._make_audit is not None else None

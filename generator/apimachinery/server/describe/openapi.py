@@ -1,6 +1,7 @@
 """Answers of /openapi/v2, /openapi/v3, /version and /.
 
-Documents are made when first asked for, and again after what they describe has changed. Each has a hash of its
+Documents are made when first asked for, and again after what they describe has changed, or when those that were asked
+for later have taken their place (``KeptForms``). Each has a hash of its
 content: in the index of v3, as ETag, and as ``?hash=`` that makes an answer good forever (KEP-2896). The index needs
 the hashes of all documents, but keeps none of them.
 
@@ -24,6 +25,7 @@ from apimachinery.server.catalog.from_packages import Package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe import openapi_operations as operations
+from apimachinery.server.describe.kept_forms import KeptForms
 from apimachinery.server.describe.openapi_documents import document_v2, document_v3
 from apimachinery.server.describe.openapi_merge import merge_v2
 from apimachinery.server.describe.openapi_protobuf import V2_TYPES, V3_TYPES, encode_v2, encode_v3
@@ -49,11 +51,10 @@ _CUSTOM_INFO = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 @dataclass(slots=True)
 class _Made:
-    """A document: what it was made from, its hash, and its forms as far as they were asked for."""
+    """A document: what it was made from, and its hash."""
 
     source: object
     hash: str
-    forms: dict[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,15 @@ class OpenApi:
         self._options = options
         self._issuer = issuer
         self._made: dict[str, _Made] = {}
+        self._forms = KeptForms()
         self._turn = asyncio.Lock()
         self._seen = _Seen({}, (), {}, (-1, -1))
         self._info = {"title": "Kubernetes", "version": options.emulated_version}
+
+    @property
+    def weight(self) -> int:
+        """Bytes of documents that are kept."""
+        return self._forms.weight
 
     async def answer(self, request: Request, route: Route) -> Response:
         """The answer to a path of these areas."""
@@ -101,7 +108,9 @@ class OpenApi:
                 groups, others = dict(self._catalog.groups), dict(self._others.versions)
                 self._seen = _Seen(groups, list(self._catalog), others, generation)
                 roots = {"v2", *(f"v3/{root}" for root in self._roots())}
-                self._made = {name: made for name, made in self._made.items() if name in roots}
+                for name in self._made.keys() - roots:
+                    del self._made[name]
+                    self._forms.drop(name)
             return await apart(self._described, request, route)
 
     def _described(self, request: Request, route: Route) -> Response:
@@ -175,7 +184,8 @@ class OpenApi:
         made = self._made.get(name)
         if made is None or made.source != source:
             data = encode_in_steps(document())
-            made = self._made[name] = _Made(source, hashlib.sha512(data).hexdigest().upper(), {})
+            made = self._made[name] = _Made(source, hashlib.sha512(data).hexdigest().upper())
+            self._forms.drop(name)
         return made
 
     # version 2
@@ -186,10 +196,12 @@ class OpenApi:
         if not kind:
             return Response(406, b"", "", headers=vary)
         made = self._kept("v2", self._seen.generation, self._document_v2)
-        if kind not in made.forms:
+        data = self._forms.get("v2", kind)
+        if data is None:
             document = self._document_v2()
-            made.forms[kind] = encode_in_steps(document) if kind == _JSON else encode_v2(document)
-        return _cached(request, made.hash, made.forms[kind], kind, vary)
+            data = encode_in_steps(document) if kind == _JSON else encode_v2(document)
+            self._forms.keep("v2", kind, data)
+        return _cached(request, made.hash, data, kind, vary)
 
     def _document_v2(self) -> Json:
         definitions = dict(self._definitions)
@@ -279,10 +291,12 @@ class OpenApi:
             except (DecodeFault, AttributeError, TypeError, ValueError, KeyError, struct.error):
                 return None
         made = self._of(root, place)
-        if kind not in made.forms:
+        data = self._forms.get(f"v3/{root}", kind)
+        if data is None:
             document = self._document_v3(root, place, made.source)
-            made.forms[kind] = encode_in_steps(document) if kind == _JSON else encode_v3(document)
-        return made.hash, made.forms[kind]
+            data = encode_in_steps(document) if kind == _JSON else encode_v3(document)
+            self._forms.keep(f"v3/{root}", kind, data)
+        return made.hash, data
 
     def _document_v3(self, root: str, place: tuple[str, str], resources: Any) -> Json:
         group, version = place
