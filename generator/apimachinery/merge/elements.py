@@ -15,13 +15,15 @@ from apimachinery.merge.value import sort_key
 
 SLICE = 5_000
 """So many elements are sorted at once: meanwhile no other thread runs."""
+LONGEST_KEPT = 500
+"""Ranks of longer elements are not kept: clients write them."""
 
 
 def in_order(elements: Iterable[str]) -> list[str]:
     """The elements in kube-apiserver's order; ``.`` comes first."""
     out = _sorted(list(elements))
     if out and out[-1] > "g":  # else there are fields alone, and they are in order
-        out = _sorted(out, _rank)
+        out = _sorted(out, _rank if max(map(len, out)) < LONGEST_KEPT else _rank.__wrapped__)
     return out
 
 

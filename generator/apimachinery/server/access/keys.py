@@ -20,6 +20,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from apimachinery.server.http.remembered import Remembered
+
 PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 _CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
@@ -202,9 +204,6 @@ def verified_claims(token: str, keys: Iterable[VerifyingKey]) -> dict[str, Any]:
     raise BadToken(str(unverified))
 
 
-REMEMBERED = 4096
-
-
 class VerifiedTokens:
     """The claims of signed tokens of some issuers. Verified signatures are remembered, since a client sends the same
     token with every request; whether the claims still hold is for the caller to ask each time."""
@@ -212,7 +211,7 @@ class VerifiedTokens:
     def __init__(self, issuers: Iterable[str], keys: Iterable[VerifyingKey]) -> None:
         self._issuers = frozenset(issuers)
         self._keys = tuple(keys)
-        self._remembered: dict[str, dict[str, Any]] = {}
+        self._remembered: Remembered[str, dict[str, Any]] = Remembered()
 
     def claims(self, token: str) -> dict[str, Any] | None:
         """What a token says, None for one of another issuer. Raises BadToken where no key has signed it."""
@@ -224,7 +223,5 @@ class VerifiedTokens:
         if not isinstance(issuer, str) or issuer not in self._issuers:
             return None
         claims = verified_claims(token, self._keys)
-        if len(self._remembered) >= REMEMBERED:
-            self._remembered.clear()
-        self._remembered[token] = claims
+        self._remembered.put(token, claims)
         return claims

@@ -27,10 +27,10 @@ from apimachinery.server.access.keys import (
 )
 from apimachinery.server.http.messages import User
 from apimachinery.server.http.outgoing import CallFailed, Endpoint, call_json
+from apimachinery.server.http.remembered import Remembered
 
 REFRESHED_SECONDS = 10.0
 STALE_SECONDS = 3600.0
-REMEMBERED = 4096
 Get = Callable[[Endpoint], Awaitable[Any]]
 _CLAIMS = cel.map_of(cel.STRING, cel.DYN)
 
@@ -82,7 +82,7 @@ class IssuerTokens:
         self._keys: list[VerifyingKey] = []
         self._fetched = float("-inf")
         self._tried = float("-inf")
-        self._remembered: dict[str, tuple[float, Identity]] = {}
+        self._remembered: Remembered[str, tuple[float, Identity]] = Remembered()
         environment = Environment.kubernetes().extend(variables={"claims": _CLAIMS}, limit=PER_CALL_LIMIT)
         of_user = Environment.kubernetes().extend(variables={"user": _CLAIMS}, limit=PER_CALL_LIMIT)
         mapped = {"username": issuer.username, "groups": issuer.groups, "uid": issuer.uid}
@@ -159,9 +159,7 @@ class IssuerTokens:
         if not any(audience in self._issuer.audiences for audience in for_whom):
             raise TokenRefused(f"oidc: verify token: expected audience in {list(self._issuer.audiences)}")
         identity = Identity(self._user(claims))
-        if len(self._remembered) >= REMEMBERED:
-            self._remembered.clear()
-        self._remembered[token] = float(expires), identity
+        self._remembered.put(token, (float(expires), identity))
         return identity
 
     def _user(self, claims: dict[str, Any]) -> User:

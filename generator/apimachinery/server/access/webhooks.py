@@ -17,17 +17,17 @@ from apimachinery.server.access.authentication import Identity, MustAsk, TokenRe
 from apimachinery.server.access.authorization import NO_OPINION, Attributes, Verdict
 from apimachinery.server.http.messages import User
 from apimachinery.server.http.outgoing import CallFailed, Endpoint, call_json
+from apimachinery.server.http.remembered import Remembered
 
-REMEMBERED = 8192
 Value = TypeVar("Value")
 Post = Callable[[Endpoint, Any], Awaitable[Any]]
 
 
-class Remembered(Generic[Value]):
-    """Values for a while, not more than ``REMEMBERED`` at once."""
+class RememberedForAWhile(Generic[Value]):
+    """Values for a while."""
 
     def __init__(self) -> None:
-        self._held: dict[Hashable, tuple[float, Value]] = {}
+        self._held: Remembered[Hashable, tuple[float, Value]] = Remembered()
 
     def get(self, key: Hashable) -> Value | None:
         """The value, None where there is none or it is too old."""
@@ -36,9 +36,7 @@ class Remembered(Generic[Value]):
 
     def put(self, key: Hashable, value: Value, seconds: float) -> None:
         """Keeps a value."""
-        if len(self._held) >= REMEMBERED:
-            self._held.clear()
-        self._held[key] = (time.monotonic() + seconds, value)
+        self._held.put(key, (time.monotonic() + seconds, value))
 
 
 class TokenWebhook:
@@ -51,7 +49,7 @@ class TokenWebhook:
         self._api_version = f"authentication.k8s.io/{version}"
         self._seconds = seconds
         self._post = post
-        self._known: Remembered[Identity] = Remembered()
+        self._known: RememberedForAWhile[Identity] = RememberedForAWhile()
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
         """See TokenKind."""
@@ -127,7 +125,7 @@ class AuthorizationWebhook:
         self._rules = rules
         self._post = post
         self._conditions = [_condition(text) for text in rules.conditions]
-        self._known: Remembered[Verdict] = Remembered()
+        self._known: RememberedForAWhile[Verdict] = RememberedForAWhile()
 
     def decide(self, attributes: Attributes) -> Verdict | None:
         """See Authorizer."""

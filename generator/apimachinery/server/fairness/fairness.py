@@ -17,6 +17,7 @@ from apimachinery.server.fairness.figures import FairnessMetrics, Lane
 from apimachinery.server.fairness.levels import WAIT_SECONDS, Level, Queue, Rejected, Waiter, read_shape
 from apimachinery.server.fairness.schemas import Schema, read_name, read_schema
 from apimachinery.server.http.messages import LARGE_BYTES, Request, User
+from apimachinery.server.http.remembered import Remembered
 from apimachinery.server.http.workers import apart
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.storage.interface import Event
@@ -28,7 +29,6 @@ TURN = 4
 LONG_RUNNING = frozenset({"exec", "attach", "portforward", "proxy", "log"})
 LIST_SEATS = 10
 OBJECTS_A_SEAT = 100
-KNOWN_FLOWS = 4096
 SCHEMAS = f"/{GROUP}/flowschemas/"
 LEVELS = f"/{GROUP}/prioritylevelconfigurations/"
 _READING = frozenset({"get", "list", "watch"})
@@ -55,7 +55,7 @@ class Fairness:
         self._schemas: list[Schema] = []
         self._stored: dict[str, Schema] = {}
         self._lanes: dict[str, Lane] = {}
-        self._flows: dict[tuple[object, ...], tuple[Lane, str]] = {}
+        self._flows: Remembered[tuple[object, ...], tuple[Lane, str]] = Remembered()
         self._masters: Lane | None = None
         self._left = TURN
         self._turning = False
@@ -186,9 +186,8 @@ class Fairness:
         )  # fmt: skip
         known = self._flows.get(place)
         if known is None:
-            if len(self._flows) >= KNOWN_FLOWS:
-                self._flows.clear()
-            known = self._flows[place] = self._find(user, attributes)
+            known = self._find(user, attributes)
+            self._flows.put(place, known)
         return known
 
     def _find(self, user: User, attributes: Attributes) -> tuple[Lane, str]:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+from apimachinery.server.http.remembered import Remembered
+
 WAIT_SECONDS = 15.0
 """A quarter of the time that a request may take, as with kube-apiserver."""
 SMOOTHING = 0.1
 FIRST_GUESS = 0.001
-HANDS = 10_000
 """Flows whose hands are remembered."""
 Json = dict[str, Any]
 
@@ -116,7 +117,7 @@ class Level:
                 else:
                     queues.append(queue)
         self.queues: list[Queue] = queues
-        self._hands: dict[str, list[int]] = {}
+        self._hands: Remembered[str, list[int]] = Remembered()
 
     def seat(self, total: int, all_shares: int) -> None:
         """Works out the seats of ``total`` that are its own."""
@@ -139,9 +140,8 @@ class Level:
             return self.queues[0]
         hand = self._hands.get(flow)
         if hand is None:
-            if len(self._hands) >= HANDS:
-                self._hands.clear()
-            hand = self._hands[flow] = deal(flow, number, self.shape.hand)
+            hand = deal(flow, number, self.shape.hand)
+            self._hands.put(flow, hand)
         return min(
             (self.queues[card] for card in hand), key=lambda queue: len(queue.waiting) + queue.executing
         )

@@ -268,12 +268,11 @@ class RequestMetrics:
         self._count_user(name)
 
     def _count_user(self, name: str) -> None:
+        if name not in NAMED_USERS:
+            name = "other"
         count = self._user_counts.get(name)
         if count is None:
-            if len(self._user_counts) > 1000:
-                self._user_counts.clear()
-            known = name if name in NAMED_USERS else "other"
-            count = self._user_counts[name] = self._users.at(known)
+            count = self._user_counts[name] = self._users.at(name)
         count.value += 1
 
     def refused(self, code: int, name: str | None, authentication: float, authorization: float) -> None:

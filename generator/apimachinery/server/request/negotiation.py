@@ -15,6 +15,8 @@ from functools import lru_cache
 from apimachinery.meta.errors import ApiError, not_acceptable
 from apimachinery.server.request.codecs import JSON, MEDIA_TYPES, PROTOBUF_TYPE, YAML, Codec
 
+LONGEST_KEPT = 1_000
+"""A longer ``Accept`` is read each time."""
 META_VERSIONS = ("v1", "v1beta1")
 TABLE, METADATA, METADATA_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
 AGGREGATED = "APIGroupDiscoveryList"
@@ -46,8 +48,12 @@ class _Clause:
     quality: float
 
 
-@lru_cache(maxsize=512)
 def _clauses(accept: str) -> tuple[_Clause, ...]:
+    return _kept_clauses(accept) if len(accept) < LONGEST_KEPT else _kept_clauses.__wrapped__(accept)
+
+
+@lru_cache(maxsize=512)
+def _kept_clauses(accept: str) -> tuple[_Clause, ...]:
     found = []
     for part in accept.split(","):
         pieces = [piece.strip() for piece in part.split(";")]
