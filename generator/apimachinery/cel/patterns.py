@@ -7,8 +7,9 @@ does not compile is worded as Go words it.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
 
 import re2
 
@@ -28,22 +29,38 @@ _GO_WORDS = {
 }
 _PIECES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P?<(?P<name>[0-9A-Za-z_]+)>", re.DOTALL)
 _WHOLE = ("missing closing ): ", "unexpected ): ")
-_QUIET = re2.Options()
-_QUIET.log_errors = False
+SMALL_MEMORY, KEPT_PATTERNS, KEPT_LONG, LONG_PATTERN = 1 << 20, 1024, 16, 1_000
+"""What a pattern's automaton may grow to, and how many patterns are kept: clients write them, and RE2 lets each grow to
+8 MiB. One whose program alone needs more is given that."""
+QUIET, LARGER = re2.Options(), re2.Options()
+QUIET.log_errors = LARGER.log_errors = False
+QUIET.max_mem = SMALL_MEMORY
+_Made = TypeVar("_Made")
+
+
+def kept(make: Callable[[str], _Made]) -> Callable[[str], _Made]:
+    """Remembers what is made of patterns: many short ones, few long ones."""
+    short, long = lru_cache(maxsize=KEPT_PATTERNS)(make), lru_cache(maxsize=KEPT_LONG)(make)
+
+    @wraps(make)
+    def known(pattern: str) -> _Made:
+        return short(pattern) if len(pattern) < LONG_PATTERN else long(pattern)
+
+    return known
 
 
 class PatternError(ValueError):
     """A pattern that RE2 does not take; its text is that of Go's regexp."""
 
 
-@lru_cache(maxsize=4096)
+@kept
 def compile_pattern(pattern: str) -> Any:
     """Compile a pattern; the result's ``search`` answers like Go's MatchString.
 
     Raises ``PatternError``.
     """
     try:
-        compiled = re2.compile(pattern, _QUIET)
+        compiled = _compiled(pattern)
     except re2.error as error:
         raise PatternError(_go_words(pattern, error)) from None
     except UnicodeEncodeError:
@@ -53,6 +70,13 @@ def compile_pattern(pattern: str) -> Any:
     if fault:
         raise PatternError(fault)
     return compiled
+
+
+def _compiled(pattern: str) -> Any:
+    try:
+        return re2.compile(pattern, QUIET)
+    except re2.error:
+        return re2.compile(pattern, LARGER)
 
 
 def _only_go_refuses(pattern: str) -> str | None:

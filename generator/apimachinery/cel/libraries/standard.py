@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 import re2
 
 from apimachinery.cel.libraries.declarations import Library
-from apimachinery.cel.patterns import PatternError, compile_pattern
+from apimachinery.cel.patterns import QUIET, PatternError, compile_pattern, kept
 from apimachinery.cel.values import values as v
 from apimachinery.cel.values.errors import CostLimitError, EvalError
 from apimachinery.cel.values.values import (
@@ -181,7 +180,7 @@ SMALL_PROGRAM = 1000
 """Programs up to this size may be run as a set of one: its automaton surely has the memory it needs."""
 
 
-@lru_cache(maxsize=512)
+@kept
 def compile_search(pattern: str) -> Callable[[str], bool]:
     """A test whether a text holds a match of ``pattern``; EvalError if it is no pattern.
 
@@ -194,9 +193,7 @@ def compile_search(pattern: str) -> Callable[[str], bool]:
             return program.search(text.encode("utf-8", "surrogatepass")) is not None
 
         return search
-    options = re2.Options()
-    options.log_errors = False
-    alone = re2.Set.SearchSet(options)
+    alone = re2.Set.SearchSet(QUIET)
     alone.Add(pattern)
     alone.Compile()
     match = alone.Match

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import re2
 
-from apimachinery.cel.patterns import compile_pattern
-
-_QUIET = re2.Options()
-_QUIET.log_errors = False
+from apimachinery.cel.patterns import QUIET, compile_pattern, kept
 
 
-@lru_cache(maxsize=4096)
+@kept
 def pattern_test(pattern: str) -> Callable[[str], Any]:
     """A quicker test of a pattern: None for no match. It may miss one, where the automaton grows too large.
 
     Raises ``PatternError``.
     """
     compile_pattern(pattern)
-    single = re2.Set.SearchSet(_QUIET)
+    single = re2.Set.SearchSet(QUIET)
     single.Add(pattern)
     single.Compile()
     test: Callable[[str], Any] = single.Match
