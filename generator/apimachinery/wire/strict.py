@@ -11,8 +11,10 @@ apiserver: a warning for each, or, for Strict, all of them in one error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, TypeAlias
+from zlib import crc32
 
 from apimachinery.wire.json import LARGE_BYTES, decode_pairs, encode, encode_in_steps
 
@@ -35,16 +37,18 @@ def has_duplicate_fields(data: bytes, value: Any) -> bool:
 
 
 def duplicate_fields(data: bytes, value: Any) -> list[str]:
-    """The paths of keys that occur twice in the JSON document ``data``; ``value`` is it decoded.
+    """The paths of keys that occur twice in the JSON document ``data``; ``value`` is it decoded."""
+    return repeated_fields(data) if has_duplicate_fields(data, value) else []
+
+
+def repeated_fields(data: bytes) -> list[str]:
+    """The same of a document that may have some.
 
     A path reads ``spec.l[0].x``. Inner duplicates come before those of the object around them, in the order
     of the document; each path once.
     """
-    if not has_duplicate_fields(data, value):
-        return []
-    read = decode_pairs(data, _Pairs, _number)
     found: dict[str, None] = {}
-    _find(read, "", found)
+    _find(decode_pairs(data, _Pairs, _number), None, found)
     return list(found)[:MAX_NAMED]
 
 
@@ -57,39 +61,77 @@ class _Pairs(list[tuple[str, Any]]):
     """The members of an object as they are."""
 
 
-def _find(value: Any, path: str, found: dict[str, None]) -> None:
+_Place: TypeAlias = "tuple[_Place, str] | None"
+"""What is around a value, and the step from there, ``.name`` or ``[0]``: texts of all deep places would be long."""
+
+
+def _find(value: Any, place: _Place, found: dict[str, None]) -> None:
     if isinstance(value, _Pairs):
         seen: set[str] = set()
         for name, each in value:
-            inner = f"{path}.{name}" if path else name
             if name in seen:
-                found.setdefault(inner)
+                found.setdefault(_path((place, f".{name}")))
             seen.add(name)
-            _find(each, inner, found)
+            if isinstance(each, list):
+                _find(each, (place, f".{name}"), found)
     elif isinstance(value, list):
         for index, each in enumerate(value):
-            _find(each, f"{path}[{index}]", found)
+            if isinstance(each, list):
+                _find(each, (place, f"[{index}]"), found)
+
+
+def _path(place: _Place) -> str:
+    steps: list[str] = []
+    while place is not None:
+        place, step = place
+        steps.append(step)
+    return "".join(reversed(steps)).removeprefix(".")
 
 
 def in_order_of(data: bytes, texts: Collection[str]) -> list[str]:
     """Texts about duplicate and unknown fields in the order in which a decoder of the JSON document meets them."""
-    met: dict[str, int] = {}
-    read = decode_pairs(data, _Pairs, _number)
-    _meet(read, "", met)
-    return sorted(texts, key=lambda text: met.get(text, len(met)))
+    meeting = _Meeting(texts)
+    meeting.go(decode_pairs(data, _Pairs, _number), None, 0)
+    return sorted(texts, key=lambda text: meeting.met.get(text, len(meeting.met)))
 
 
-def _meet(value: Any, path: str, met: dict[str, int]) -> None:
-    if isinstance(value, _Pairs):
-        seen: set[str] = set()
-        for name, each in value:
-            inner = f"{path}.{name}" if path else name
-            met.setdefault(f'{"duplicate" if name in seen else "unknown"} field "{inner}"', len(met))
-            seen.add(name)
-            _meet(each, inner, met)
-    elif isinstance(value, list):
-        for index, each in enumerate(value):
-            _meet(each, f"{path}[{index}]", met)
+_TEXT = re.compile(r'(?:duplicate|unknown) field "(.*)"', re.DOTALL)
+
+
+class _Meeting:
+    """Looks for the fields that texts name, and notes in which order it meets them. A path is compared as a text where
+    its checksum is that of a path looked for."""
+
+    def __init__(self, texts: Collection[str]) -> None:
+        self._texts = frozenset(texts)
+        paths = [match[1] for match in map(_TEXT.fullmatch, texts) if match]
+        # A step to a member begins with a dot, one to an item does not.
+        self._sums = {crc32(_bytes(begin + path)) for path in paths for begin in (".", "")}
+        self.met: dict[str, int] = {}
+
+    def go(self, value: Any, place: _Place, sum_: int) -> None:
+        if isinstance(value, _Pairs):
+            seen: set[str] = set()
+            for name, each in value:
+                step = f".{name}"
+                inner = crc32(_bytes(step), sum_)
+                if inner in self._sums:
+                    path = _path((place, step))
+                    text = f'{"duplicate" if name in seen else "unknown"} field "{path}"'
+                    if text in self._texts:
+                        self.met.setdefault(text, len(self.met))
+                seen.add(name)
+                if isinstance(each, list):
+                    self.go(each, (place, step), inner)
+        elif isinstance(value, list):
+            for index, each in enumerate(value):
+                if isinstance(each, list):
+                    step = f"[{index}]"
+                    self.go(each, (place, step), crc32(_bytes(step), sum_))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def field_texts(duplicates: Iterable[str], unknown: Iterable[str]) -> list[str]:

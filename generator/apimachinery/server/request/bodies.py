@@ -31,7 +31,13 @@ from apimachinery.wire.json import (
     encode,
     type_name,
 )
-from apimachinery.wire.strict import duplicate_fields, field_texts, in_order_of, strict_error
+from apimachinery.wire.strict import (
+    field_texts,
+    has_duplicate_fields,
+    in_order_of,
+    repeated_fields,
+    strict_error,
+)
 
 TYPE_META = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -129,9 +135,10 @@ def read_body(
         and value.get("kind") == served.kind
     ):
         value["apiVersion"] = served.api_version
+    doubtful = codec.checks_duplicates and not duplicates and has_duplicate_fields(data, value)
     _name_kind(value, codec, data, served, is_kind)
-    if codec.checks_duplicates and not duplicates:
-        duplicates += field_texts(duplicate_fields(data, value), [])
+    if doubtful:
+        duplicates += field_texts(repeated_fields(data), [])
         if duplicates and served.family.merges_duplicates:
             value = {**decode_merging(data), "kind": value["kind"], "apiVersion": value["apiVersion"]}
     return value, duplicates
