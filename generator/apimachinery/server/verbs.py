@@ -30,7 +30,7 @@ from apimachinery.server.read.listing import (
 )
 from apimachinery.server.read.selection import read_selectors, selection_of
 from apimachinery.server.read.watch import Watches, check_version
-from apimachinery.server.request.bodies import bring_into_form, note_object, note_patch, read_body
+from apimachinery.server.request.bodies import hold_body, note_object, note_patch, read_sent
 from apimachinery.server.request.codecs import JSON, Codecs, whole
 from apimachinery.server.request.delete_bodies import read_delete_body
 from apimachinery.server.request.list_options import check_list_options, read_list_options
@@ -175,23 +175,16 @@ class Verbs:
         view = asked_view(request, served, self._codecs, of_list=False)
         options = read_write_options(request, "CreateOptions")
         target = WriteTarget.asked(request, served, route.namespace, "", options)
-        self._hold_body(request)
-        obj = await apart_if(target.large, self._read, request, target)
+        obj = await self._read(request, target)
         match_namespace(metadata_of(obj), route.namespace)
         drop_repeated_owners(metadata_of(obj), target.warnings, sent=True)
         return await self._written(view, served, await self._writer.create(target, obj))
 
-    def _hold_body(self, request: Request) -> None:
-        content_type = request.headers.get("content-type", "")
-        request.hold(request.body, binary="cbor" in content_type or "protobuf" in content_type)
-
-    def _read(self, request: Request, target: WriteTarget) -> Json:
-        """The object of a body, in form."""
-        obj, duplicates = read_body(request, self._codecs, target.served, self._is_kind)
-        target.empties = bring_into_form(
-            obj, target.served, target.options.validation, duplicates, target.warnings
+    async def _read(self, request: Request, target: WriteTarget) -> Json:
+        options = target.options
+        obj, target.empties = await read_sent(
+            request, self._codecs, target.served, self._is_kind, options.validation, target.warnings
         )
-        note_object(request.trail, obj)
         return obj
 
     async def _update(self, request: Request, route: Route, served: Served) -> Answer:
@@ -200,8 +193,7 @@ class Verbs:
         view = asked_view(request, served, self._codecs, of_list=False)
         options = read_write_options(request, "UpdateOptions")
         target = WriteTarget.asked(request, served, route.namespace, route.name, options, route.subresource)
-        self._hold_body(request)
-        obj = await apart_if(target.large, self._read, request, target)
+        obj = await self._read(request, target)
         metadata = metadata_of(obj)
         match_namespace(metadata, route.namespace)
         match_name(obj, route.name)
@@ -216,15 +208,16 @@ class Verbs:
 
     async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=False)
-        note_patch(request)
-        self._hold_body(request)
+        hold_body(request)
+        await apart_if(request.large, note_patch, request)
         written = await patch(request, served, route.namespace, route.name, route.subresource, self._writer)
         return await self._written(view, served, written)
 
     async def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         form = negotiate(request.headers.get("accept", ""), self._codecs, typed=served.builtin)
         if verb == "patch":
-            note_patch(request)
+            hold_body(request)
+            await apart_if(request.large, note_patch, request)
         if verb == "get":
             scale = await self._scales.read(served, route.namespace, route.name)
         elif verb in ("update", "patch"):
@@ -245,7 +238,7 @@ class Verbs:
         form = negotiate(request.headers.get("accept", ""), self._codecs, typed=served.builtin)
         body = await apart_if(request.large, read_delete_body, request, self._codecs)
         if body:
-            note_object(request.trail, body)
+            await apart_if(request.large, note_object, request.trail, body)
         options = read_delete_options(request, body)
         write_options = WriteOptions(dry_run=options.dry_run)
         target = WriteTarget.asked(request, served, route.namespace, route.name, write_options)
@@ -275,7 +268,7 @@ class Verbs:
         selection, scope = await apart_if(large, selection_of, selectors, route, served)
         body = await apart_if(large, read_delete_body, request, self._codecs)
         if body and request.trail is not None:
-            note_object(request.trail, body)
+            await apart_if(request.large, note_object, request.trail, body)
         options = read_delete_options(request, body)
         if served.hooks.orphan_warning and options.policy is None:
             request.warnings.append(served.hooks.orphan_warning)  # even where nothing is deleted

@@ -18,6 +18,7 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.refusals import cannot_handle, unrecognized
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Trail
+from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.codecs import CBOR, JSON, YAML, Codec, Codecs
 from apimachinery.wire import yaml
 from apimachinery.wire.cbor_faults import typed_fault, unknown_place
@@ -142,6 +143,34 @@ def read_body(
         if duplicates and served.family.merges_duplicates:
             value = {**decode_merging(data), "kind": value["kind"], "apiVersion": value["apiVersion"]}
     return value, duplicates
+
+
+async def read_sent(
+    request: Request,
+    codecs: Codecs,
+    served: Served,
+    is_kind: IsKind,
+    validation: str,
+    warnings: list[str],
+    same: Collection[str] = (),
+) -> tuple[Json, Empties]:
+    """The object of a body, in form and noted for the audit, and what is empty in it; a large one is read apart from
+    the loop. Raises ApiError 400, 415, 422, Crowded."""
+
+    def read() -> tuple[Json, Empties]:
+        obj, duplicates = read_body(request, codecs, served, is_kind, same)
+        empties = bring_into_form(obj, served, validation, duplicates, warnings)
+        note_object(request.trail, obj)
+        return obj, empties
+
+    hold_body(request)
+    return await apart_if(request.large, read)
+
+
+def hold_body(request: Request) -> None:
+    """Counts what the body's object takes. Raises Crowded."""
+    content_type = request.headers.get("content-type", "")
+    request.hold(request.body, binary="cbor" in content_type or "protobuf" in content_type)
 
 
 def note_object(trail: Trail | None, obj: Json) -> None:

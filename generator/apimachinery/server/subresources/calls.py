@@ -21,7 +21,7 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.http.workers import MANY_RECORDS, apart, apart_if
-from apimachinery.server.request.bodies import bring_into_form, note_object, read_body
+from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import METADATA, negotiate
 from apimachinery.server.request.options import WriteOptions, read_write_options
@@ -83,14 +83,10 @@ class VirtualResources:
             return await self.pods.answer(request, route, served)
         if route.subresource:
             raise method_not_allowed()
-        obj, duplicates = await apart_if(
-            request.large, read_body, request, self._codecs, served, self._is_kind
-        )
         options = read_write_options(request, "CreateOptions")
-        await apart_if(
-            request.large, bring_into_form, obj, served, options.validation, duplicates, request.warnings
+        obj, _ = await read_sent(
+            request, self._codecs, served, self._is_kind, options.validation, request.warnings
         )
-        note_object(request.trail, obj)
         if route.namespace:
             match_namespace(metadata_of(obj), route.namespace)
         faults = await apart_if(request.large, check_object, served, obj, None, [], request.warnings)
@@ -152,10 +148,10 @@ class VirtualResources:
     async def _finalize(self, request: Request, route: Route, served: Served) -> Response:
         """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
         options = read_write_options(request, "UpdateOptions")
-        obj, duplicates = read_body(request, self._codecs, served, self._is_kind)
         target = WriteTarget.asked(request, served, "", route.name, options, "finalize")
-        bring_into_form(obj, served, options.validation, duplicates, target.warnings)
-        note_object(request.trail, obj)
+        obj, _ = await read_sent(
+            request, self._codecs, served, self._is_kind, options.validation, target.warnings
+        )
         match_name(obj, route.name)
         wanted = (obj.get("spec") or {}).get("finalizers")
         version = metadata_of(obj).get("resourceVersion") or ""

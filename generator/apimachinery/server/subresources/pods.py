@@ -30,7 +30,7 @@ from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.request.bodies import bring_into_form, read_body
+from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import DeleteOptions, WriteOptions, read_write_options
@@ -92,8 +92,10 @@ class PodCalls:
         subresource = route.subresource or "binding"
         kind = self._kinds[subresource]
         options = read_write_options(request, "CreateOptions")
-        obj, duplicates = read_body(request, self._codecs, kind, self._is_kind, SAME.get(subresource, ()))
-        bring_into_form(obj, kind, options.validation, duplicates, request.warnings)
+        same = SAME.get(subresource, ())
+        obj, _ = await read_sent(
+            request, self._codecs, kind, self._is_kind, options.validation, request.warnings, same
+        )
         # Plugins see what it is, where the client did not say so.
         obj = {"kind": kind.kind, "apiVersion": kind.api_version, **obj}
         metadata = metadata_of(obj)

@@ -26,7 +26,7 @@ from apimachinery.server.catalog.hooks import BUILTIN, Json
 from apimachinery.server.catalog.served import Behaviour, Compiled, Served, StoredAs
 from apimachinery.server.http.messages import Request
 from apimachinery.server.http.workers import apart_if
-from apimachinery.server.request.bodies import bring_into_form, note_object, read_body
+from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.request.media_types import APPLY_CBOR_PATCH, APPLY_PATCH
 from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, Form
@@ -149,15 +149,16 @@ class Scales:
         target.takes = lambda obj, scale: _put(served, obj, scale)
         uid = ""
         if verb == "update":
-            scale = self._replacement(request, target)
+            scale = await self._replacement(request, target)
             uid = scale["metadata"].get("uid") or ""
             change: Change = lambda live: scale  # noqa: E731
         elif applies:
-            applied = read_configuration(request, target, binary=media_type == APPLY_CBOR_PATCH)
+            binary = media_type == APPLY_CBOR_PATCH
+            applied = await apart_if(target.large, read_configuration, request, target, binary=binary)
             change = lambda live: self._applied(target, live, applied)  # noqa: E731
         else:
             as_scale = WriteTarget(_KIND, route.namespace, route.name, options, "scale", request.warnings)
-            reader = read_change(media_type, request.body, as_scale)
+            reader = await apart_if(target.large, read_change, media_type, request.body, as_scale)
             change = lambda live: patched(as_scale, live, reader, served.warnings)  # noqa: E731
 
         def transform(obj: Json) -> Json:
@@ -169,12 +170,12 @@ class Scales:
             raise translated(error) from None
         return scale_of(served, decode(await apart_if(target.asking, served.shown, written.record)))
 
-    def _replacement(self, request: Request, target: WriteTarget) -> Json:
+    async def _replacement(self, request: Request, target: WriteTarget) -> Json:
         """The Scale of a PUT. Raises ApiError 400, 415."""
         try:
-            scale, duplicates = read_body(request, self._codecs, _KIND, self._is_kind)
-            bring_into_form(scale, _KIND, target.options.validation, duplicates, target.warnings)
-            note_object(request.trail, scale)
+            scale, _ = await read_sent(
+                request, self._codecs, _KIND, self._is_kind, target.options.validation, target.warnings
+            )
         except ApiError as error:
             if target.served.builtin or error.code != 400:
                 raise

@@ -21,7 +21,7 @@ from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.request.bodies import bring_into_form, note_object, read_body
+from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import read_write_options
@@ -73,9 +73,9 @@ class TokenRequests:
     async def answer(self, request: Request, route: Route) -> Response:
         """Answers a create. Raises ApiError 400, 404, 409, 422."""
         options = read_write_options(request, "CreateOptions")
-        obj, duplicates = read_body(request, self._codecs, self._kind, self._is_kind)
-        bring_into_form(obj, self._kind, options.validation, duplicates, request.warnings)
-        note_object(request.trail, obj)
+        obj, _ = await read_sent(
+            request, self._codecs, self._kind, self._is_kind, options.validation, request.warnings
+        )
         obj = {"kind": self._kind.kind, "apiVersion": self._kind.api_version, **obj}
         match_namespace(metadata_of(obj), route.namespace)
         target = WriteTarget.asked(
