@@ -8,11 +8,13 @@ import json
 import socket
 import ssl
 import time
+import tracemalloc
 
 import pytest
 
 from apimachinery.server.access.authentication import Tokens
 from apimachinery.server.access.control import AccessOptions
+from apimachinery.server.http import governor
 from apimachinery.server.http.messages import User
 from apimachinery.server.http.protocol import ConnectionLimits
 from apimachinery.server.http.tls import ensure_certificate, server_context
@@ -301,6 +303,37 @@ def test_large_bodies_are_read_of_those_who_are_known_only(serve):
     chunked = request("POST", BASE, b"", "Transfer-Encoding: chunked", close=False)
     assert split(talk(port, chunked + b"%x\r\n%b" % (len(large), large[:100_000])))[0] == 401
     assert split(talk(port, request("POST", BASE, large, "Authorization: Bearer t")))[0] == 201
+
+
+def test_a_connection_that_idles_holds_nothing_of_what_was_asked(serve):
+    port = serve().port
+    sent = request("GET", "/livez", b"", "X: " + "y" * 900_000, close=False)
+    bad = b"GET /livez HTTP/9.9\r\nHost: a\r\nX: " + b"y" * 900_000 + b"\r\n\r\n"
+    with contextlib.ExitStack() as held:
+        tracemalloc.start()
+        try:
+            for number in range(20):
+                sock = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
+                sock.sendall(sent if number % 2 else bad)
+                assert sock.recv(1 << 16)
+            del sent, bad
+            assert tracemalloc.get_traced_memory()[0] < 4 << 20
+        finally:
+            tracemalloc.stop()
+
+
+def test_all_heads_together_are_bounded(serve, monkeypatch):
+    """Of requests that go on, too; these heads come whole, in a piece each."""
+    monkeypatch.setattr(governor, "HEAD_BYTES", 500_000)
+    running = serve()
+    watch = request("GET", f"{BASE}?watch=1", b"", "X: " + "y" * 50_000, close=False)
+    with contextlib.ExitStack() as held:
+        answers = set()
+        for _ in range(30):
+            sock = held.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=5))
+            sock.sendall(watch)
+            answers.add(sock.recv(1 << 16)[9:12])
+    assert answers == {b"200", b"429"}
 
 
 def test_all_bodies_together_are_bounded(serve):

@@ -190,6 +190,7 @@ class Connection(asyncio.Protocol):
         self._closed_at = 0.0
         self._lingered = 0
         self._unread = b""
+        self._piece = 0
         self._held = 0
         self._head_held = 0
         self._weight = weight
@@ -285,7 +286,8 @@ class Connection(asyncio.Protocol):
             self._state, self._since = State.READING, time.monotonic()
             if data[:4] not in USUAL_METHODS:
                 data = readable(data)
-        self._received += len(data)
+        self._piece = len(data)  # which may begin a message, whose count begins after it
+        self._received += self._piece
         room = HEAD_BYTES + (FRAMING_FACTOR * self._body_size + len(data) if self._head_done else 0)
         if self._received > room and not self._oversized:
             self._refuse(431, TOO_LARGE)
@@ -357,7 +359,10 @@ class Connection(asyncio.Protocol):
             # Whether the offer is accepted the API says; until then what comes is kept.
             self._offer = bytearray(rest)
             self._upgrades = False
-            self._dispatch(keep_alive="close" not in self._headers.get("connection", "").lower())
+            try:
+                self._dispatch(keep_alive="close" not in self._headers.get("connection", "").lower())
+            except ValueError:
+                self._refuse(400, self._fault)
             return
         skipped = ("upgrade", "connection", "http2-settings")
         lines = [f"{name}: {value}" for name, value in self._headers.items() if name not in skipped]
@@ -441,9 +446,8 @@ class Connection(asyncio.Protocol):
             self._fault = UNKNOWN_CODING
             raise ValueError(self._fault)
         length = headers.get("content-length", "")
-        expected = (
-            int(length.lstrip("0") or 0) if length else -1
-        )  # the parser takes nothing but 64 bits of digits
+        # The parser takes nothing but digits, of 64 bits at most; of zeros in front it takes any number.
+        expected = int(length.lstrip("0") or 0) if length else -1
         if expected > self._limits.body_bytes or (
             expected > self._limits.anonymous_body_bytes and not self._knows()
         ):
@@ -545,22 +549,38 @@ class Connection(asyncio.Protocol):
         governor.heads.give(pending.head)
 
     def _dispatch(self, keep_alive: bool) -> None:
+        """Queues what has come as a request. Raises ValueError where there is no room for its head."""
+        heads, head = self._connections.governor.heads, self._head_size()
+        more = head - self._head_held
+        if more > 0 and not heads.take(more):
+            self._crowded = True
+            raise ValueError("heads of all connections")
+        heads.give(max(0, -more))
+        self._head_held = 0
         self._dispatched = True
         request = self._request()
         keep_alive = keep_alive and not self._oversized
         chunks = self._parser.get_http_version() != "1.0"
-        held, self._held, self._body = self._held, 0, b""
-        heads = self._connections.governor.heads
-        head = self._received - self._body_size
-        if head < LARGE_HEAD_BYTES:
-            head = 0
-        heads.held += head - self._head_held
-        self._head_held = 0
+        held, self._held = self._held, 0
+        self._forget()
         self._waiting.append(_Pending(request, self._oversized, keep_alive, chunks, held, head))
         if self._task is None:
             self._next()
         elif len(self._waiting) > 1:
             self._transport.pause_reading()
+
+    def _head_size(self) -> int:
+        """The bytes of a large head, 0 for others: most are in a small piece that need not be looked at."""
+        if self._received < LARGE_HEAD_BYTES and self._piece < LARGE_HEAD_BYTES:
+            return 0
+        size = len(self._url) + sum(len(name) + len(value) for name, value in self._headers.items())
+        size += sum(len(value) for values in self._repeated.values() for value in values)
+        return size if size >= LARGE_HEAD_BYTES else 0
+
+    def _forget(self) -> None:
+        """Lets go of what has come: a connection that idles must not hold what nobody counts any more."""
+        self._url, self._body = b"", b""
+        self._headers, self._repeated = {}, {}
 
     def _next(self) -> None:
         pending = self._waiting.popleft()
@@ -702,6 +722,7 @@ class Connection(asyncio.Protocol):
         if self._crowded:
             status, text = 429, "429 Too Many Requests: what all clients sent together is too large"
         self._release()
+        self._forget()
         if self._task is not None:
             # The requests before it are answered first; after them the connection ends.
             self._drop_waiting()
