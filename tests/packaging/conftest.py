@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +14,16 @@ from tests.packaging.environment import Environment, build_wheel, make_environme
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all workers of a run: it is built, and compiled by those who import of it, once."""
     pytest.importorskip("hatchling")
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder /= "wheel-of-all"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return folder / "wheel" if (folder / "wheel").is_dir() else build_wheel(folder)
 
 
 @pytest.fixture(scope="session")
