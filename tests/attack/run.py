@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tests.attack import churn, consistency, crowd, fuzz, sockets, together
+from tests.attack import churn, consistency, crowd, fuzz, sockets, together, tunnels
 from tests.attack.inputs import INPUTS, THINGS, Input, objects
 from tests.attack.target import Target, Watch
 
@@ -95,6 +95,7 @@ ATTACKS: dict[str, Attack] = {
     "sockets": sockets.payloads,
     "bodies": sockets.half_sent_bodies,
     "non-readers": sockets.non_readers,
+    "tunnels": tunnels.non_takers,
     "many kinds": together.many_kinds,
     "fuzz": fuzz.requests,
     "churn": churn.lists_and_definitions,
