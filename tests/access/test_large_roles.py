@@ -218,3 +218,12 @@ def test_escalation_against_many_rules_is_looked_at_apart():
     assert not escalation.may("clusterroles", "", "", user, mine)
     assert escalation.takes_long("clusterroles", "", user, mine)
     escalation.check("clusterroles", "", "", user, mine, None)
+
+
+def test_many_groups_are_looked_up_apart():
+    rbac = filled()
+    groups = (*(f"g{number}" for number in range(5_000)), "system:authenticated")
+    many = Attributes(User("a", groups=groups), "get", "ns", "example.com", "v1", "r1-7")
+    assert rbac.decide(many) is None
+    verdict = asyncio.run(rbac.ask(many))
+    assert verdict.allowed and verdict == rbac.settle(asked("a", "r1-7"))

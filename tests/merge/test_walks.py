@@ -115,7 +115,7 @@ def test_many_elements_are_in_the_same_order_as_few(monkeypatch: pytest.MonkeyPa
         elements = [kind % (number * 7 % 1000) for number in range(1000)]
         few = in_order(elements)
         with monkeypatch.context() as smaller:
-            smaller.setattr("apimachinery.merge.elements.SLICE", 64)
+            smaller.setattr("apimachinery.meta.sorting.SLICE", 64)
             assert in_order(elements) == few
 
 

@@ -6,33 +6,20 @@ Values are ordered as ``value.compare`` says: numbers as numbers, before texts.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
-from heapq import merge
 from typing import Any
 
 from apimachinery.merge.value import sort_key
-
-SLICE = 5_000
-"""So many elements are sorted at once: meanwhile no other thread runs."""
-LONGEST_KEPT = 500
-"""Ranks of longer elements are not kept: clients write them."""
+from apimachinery.meta.sorting import in_slices
 
 
 def in_order(elements: Iterable[str]) -> list[str]:
     """The elements in kube-apiserver's order; ``.`` comes first."""
-    out = _sorted(list(elements))
+    out = in_slices(elements)
     if out and out[-1] > "g":  # else there are fields alone, and they are in order
-        out = _sorted(out, _rank if max(map(len, out)) < LONGEST_KEPT else _rank.__wrapped__)
+        out = in_slices(out, _rank)
     return out
-
-
-def _sorted(elements: list[str], key: Callable[[str], Any] | None = None) -> list[str]:
-    if len(elements) <= SLICE:
-        elements.sort(key=key)
-        return elements
-    slices = [sorted(elements[low : low + SLICE], key=key) for low in range(0, len(elements), SLICE)]
-    return list(merge(*slices, key=key))
 
 
 @lru_cache(maxsize=50_000)

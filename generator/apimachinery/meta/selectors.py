@@ -15,6 +15,7 @@ from typing import Any
 
 from apimachinery.meta.names import label_value_faults, qualified_name_faults
 from apimachinery.meta.printing import go_quote
+from apimachinery.meta.sorting import in_slices
 
 Labels = Mapping[str, str]
 
@@ -208,7 +209,7 @@ class _Parser:
 
 
 def _checked(key: str, operator: str, values: list[str]) -> Requirement:
-    values = sorted(set(values))
+    values = in_slices(set(values))
     faults: list[str] = []
     if not values:
         faults.append("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")

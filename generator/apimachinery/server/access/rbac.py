@@ -48,7 +48,9 @@ from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
 MANY_GRANTS = 2_000
-"""From so many bindings of a user on they are gone through apart."""
+"""From so many bindings of a user on they are gone through apart..."""
+MANY_GROUPS = 2_000
+"""...and from so many groups on, which a review may name; a client has far fewer."""
 
 
 class Rbac:
@@ -286,6 +288,8 @@ class Rbac:
 
     def _table(self, scope: str, key: UserKey) -> UserTable[Grant] | None:
         """What a user holds; None where finding that takes long."""
+        if len(key[1]) > MANY_GROUPS:
+            return None
         tables = self._tables.get(scope)
         if tables is not None and (table := tables.get(key)) is not None:
             return table
