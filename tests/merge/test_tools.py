@@ -10,29 +10,13 @@ import pytest
 import yaml
 
 from kubewright import cli
+from tests.crds import crd_text
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: '1'}\n"
-CRD = """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: bags.example.com}
-spec:
-  group: example.com
-  names: {kind: Bag, plural: bags}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              tags: {type: array, items: {type: string}, x-kubernetes-list-type: set}
-"""
+CRD = crd_text(
+    "Bag",
+    "{type: object, properties: {tags: {type: array, items: {type: string}, x-kubernetes-list-type: set}}}",
+)
 NOW = "2026-01-01T00:00:00Z"
 
 

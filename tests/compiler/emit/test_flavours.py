@@ -16,6 +16,7 @@ import black
 import msgspec
 import pytest
 import yaml
+from tests.crds import crd_text
 
 from kubewright.cli import main
 from kubewright.config import KubernetesSource, Package, PathSource, Source
@@ -182,35 +183,22 @@ def test_dataclasses_read_samples(packages: Path) -> None:
         msgspec.convert(sample, load(packages, f"backup_dataclass.backup_{version}", sample["kind"]))
 
 
-ENUMS = """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: pools.example.com}
-spec:
-  group: example.com
-  names: {kind: Pool, plural: pools}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            required: [mode]
-            properties:
-              mode: {type: string, enum: [Always, never-ever, "", 4x], default: Always}
-              size: {type: integer, enum: [1, 2]}
-              tags: {type: array, items: {type: string, enum: [a, b]}, default: [a]}
-              ports: {type: array, items: {type: object, properties: {mode: {type: string, enum: [Always, Never]}}}}
-              free:
-                type: object
-                x-kubernetes-preserve-unknown-fields: true
-                properties: {a: {type: string}, from: {type: string}}
-"""
+ENUMS = crd_text(
+    "Pool",
+    """\
+type: object
+required: [mode]
+properties:
+  mode: {type: string, enum: [Always, never-ever, "", 4x], default: Always}
+  size: {type: integer, enum: [1, 2]}
+  tags: {type: array, items: {type: string, enum: [a, b]}, default: [a]}
+  ports: {type: array, items: {type: object, properties: {mode: {type: string, enum: [Always, Never]}}}}
+  free:
+    type: object
+    x-kubernetes-preserve-unknown-fields: true
+    properties: {a: {type: string}, from: {type: string}}
+""",
+)
 POOL = {
     "apiVersion": "example.com/v1",
     "kind": "Pool",
