@@ -94,6 +94,7 @@ ATTACKS: dict[str, Attack] = {
     "crowds": crowds,
     "sockets": sockets.payloads,
     "bodies": sockets.half_sent_bodies,
+    "large heads": sockets.large_heads,
     "non-readers": sockets.non_readers,
     "tunnels": tunnels.non_takers,
     "many kinds": together.many_kinds,

@@ -23,6 +23,15 @@ PAYLOADS = {
     "a target without end": b"GET /" + b"y" * (20 << 20),
     "chunks of a byte": CHUNKED + b"1\r\na\r\n" * (1 << 20),
     "pipelined": b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50_000,
+    "another coding": CHUNKED.replace(b"chunked", b"gzip, chunked") + b"1\r\na\r\n" * 1000,
+    "zeros before a length": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+    + b"0" * 900_000
+    + b"9\r\n\r\n",
+    "a body behind websockets": (
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 40\r\n\r\n"
+        b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    )
+    * 2_000,
     "no HTTP": bytes(range(256)) * 4096,
 }
 
@@ -61,6 +70,27 @@ def half_sent_bodies(target: Target, chance: random.Random, options: argparse.Na
         grown = target.resident() - before
         if grown > 400:
             yield f"{grown:.0f} MB for bodies that never end"
+    finally:
+        for sock in open_:
+            sock.close()
+
+
+def large_heads(target: Target, chance: random.Random, options: argparse.Namespace) -> Iterator[str]:
+    """Connections that asked with heads of 900 KB, and idle. The first of them warm the allocator."""
+    open_: list[socket.socket] = []
+    head = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 900_000 + b"\r\n\r\n"
+    before = 0.0
+    try:
+        for number in range(300):
+            before = before if number != 20 else target.resident()
+            sock = socket.create_connection(("127.0.0.1", target.port), timeout=5)
+            open_.append(sock)
+            with contextlib.suppress(OSError):
+                sock.sendall(head)
+                sock.recv(1 << 16)
+        grown = target.resident() - before
+        if grown > 50:
+            yield f"{grown:.0f} MB for connections that idle"
     finally:
         for sock in open_:
             sock.close()
