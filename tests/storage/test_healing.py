@@ -335,7 +335,12 @@ def test_a_second_server_is_refused_by_whatever_name(tmp_path):
         (tmp_path / "x.db.lock").unlink()
         with pytest.raises(StorageFileError, match="held by another server"):
             await SqliteStorage.open(path)
-        await storage.create("/g/r/a", value())
+        (tmp_path / "x.db.lock").unlink()
+        record = await storage.create("/g/r/a", value())
+        # The next start knows what was acknowledged, though the file went.
+        assert (tmp_path / "x.db.lock").read_bytes().split()[1] == b"%020d" % record.revision
+        with pytest.raises(StorageFileError, match=r"x\.db\.lock is held by another server"):
+            await SqliteStorage.open(path)
         await storage.close()
 
     run(story)

@@ -98,9 +98,22 @@ class FileLock:
                 os.lseek(self._descriptors[0], 0, os.SEEK_SET)
                 os.write(self._descriptors[0], mark)
             else:
+                if not os.fstat(self._descriptors[0]).st_nlink:
+                    self._renew()
                 os.pwrite(self._descriptors[0], mark, 0)
         except OSError:
             return
+
+    def _renew(self) -> None:
+        """Makes the lock file again that somebody removed: the mark is for the next start. Raises OSError."""
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(descriptor)
+        except OSError:
+            os.close(descriptor)
+            raise
+        former, self._descriptors[0] = self._descriptors[0], descriptor
+        os.close(former)
 
     def restrict(self) -> bool:
         """Takes the permissions of the database, and of what SQLite keeps next to it, from group and others; whether
