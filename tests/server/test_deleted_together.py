@@ -17,7 +17,7 @@ from apimachinery.server.write.together import AT_ONCE, Together
 from apimachinery.storage.interface import Event, StorageBusy
 from apimachinery.storage.sqlite import SqliteStorage
 
-MANY = 5 * AT_ONCE
+MANY = 10 * AT_ONCE
 NOW = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 POD = {"containers": [{"name": "a", "image": "a"}]}
 Story = Callable[[Api, SqliteStorage, list[Event]], Awaitable[None]]

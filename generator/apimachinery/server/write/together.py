@@ -15,8 +15,8 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self
 
-AT_ONCE = 32
-"""How many are under way. More would be no faster, and other writers would wait longer for the transaction."""
+AT_ONCE = 16
+"""How many are under way. More would be little faster, and hold the loop longer when all of them end at once."""
 
 
 class Together:
