@@ -177,6 +177,7 @@ def test_tables_are_weighed_and_dropped(monkeypatch):
     """Names and groups come from clients: users that are asked about once do not stay for ever, nor do roles that
     multiply."""
     monkeypatch.setattr(held_rules, "KEPT_BYTES", 1 << 20)
+    monkeypatch.setattr(held_rules, "KEPT_ROLES_BYTES", 1 << 20)
     rbac = filled()
     for number in range(300):
         user = User(f"u{number}", groups=("x" * 10_000, "system:authenticated"))
@@ -187,6 +188,13 @@ def test_tables_are_weighed_and_dropped(monkeypatch):
     assert table.entries <= ENTRIES
     assert table.find(Attributes(User("x"), "v1", "", "v2", "", "99")) == "huge"
     assert table.find(Attributes(User("x"), "v1", "", "v2", "", "100")) is None
+
+
+def test_ten_roles_of_20000_rules_are_all_kept():
+    role = held_rules.Role(stored("r", 20_000))
+    assert role.is_large
+    role.make()
+    assert 10 * role.weight < held_rules.KEPT_ROLES_BYTES
 
 
 def test_a_table_that_was_overtaken_is_not_kept():

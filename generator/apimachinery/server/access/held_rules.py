@@ -23,10 +23,11 @@ SMALL_ENTRIES = 4_096
 """A role above one of these is large."""
 MERGED_AT_ONCE = 8_192
 """Entries of small roles that are merged on the loop."""
-KEPT_BYTES = 64 << 20
-"""What users' tables take, and what those of large roles do, each."""
-ENTRY_BYTES, USER_BYTES = 200, 500
-"""What an entry takes, and a user or table besides his name and groups."""
+KEPT_BYTES, KEPT_ROLES_BYTES = 64 << 20, 128 << 20
+"""What users' tables take, and what those of large roles do."""
+ENTRY_BYTES, WORD_BYTES, USER_BYTES = 350, 150, 500
+"""What an entry takes with its words, a word of a rule that is kept as it is, and a user or table besides his name and
+groups."""
 
 UserKey = tuple[str, tuple[str, ...]]
 """Name and groups."""
@@ -58,9 +59,13 @@ class Role:
 
     @property
     def weight(self) -> int:
-        """What its own table takes, with the rules that are in it as they are."""
-        entries = 0 if self.table is None else self.table.entries
-        return max(ENTRY_BYTES * entries, 8 * len(self._value))
+        """What its own table takes."""
+        table = self.table
+        return (
+            USER_BYTES
+            if table is None
+            else USER_BYTES + ENTRY_BYTES * table.entries + WORD_BYTES * table.words
+        )
 
     def make(self) -> RuleTable[bool]:
         """Its own table, made where there is none; on any thread."""
@@ -170,8 +175,8 @@ class KeptTables(Generic[Grant]):
     def _keep_role(self, role: Role) -> None:
         if role in self._roles or role.table is None:
             return
-        size = USER_BYTES + role.weight
-        while self._roles and self._roles_weight + size > KEPT_BYTES:
+        size = role.weight
+        while self._roles and self._roles_weight + size > KEPT_ROLES_BYTES:
             self._drop_role(next(iter(self._roles)))
             self._clear()  # which refers to it
         self._roles[role] = size

@@ -127,14 +127,14 @@ def _texts(value: Any) -> tuple[str, ...]:
 class RuleTable(Generic[Source]):
     """Rules of many sources, ready for questions. The answer is the source of a rule that allows, or None."""
 
-    __slots__ = ("_named", "_paths", "_plain", "_rest", "_words", "entries")
+    __slots__ = ("_named", "_paths", "_plain", "_rest", "entries", "words")
 
     def __init__(self, sources: Iterable[tuple[Source, Sequence[Rule]]]) -> None:
         self._plain: dict[tuple[str, str, str], Source] = {}
         self._named: dict[tuple[str, str, str, str], Source] = {}
         self._rest: list[tuple[Source, Rule]] = []
         self._paths: list[tuple[Source, Rule]] = []
-        self._words = 0
+        self.words = 0
         self.entries = 0
         for source, rules in sources:
             for rule in rules:
@@ -143,11 +143,11 @@ class RuleTable(Generic[Source]):
     def _add(self, source: Source, rule: Rule) -> None:
         if rule.paths:
             self._paths.append((source, rule))
-            self._words += len(rule.verbs) + len(rule.paths)
+            self.words += len(rule.verbs) + len(rule.paths)
         size = entries_of(rule)
         if size > EXPANDED or self.entries + size > ENTRIES:
             self._rest.append((source, rule))
-            self._words += len(rule.verbs) + len(rule.groups) + len(rule.resources) + len(rule.names)
+            self.words += len(rule.verbs) + len(rule.groups) + len(rule.resources) + len(rule.names)
             return
         self.entries += size
         for verb in rule.verbs:
@@ -161,7 +161,7 @@ class RuleTable(Generic[Source]):
     @property
     def is_slow(self) -> bool:
         """Whether a question takes long."""
-        return self._words > LONG_WORDS
+        return self.words > LONG_WORDS
 
     def find(self, attributes: Attributes) -> Source | None:
         """The source of a rule that allows a request."""
