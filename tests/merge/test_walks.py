@@ -116,6 +116,7 @@ def test_many_elements_are_in_the_same_order_as_few(monkeypatch: pytest.MonkeyPa
         few = in_order(elements)
         with monkeypatch.context() as smaller:
             smaller.setattr("apimachinery.meta.sorting.SLICE", 64)
+            smaller.setattr("apimachinery.merge.elements.SLICE", 64)
             assert in_order(elements) == few
 
 

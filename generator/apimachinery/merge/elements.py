@@ -11,14 +11,17 @@ from functools import lru_cache
 from typing import Any
 
 from apimachinery.merge.value import sort_key
-from apimachinery.meta.sorting import in_slices
+from apimachinery.meta.sorting import SLICE, in_slices
 
 
 def in_order(elements: Iterable[str]) -> list[str]:
     """The elements in kube-apiserver's order; ``.`` comes first."""
-    out = in_slices(elements)
+    out = list(elements)
+    if len(out) > SLICE:
+        return in_slices(in_slices(out), _rank)
+    out.sort()
     if out and out[-1] > "g":  # else there are fields alone, and they are in order
-        out = in_slices(out, _rank)
+        out.sort(key=_rank)
     return out
 
 
