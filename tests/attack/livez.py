@@ -21,7 +21,11 @@ PERIOD_SECONDS = 0.02
 def waited(process: int | str = "self") -> float:
     """Seconds for which the threads of a process could have run and got no CPU; 0 where the system does not say."""
     total = 0
-    for path in Path(f"/proc/{process}/task").glob("*/schedstat"):
+    try:
+        paths = list(Path(f"/proc/{process}/task").glob("*/schedstat"))
+    except OSError:  # the process was killed
+        return 0.0
+    for path in paths:
         try:
             total += int(path.read_text().split()[1])
         except (OSError, IndexError):  # a thread that ended
