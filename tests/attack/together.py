@@ -132,6 +132,8 @@ def _attacked(own: Target, chance: random.Random, options: argparse.Namespace) -
         )
     if watch.peak - base > BUDGET_MEGABYTES:
         yield f"{watch.peak - base:.0f} MB of memory for many kinds at once"
+    if watch.own > options.health:
+        yield f"/livez took {watch.own:.2f} s of the server's own time"
     for name in ("heads", "bodies", "work"):
         if after[name]:
             yield f"{after[name]} bytes of {name} are counted when nobody asks for anything"
