@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import cbor2
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,3 +34,11 @@ def test_blocks_are_of_some_size() -> None:
     assert b"".join(blocks) == b"".join(parts)
     assert {len(block) for block in blocks[:-1]} == {-(-BLOCK_BYTES // 1000) * 1000}
     assert [*in_blocks([])] == []
+
+
+@given(VALUES)
+def test_wide_values_are_encoded_in_steps(value: Any) -> None:
+    wide = {"b": value, "a": {f"k{n}": [n] for n in range(1_200)}, "list": [{"é": n} for n in range(1_200)]}
+    whole = cbor2.dumps(cbor._strings_as_bytes(wide), canonical=True)
+    assert cbor.encode(wide).endswith(whole)
+    assert cbor.decode(cbor.encode(wide)) == wide

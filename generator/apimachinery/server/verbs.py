@@ -14,19 +14,22 @@ from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.http.messages import (
     LARGE_BYTES,
+    QUICK_BYTES,
     Request,
     Response,
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.server.http.workers import ASKING, MANY_RECORDS, apart, apart_if
+from apimachinery.server.http.workers import ASKING, apart, apart_if
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.read.listing import (
     JoinedBodies,
+    is_long,
     list_page,
     list_records,
     read_record,
     show_page,
+    size_of,
 )
 from apimachinery.server.read.selection import read_selectors, selection_of
 from apimachinery.server.read.watch import Watches, check_version
@@ -129,7 +132,7 @@ class Verbs:
             raise not_found(served.hooks.called or served.plural, served.group, route.name)
         if served.asks:
             body = await apart_if(ASKING, view.object, record)
-        elif len(record.value) > LARGE_BYTES:
+        elif (size := len(record.value)) > QUICK_BYTES and size > min(LARGE_BYTES, view.quick_bytes):
             body = await apart(view.object, record)
         else:
             body = view.object(record)
@@ -230,8 +233,8 @@ class Verbs:
 
     async def _written(self, view: View, served: Served, written: Written) -> Response:
         code, record = 201 if written.created else 200, written.record
-        where = ASKING if served.asks else len(record.value) > LARGE_BYTES
-        body = await apart_if(where, view.object, record)
+        large = len(record.value) > min(LARGE_BYTES, view.quick_bytes)
+        body = await apart_if(ASKING if served.asks else large, view.object, record)
         return Response(code, body, view.content_type)
 
     async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
@@ -284,7 +287,8 @@ class Verbs:
         await self._deleter.delete_all(
             targets, options, passes_over=lambda error: error.reason == "NotFound", of_collection=True
         )
-        return await apart_if(len(page.records) > MANY_RECORDS, show_page, page, view)
+        long = is_long(page.records, size_of(page.records), view)
+        return await apart_if(long, show_page, page, view)
 
 
 def _again(data: bytes) -> Json:

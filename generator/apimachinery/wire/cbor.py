@@ -205,7 +205,7 @@ def encode(value: Any) -> bytes:
     """The self-described CBOR of a JSON value."""
     items = value.get("items") if isinstance(value, Mapping) else None
     if not isinstance(items, list) or len(items) < MANY_ITEMS:
-        return _TAG + cbor2.dumps(_strings_as_bytes(value), canonical=True)
+        return _TAG + _encoded(value)
     return b"".join(encode_list(value, items, len(items)))
 
 
@@ -225,8 +225,48 @@ def encode_list(
 
 
 def _encoded(value: Any) -> bytes:
+    if _is_wide(value):
+        return b"".join(_in_steps(value, STEPS_DEPTH))
     data: bytes = cbor2.dumps(_strings_as_bytes(value), canonical=True)
     return data
+
+
+STEP = 1_000
+"""So many members of a map or array are encoded at once..."""
+STEPS_DEPTH = 4
+"""...where they lie no deeper than this."""
+
+
+def _is_wide(value: Any, depth: int = STEPS_DEPTH) -> bool:
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return len(members) > STEP or (
+        depth > 0 and any(_is_wide(each, depth - 1) for each in members if isinstance(each, dict | list))
+    )
+
+
+def _in_steps(value: Any, depth: int) -> Iterator[bytes]:
+    if not depth or not isinstance(value, dict | list):
+        yield cbor2.dumps(_strings_as_bytes(value), canonical=True)
+    elif isinstance(value, list):
+        yield _head(_ARRAY, len(value))
+        if len(value) > STEP:
+            for low in range(0, len(value), STEP):
+                part = value[low : low + STEP]
+                yield cbor2.dumps(_strings_as_bytes(part), canonical=True)[len(_head(_ARRAY, len(part))) :]
+        else:
+            for each in value:
+                yield from _in_steps(each, depth - 1)
+    else:
+        yield _head(_MAP, len(value))
+        keys = sorted(value, key=lambda key: (len(key.encode()), key.encode()))
+        if len(keys) > STEP:
+            for low in range(0, len(keys), STEP):
+                some = {key: value[key] for key in keys[low : low + STEP]}
+                yield cbor2.dumps(_strings_as_bytes(some), canonical=True)[len(_head(_MAP, len(some))) :]
+        else:
+            for key in keys:
+                yield cbor2.dumps(_strings_as_bytes(key), canonical=True)
+                yield from _in_steps(value[key], depth - 1)
 
 
 def _head(major: int, length: int) -> bytes:

@@ -49,6 +49,10 @@ class View(Protocol):
         """Of a watch."""
 
     @property
+    def quick_bytes(self) -> int:
+        """Of how many stored bytes the form is made in a few milliseconds."""
+
+    @property
     def lists_quickly(self) -> bool:
         """Whether ``list`` only puts a frame around the items."""
 
@@ -82,6 +86,7 @@ class JsonView:
     content_type = "application/json"
     watch_content_type = "application/json"
     lists_quickly = True
+    quick_bytes = 1 << 20
 
     def __init__(
         self,

@@ -56,6 +56,7 @@ class MetadataView:
     content_type = "application/json"
     watch_content_type: str = "application/json"
     lists_quickly = True
+    quick_bytes = 256 << 10
 
     def __init__(self, served: Served, version: str) -> None:
         self.key: Hashable = ("metadata", served.number, version)
@@ -113,6 +114,7 @@ class TableView:
 
     content_type = watch_content_type = "application/json"
     lists_quickly = True
+    quick_bytes = 256 << 10
 
     def __init__(self, served: Served, version: str, include: str, columns: Columns) -> None:
         self._served = served
@@ -209,6 +211,7 @@ class EncodedView:
         self._binary = binary  # paths of bytes, for a codec that does not write them as base64
         self.content_type = codec.media_type
         self.watch_content_type = codec.stream_media_type
+        self.quick_bytes = codec.quick_bytes
 
     @property
     def key(self) -> Hashable:
@@ -239,7 +242,7 @@ class EncodedView:
 
     def list(self, meta: ListMeta, items: bytes) -> tuple[bytes, ...]:
         """A list. A long one is never decoded whole."""
-        if len(items) < LONG_BYTES:
+        if len(items) < min(LONG_BYTES, self.quick_bytes):
             return (self._again(b"".join(self._view.list(meta, items))),)
         value = decode(b"".join(self._view.list(meta, b"{}")))
         member = "items" if "items" in value else "rows"

@@ -14,8 +14,10 @@ from urllib.parse import unquote_plus
 
 from apimachinery.server.http.governor import SMALL_BYTES, Governor, Holding, weight_of
 
-LARGE_BYTES = 64 << 10
-"""Above this a body, or an object that is read for a change, takes some milliseconds to work on."""
+LARGE_BYTES = 32 << 10
+"""Above this a body, or an object that is read for a change, takes some milliseconds to work on..."""
+QUICK_BYTES = 8 << 10
+"""...and below this nothing does, not even YAML."""
 
 COPIES = 2
 """As which an object is there while it is changed: as it came or was, and as it is to be."""
@@ -116,6 +118,7 @@ class Request:
         """Whether the body, the query or the forms wanted are long enough to be worked on apart from the loop."""
         return (
             len(self.body) > LARGE_BYTES
+            or (len(self.body) > QUICK_BYTES and "yaml" in self.headers.get("content-type", ""))
             or len(self.query_string) > LARGE_BYTES >> 4
             or len(self.headers.get("accept", "")) > LARGE_BYTES >> 4
         )

@@ -200,33 +200,35 @@ async def list_records(
     """The answer to a LIST of ``scope``. Raises ApiError 400, 410, 500, 504."""
     page = await list_page(cache, scope, options, selection, prepare)
     if bodies is None or page.span is None:
-        size = _size(page.records)
+        size = size_of(page.records)
         holding = bodies.holding(size) if bodies is not None else None
-        response = await apart_if(_is_long(page.records, size), show_page, page, view)
+        response = await apart_if(is_long(page.records, size, view), show_page, page, view)
         response.holding = holding
         return response
     shown = (cache.prefix, scope, view.key, *page.span)
     joined = bodies.get(shown, page.stamp)
     if joined is None:
-        holding = bodies.holding(size := _size(page.records))
-        items = await apart_if(_is_long(page.records, size), view.join, page.records)
+        holding = bodies.holding(size := size_of(page.records))
+        items = await apart_if(is_long(page.records, size, view), view.join, page.records)
         if holding is not None:
             holding.set(len(items))
         joined = bodies.keep(shown, page.stamp, items, holding)
     items, holding = joined
-    body = await apart_if(len(items) > LONG_BYTES and not view.lists_quickly, view.list, page.meta, items)
+    slow = not view.lists_quickly and len(items) > view.quick_bytes
+    body = await apart_if(slow, view.list, page.meta, items)
     if not view.lists_quickly:
         holding = bodies.holding(sum(map(len, body)))
     return Response(200, body, view.content_type, holding=holding)
 
 
-def _size(records: Sequence[Record]) -> int:
+def size_of(records: Sequence[Record]) -> int:
+    """How many bytes these have as they are stored."""
     return sum([len(record.value) for record in records])
 
 
-def _is_long(records: Sequence[Record], size: int) -> bool:
+def is_long(records: Sequence[Record], size: int, view: View) -> bool:
     """Whether a list of these is made apart from the loop: many of them, or many bytes."""
-    return len(records) > MANY_RECORDS or size > LONG_BYTES
+    return len(records) > MANY_RECORDS or size > view.quick_bytes
 
 
 def show_page(page: Page, view: View) -> Response:

@@ -35,7 +35,7 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.failures import storage_failure
 from apimachinery.server.answer.view import JsonView, Selection, View, at_revision
 from apimachinery.server.http.governor import SMALL_BYTES, Account, Governor
-from apimachinery.server.http.messages import LARGE_BYTES, StreamResponse
+from apimachinery.server.http.messages import QUICK_BYTES, StreamResponse
 from apimachinery.server.http.workers import ASKING, apart_if
 from apimachinery.server.read.listing import expired, too_large
 from apimachinery.server.request.list_options import BadRevision, ListOptions, parse_revision
@@ -223,7 +223,7 @@ def encode_event(event: Event, view: View, kind: str, first: bool) -> bytes:
 
 def _takes_long(view: View, size: int) -> bool:
     """Whether objects of so many bytes are encoded apart from the loop: stored bytes are only copied."""
-    return size > LARGE_BYTES and not isinstance(view, JsonView)
+    return size > view.quick_bytes and not isinstance(view, JsonView)
 
 
 class Feed:
@@ -283,7 +283,7 @@ class Feed:
 
     def _is_long(self, event: Event) -> bool:
         size = len(event.record.value)
-        return size > LARGE_BYTES and any(_takes_long(g.view, size) for g in self._groups.values())
+        return size > QUICK_BYTES and any(_takes_long(g.view, size) for g in self._groups.values())
 
     @property
     def revision(self) -> int:

@@ -33,6 +33,10 @@ class Codec(Protocol):
         """Of watches."""
 
     @property
+    def quick_bytes(self) -> int:
+        """Of how many bytes of JSON its own are made in a few milliseconds."""
+
+    @property
     def checks_duplicates(self) -> bool:
         """Whether keys that occur twice are looked for in the bytes."""
 
@@ -60,6 +64,7 @@ class Codec(Protocol):
 class _Plain:
     media_type: str
     stream_media_type: str
+    quick_bytes: int
     checks_duplicates: bool
     reads: Callable[[bytes, list[str]], Any]
     encode: Callable[[Any], bytes]
@@ -79,6 +84,7 @@ class Protobuf:
 
     media_type = PROTOBUF_TYPE
     stream_media_type = f"{PROTOBUF_TYPE};stream=watch"
+    quick_bytes = 32 << 10
     checks_duplicates = False
 
     def __init__(self, loaders: Iterable[Callable[[], Messages | None]]) -> None:
@@ -132,6 +138,7 @@ class Protobuf:
 class _Cbor:
     media_type: str = "application/cbor"
     stream_media_type: str = "application/cbor-seq"
+    quick_bytes: int = 32 << 10
     checks_duplicates: bool = False
 
     def decode(self, data: bytes, duplicates: list[str], wanted: tuple[str, str] = ("", "")) -> Any:
@@ -177,6 +184,7 @@ class Codecs:
 JSON: Codec = _Plain(
     "application/json",
     "application/json",
+    1 << 20,
     True,
     lambda data, duplicates: json.decode(data),
     json.encode,
@@ -187,6 +195,7 @@ JSON: Codec = _Plain(
 YAML: Codec = _Plain(
     "application/yaml",
     "application/yaml",
+    8 << 10,
     False,
     yaml.decode,
     yaml.encode,
