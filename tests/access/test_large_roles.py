@@ -235,3 +235,38 @@ def test_many_groups_are_looked_up_apart():
     assert rbac.decide(many) is None
     verdict = asyncio.run(rbac.ask(many))
     assert verdict.allowed and verdict == rbac.settle(asked("a", "r1-7"))
+
+
+def test_a_large_binding_is_read_apart_and_gives_what_a_small_one_does(monkeypatch):
+    subjects = [
+        *({"kind": "User", "name": f"u{number}"} for number in range(3_000)),
+        {"kind": "ServiceAccount", "name": "sa", "namespace": "ns"},
+        EVERYBODY,
+        {"kind": "User", "name": "late"},
+    ]
+    large = {**binding("large", "r1"), "subjects": subjects}
+
+    def taken(limit: int) -> Rbac:
+        monkeypatch.setattr("apimachinery.server.access.rbac.LARGE_BYTES", limit)
+        rbac = Rbac()
+        rbac._take("ClusterRole", "", "r1", stored("r1", 10))
+        rbac._take("ClusterRoleBinding", "", "large", json.dumps(large).encode())
+        return rbac
+
+    apart, at_once = taken(1 << 10), taken(1 << 30)
+    first = asked("u7", "r1-3")
+    assert apart.decide(first) is None
+    assert asyncio.run(apart.ask(first)) == at_once.decide(first)
+    for user in ("u2999", "late", "system:serviceaccount:ns:sa", "nobody"):
+        who = asked(user, "r1-3")
+        assert apart.decide(who) == at_once.decide(who)
+        assert apart.decide(who).allowed
+    alone = Attributes(User("nobody"), "get", "ns", "example.com", "v1", "r1-3")
+    assert not apart.decide(alone).allowed
+    assert [found.subjects for found in apart.bindings()] == [found.subjects for found in at_once.bindings()]
+    apart._take("ClusterRoleBinding", "", "large", json.dumps(binding("large", "r1")).encode())
+    assert apart.decide(first).reason.endswith('to Group "system:authenticated"')
+    apart._take("ClusterRoleBinding", "", "large", json.dumps(large).encode())
+    apart.drop("ClusterRoleBinding", "", "large")
+    assert not apart.decide(first).allowed
+    assert not [*apart.bindings()]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.access.authorization import SERVICE_ACCOUNT_PREFIX, Verdict
+from apimachinery.wire.json import decode
 
 GROUP = "rbac.authorization.k8s.io"
 KINDS = {
@@ -105,6 +107,42 @@ def read_binding(obj: dict[str, Any], namespace: str, name: str) -> Binding:
         if isinstance(s, dict)
     )
     return Binding(namespace, name, str(ref.get("kind") or ""), str(ref.get("name") or ""), subjects)
+
+
+class LargeBinding:
+    """A binding with many subjects: read when somebody asks whom it names, which takes long, so not on the loop."""
+
+    __slots__ = ("_holders", "_key", "_read", "_value")
+
+    def __init__(self, value: bytes, namespace: str, name: str) -> None:
+        self._value = value
+        self._key = (namespace, name)
+        self._read: Binding | None = None
+        self._holders: dict[Holder, int] | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether ``grant`` takes no time."""
+        return self._holders is not None
+
+    def read(self) -> Binding:
+        """The binding."""
+        if self._read is None:
+            self._read = read_binding(decode(self._value), *self._key)
+        return self._read
+
+    def grant(self, holders: Iterable[Holder]) -> Grant | None:
+        """What it gives to a user who is all of these, through the first subject that applies."""
+        if self._holders is None:
+            found: dict[Holder, int] = {}
+            for position, subject in enumerate(self.read().subjects):
+                holder = subject.holder(self._key[0])
+                if holder is not None:
+                    found.setdefault(holder, position)
+            self._holders = found
+        known = self._holders
+        position = min((known[holder] for holder in holders if holder in known), default=-1)
+        return None if position < 0 else Grant(self.read(), position)
 
 
 def no_role(binding: Binding) -> str:

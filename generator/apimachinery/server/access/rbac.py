@@ -36,10 +36,18 @@ from apimachinery.server.access.bindings import (
     Grant,
     Holder,
     Key,
+    LargeBinding,
     no_role,
     read_binding,
 )
-from apimachinery.server.access.held_rules import KeptTables, Role, UserKey, UserTable, takes_long
+from apimachinery.server.access.held_rules import (
+    LARGE_BYTES,
+    KeptTables,
+    Role,
+    UserKey,
+    UserTable,
+    takes_long,
+)
 from apimachinery.server.access.rbac_rules import Rule, read_rules
 from apimachinery.server.http.messages import User
 from apimachinery.server.http.workers import apart
@@ -60,6 +68,7 @@ class Rbac:
         self._roles: dict[Key, Role] = {}
         self._bindings: dict[Key, Binding] = {}
         self._by_holder: dict[str, dict[Holder, dict[str, Grant]]] = {}
+        self._large: dict[str, dict[str, LargeBinding]] = {}
         self._kept: KeptTables[Grant] = KeptTables()
         self._tables = self._kept.of
         self._turn = asyncio.Lock()
@@ -92,6 +101,10 @@ class Rbac:
     def _take(self, kind: str, namespace: str, name: str, value: bytes) -> None:
         if kind in ("ClusterRole", "Role"):
             self._set_role((namespace, name), Role(value))
+            self._touch(kind, namespace)
+        elif len(value) > LARGE_BYTES:
+            self._unindex((namespace, name))
+            self._large.setdefault(namespace, {})[name] = LargeBinding(value, namespace, name)
             self._touch(kind, namespace)
         else:
             self.put(kind, decode(value))
@@ -133,6 +146,10 @@ class Rbac:
                 holders.setdefault(holder, {}).setdefault(binding.name, Grant(binding, position))
 
     def _unindex(self, key: Key) -> None:
+        namespace, name = key
+        large = self._large.get(namespace)
+        if large is not None and large.pop(name, None) is not None and not large:
+            del self._large[namespace]
         binding = self._bindings.pop(key, None)
         if binding is None:
             return
@@ -250,7 +267,10 @@ class Rbac:
 
     def bindings(self) -> Iterator[Binding]:
         """All bindings."""
-        return iter(self._bindings.values())
+        yield from self._bindings.values()
+        for large in self._large.values():
+            for binding in large.values():
+                yield binding.read()
 
     def role_of(self, binding: Binding) -> tuple[Rule, ...] | None:
         """The rules of a binding's role, None where there is no such role."""
@@ -262,6 +282,8 @@ class Rbac:
         return None if role is None else role.rules
 
     def _many_grants(self, scope: str, key: UserKey) -> bool:
+        if not all(binding.is_read for binding in self._large.get(scope, {}).values()):
+            return True
         holders = self._by_holder.get(scope)
         if not holders:
             return False
@@ -273,9 +295,7 @@ class Rbac:
 
     def _grants(self, scope: str, key: UserKey) -> list[Grant]:
         """On any thread: what the loop may change meanwhile is copied at once."""
-        holders = self._by_holder.get(scope)
-        if not holders:
-            return []
+        holders = self._by_holder.get(scope, {})
         name, groups = key
         found: dict[str, Grant] = dict(holders.get(("user", name), ()))
         for group in groups:
@@ -284,6 +304,11 @@ class Rbac:
                 other = found.get(binding_name)
                 if other is None or grant.position < other.position:
                     found[binding_name] = grant
+        if large := list(self._large.get(scope, {}).items()):
+            asked = [("user", name), *(("group", group) for group in groups)]
+            for binding_name, binding in large:
+                if (granted := binding.grant(asked)) is not None:
+                    found[binding_name] = granted
         return [found[binding_name] for binding_name in sorted(found)]
 
     def _table(self, scope: str, key: UserKey) -> UserTable[Grant] | None:
