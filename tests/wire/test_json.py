@@ -28,6 +28,14 @@ FAULTS = {
 }
 
 
+@pytest.fixture(params=["short", "long"])
+def length(request, monkeypatch):
+    """As a document of any length is read, and as one that is more than may be stored."""
+    if request.param == "long":
+        monkeypatch.setattr("apimachinery.wire.json.PATIENT_BYTES", -1)
+
+
+@pytest.mark.usefixtures("length")
 @pytest.mark.parametrize("data", FAULTS)
 def test_fault(data: bytes) -> None:
     with pytest.raises(DecodeFault) as fault:
@@ -35,6 +43,7 @@ def test_fault(data: bytes) -> None:
     assert str(fault.value) == FAULTS[data]
 
 
+@pytest.mark.usefixtures("length")
 @pytest.mark.parametrize(
     ("data", "value"), [(b'"\xff"', "�"), (b'"\\ud800x"', "�x"), (b'{"a":1,"a":2}', {"a": 2})]
 )
@@ -76,3 +85,25 @@ def test_long_values_are_encoded_in_steps() -> None:
     long = {f"k{number}": [number] for number in range(5_001)}
     for value in (long, list(long.values()), {"a": {"b": long}}, [[long, {}], []], 1, "a", {}, None):
         assert encode_in_steps(value) == encode(value)
+
+
+NUMBERS = st.from_regex(r"\A-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?\Z")
+WRITTEN = VALUES.map(lambda value: json.dumps(value).encode()) | VALUES.map(encode) | NUMBERS.map(str.encode)
+
+
+@given(WRITTEN, st.integers(0, 200), st.binary(max_size=2))
+def test_a_long_document_is_read_as_a_short_one(data: bytes, place: int, noise: bytes) -> None:
+    place %= len(data) + 1
+    data = data[:place] + noise + data[place:]
+
+    def outcome() -> tuple[str, object]:
+        try:
+            value = decode(data)
+        except DecodeFault as fault:
+            return type(fault).__name__, str(fault)
+        return type(value).__name__, repr(value)
+
+    short = outcome()
+    with pytest.MonkeyPatch.context() as long:
+        long.setattr("apimachinery.wire.json.PATIENT_BYTES", -1)
+        assert outcome() == short

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -53,7 +53,7 @@ class NumberFault(DecodeFault):
 def decode(data: bytes) -> Any:
     """The value of a JSON document. Raises DecodeFault, for a number beyond a double NumberFault."""
     try:
-        return _decode(data)
+        return _decode(data) if len(data) <= PATIENT_BYTES else _decode_patiently(data)
     except RecursionError:
         raise DecodeFault("exceeded max depth") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -70,6 +70,43 @@ def decode(data: bytes) -> Any:
             raise DecodeFault(str(fault)) from None
     except RecursionError:
         raise DecodeFault("exceeded max depth") from None
+
+
+PATIENT_BYTES = 3 << 19
+"""A larger document is more than may be stored: it is read by a decoder in Python, several times slower, because the
+one in C would let no other thread run for up to 80 ms."""
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _decode_patiently(data: bytes) -> Any:
+    if _SURROGATE.search(data):
+        return _decode(data)
+    decoder = _in_python(
+        json.JSONDecoder(parse_constant=_refuse, parse_float=_double, parse_int=_short_integer)
+    )
+    try:
+        return decoder.decode(data.decode())
+    except RecursionError:  # the other one goes deeper
+        return _decode(data)
+    except ValueError as fault:
+        raise msgspec.DecodeError(str(fault)) from None
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(f"{text} is no value")
+
+
+def _short_integer(text: str) -> int:
+    if len(text) > 18:
+        raise ValueError("the integer may not fit into 64 bits")
+    return int(text)
+
+
+def _in_python(decoder: Any) -> json.JSONDecoder:
+    """The decoder of json without its parts in C, which let no other thread run meanwhile."""
+    decoder.parse_object, decoder.parse_array = JSONObject, JSONArray
+    decoder.scan_once = py_make_scanner(decoder)
+    return cast(json.JSONDecoder, decoder)
 
 
 _decode_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -130,10 +167,9 @@ def decode_pairs(
 ) -> Any:
     """A good document where an object is what ``as_object`` makes of its members, and an integer what ``as_integer``
     makes of its text. A large one is read by a decoder in Python: that in C lets no other thread run meanwhile."""
-    decoder: Any = json.JSONDecoder(object_pairs_hook=as_object, parse_int=as_integer)
+    decoder = json.JSONDecoder(object_pairs_hook=as_object, parse_int=as_integer)
     if len(data) > LARGE_BYTES:
-        decoder.parse_object, decoder.parse_array = JSONObject, JSONArray
-        decoder.scan_once = py_make_scanner(decoder)
+        decoder = _in_python(decoder)
     return decoder.decode(data.decode("utf-8", "replace"))
 
 
