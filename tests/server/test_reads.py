@@ -597,7 +597,7 @@ def test_what_takes_long_to_encode_holds_neither_the_loop_nor_the_order(monkeypa
         threads: list[bool] = []
 
         class Slow:
-            key, content_type, watch_content_type = "slow", "a", "a"
+            key, content_type, watch_content_type, quick_bytes = "slow", "a", "a", 64 << 10
 
             def event(self, kind: str, record: Record, first: bool) -> bytes:
                 threads.append(threading.current_thread() is threading.main_thread())

@@ -376,7 +376,8 @@ class ApiServer:
         path = f"{CRDS_PATH}/{manifest['metadata']['name']}"
         until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until:
-            conditions = self.request("GET", path).get("status", {}).get("conditions", [])
+            # A definition that nobody has looked at yet has null conditions.
+            conditions = self.request("GET", path).get("status", {}).get("conditions") or []
             if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
                 return
             time.sleep(0.01)
