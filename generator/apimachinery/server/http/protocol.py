@@ -45,7 +45,7 @@ from apimachinery.server.http.governor import BODY_BYTES, Crowded, Governor
 from apimachinery.server.http.heads import USUAL_METHODS, head_of, readable
 from apimachinery.server.http.leftovers import free_what_was_made
 from apimachinery.server.http.messages import BrokenOff, Request, Response, StreamResponse, UpgradeResponse
-from apimachinery.server.http.sending import JOIN_BYTES, Sender
+from apimachinery.server.http.sending import JOIN_BYTES, Pace, Sender
 from apimachinery.server.http.tunnel import GONE_SECONDS, RESERVED_BYTES, Tunnel
 from apimachinery.server.http.workers import TURN_SECONDS, begin_request
 
@@ -141,6 +141,7 @@ class Connections:
         self.governor = governor or Governor()
         self.governor.bodies.limit = self.limits.buffered_bytes
         self.open: set[Connection] = set()
+        self.pace = Pace()
         self.ending = False
 
     def __call__(self) -> Connection:
@@ -225,7 +226,9 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._since = time.monotonic()
         self._secure = transport.get_extra_info("sslcontext") is not None
-        self._sender = Sender(self._transport, self._connections.governor.answers, self._secure)
+        self._sender = Sender(
+            self._transport, self._connections.governor.answers, self._connections.pace, self._secure
+        )
         tls = transport.get_extra_info("ssl_object")
         self._peer: bytes = (tls.getpeercert(True) or b"") if tls is not None else b""
         address = transport.get_extra_info("peername")

@@ -1,8 +1,9 @@
 """The sending half of a connection: answers, in the pieces that a client takes.
 
 A small answer is one write. A large one is handed to the transport as it is, not copied; over TLS it goes in pieces,
-because all that is written is encrypted at once. What is sent and not taken is counted (``Account``), and ``is_stuck``
-tells who takes nothing.
+because all that is written is encrypted at once. Copying megabytes into sockets takes the loop's time too: when a large
+event goes to many watchers, some of them are served in each turn of the loop (``Pace``). What is sent and not taken is
+counted (``Account``), and ``is_stuck`` tells who takes nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +17,33 @@ from apimachinery.server.http.compression import gzip_parts, wants_gzip
 from apimachinery.server.http.governor import Account, Crowded
 from apimachinery.server.http.heads import head_of, lines_of, says_cache
 from apimachinery.server.http.messages import Request, Response, StreamResponse
+from apimachinery.server.http.workers import TURN_SECONDS
 
 JOIN_BYTES = 1 << 16
 PIECE_BYTES = 1 << 18
+
+
+class Pace:
+    """The large writes of all connections: those of some milliseconds are made in one turn of the loop, and whatever
+    else is due has its turn before the next ones."""
+
+    def __init__(self) -> None:
+        self._spent = 0.0
+
+    async def begin(self) -> float:
+        """Waits until there is time for a large write in this turn; what ``end`` wants to know."""
+        while self._spent > TURN_SECONDS:
+            await asyncio.sleep(0)
+        return time.thread_time()
+
+    def end(self, began: float) -> None:
+        """The write is done."""
+        if not self._spent:
+            asyncio.get_running_loop().call_soon(self._begin_turn)
+        self._spent += time.thread_time() - began
+
+    def _begin_turn(self) -> None:
+        self._spent = 0.0
 
 
 class Sender:
@@ -26,11 +51,12 @@ class Sender:
     does; ``streaming`` says that an answer comes in parts now. What the transport tells the connection of its buffer
     comes here as ``pause`` and ``resume``."""
 
-    def __init__(self, transport: asyncio.Transport, answers: Account, secure: bool) -> None:
+    def __init__(self, transport: asyncio.Transport, answers: Account, pace: Pace, secure: bool) -> None:
         self.drained: asyncio.Future[None] | None = None
         self.streaming = False
         self._transport = transport
         self._answers = answers
+        self._pace = pace
         self._secure = secure
         self._stalled_since = 0.0
         self._unsent = 0
@@ -64,20 +90,25 @@ class Sender:
             parts, size = (), 0
         if size < JOIN_BYTES:
             self._transport.write(b"".join((head, *parts)))
-        elif not self._secure:
-            self._transport.writelines((head, *parts))
         else:
-            await self._write_pieces((head, *parts))
+            await self._write_large((head, *parts))
         if self.drained is not None:
             await self.drained
         self._counted = False
 
-    async def _write_pieces(self, parts: tuple[bytes, ...]) -> None:
+    async def _write_large(self, parts: tuple[bytes, ...]) -> None:
         """Over TLS everything written is encrypted at once, into memory, so a large body goes piece by piece."""
+        if not self._secure:
+            began = await self._pace.begin()
+            self._transport.writelines(parts)
+            self._pace.end(began)
+            return
         for part in parts:
             view = memoryview(part)
             for low in range(0, len(part), PIECE_BYTES):
+                began = await self._pace.begin()
                 self._transport.write(view[low : low + PIECE_BYTES])
+                self._pace.end(began)
                 if self.drained is not None:
                     await self.drained
 
@@ -98,11 +129,7 @@ class Sender:
                     write(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)
                 else:
                     # Many may be sent the same bytes, which are not copied for each.
-                    pieces = (b"%x\r\n" % len(part), part, b"\r\n") if chunked else (part,)
-                    if self._secure:
-                        await self._write_pieces(pieces)
-                    else:
-                        self._transport.writelines(pieces)
+                    await self._write_large((b"%x\r\n" % len(part), part, b"\r\n") if chunked else (part,))
                 if self.drained is not None:
                     await self.drained
         finally:
