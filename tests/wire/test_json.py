@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.wire.json import DecodeFault, decode, encode, encode_in_steps, syntax_fault
+from apimachinery.wire.json import DecodeFault, decode, elements, encode, encode_in_steps, syntax_fault
 
 FAULTS = {
     b"": "unexpected end of JSON input",
@@ -107,3 +107,14 @@ def test_a_long_document_is_read_as_a_short_one(data: bytes, place: int, noise: 
     with pytest.MonkeyPatch.context() as long:
         long.setattr("apimachinery.wire.json.PATIENT_BYTES", -1)
         assert outcome() == short
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
+@given(st.lists(st.dictionaries(st.sampled_from((",{", "a", "[{}]")), VALUES, max_size=3), max_size=8))
+def test_the_elements_of_an_array_are_found_in_parts(size: int, items: list[dict]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("apimachinery.wire.json.ELEMENTS_BYTES", size)
+        count, found = elements(b",".join(map(encode, items)))
+        assert (count, [*found]) == (len(items), items)
+        with pytest.raises(DecodeFault):
+            elements(b'{"a":1},{"a":[{},{}')

@@ -151,10 +151,27 @@ def encode_in_steps(value: Any, depth: int = STEPS_DEPTH) -> bytes:
     return b"{%b}" % b",".join(parts)
 
 
-def elements(data: bytes) -> tuple[int, Iterator[Any]]:
-    """How many values a JSON array has, and the values. Each is made when it is asked for: a long array is never in
-    memory whole, nor does reading it hold the interpreter for long. Raises DecodeFault."""
-    found = _decode_elements(data)
+ELEMENTS_BYTES = 1 << 20
+
+
+def elements(items: bytes) -> tuple[int, Iterator[Any]]:
+    """How many values there are between the brackets of a JSON array, and the values. Each is made when it is asked
+    for: a long array is never in memory whole. Nor is it looked through at once, which would let no other thread run:
+    where a part of it is an array by itself, the end of the part is between two values. Raises DecodeFault."""
+    found: list[msgspec.Raw] = []
+    low = 0
+    while low < len(items):
+        step = ELEMENTS_BYTES
+        while True:
+            high = items.find(b",{", low + step)
+            try:
+                found += _decode_elements(b"[%b]" % items[low : high if high >= 0 else None])
+                break
+            except msgspec.DecodeError as fault:  # it ends inside a value, maybe in a text
+                if high < 0:
+                    raise DecodeFault(str(fault)) from None
+                step *= 2
+        low = high + 1 if high >= 0 else len(items)
     return len(found), (decode(bytes(element)) for element in found)
 
 

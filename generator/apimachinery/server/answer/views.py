@@ -246,7 +246,7 @@ class EncodedView:
             return (self._again(b"".join(self._view.list(meta, items))),)
         value = decode(b"".join(self._view.list(meta, b"{}")))
         member = "items" if "items" in value else "rows"
-        count, objects = elements(b"[%b]" % items)
+        count, objects = elements(items)
         if member == "items":
             objects = map(self._marked, objects)
         return tuple(in_blocks(self._codec.encode_list({**value, member: []}, objects, count, member)))
