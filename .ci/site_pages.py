@@ -60,9 +60,9 @@ PAGES = {
         "apimachinery.controller.tracing",
     ],
     "Objects, merging and CEL": [
-        "apimachinery.meta.scheme",
-        "apimachinery.meta.dataclass_form",
-        "apimachinery.meta.object",
+        "apimachinery.typed.scheme",
+        "apimachinery.typed.dataclass_form",
+        "apimachinery.typed.object",
         "apimachinery.meta.resources",
         "apimachinery.meta.errors",
         "apimachinery.conversion.versions",
@@ -81,7 +81,7 @@ PAGES = {
     "Server": [
         "apimachinery.server.process",
         "apimachinery.server.catalog.options",
-        "apimachinery.server.catalog.hooks",
+        "apimachinery.kinds.hooks",
         "apimachinery.server.node.behaviour",
         "apimachinery.server.network.services",
     ],

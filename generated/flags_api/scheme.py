@@ -2,7 +2,7 @@
 # Do not edit: change the spec, then run `kubewright generate`.
 """Which class is which kind."""
 
-from apimachinery.meta.scheme import Scheme
+from apimachinery.typed.scheme import Scheme
 
 SCHEME = Scheme(
     "flags_api",

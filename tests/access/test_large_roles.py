@@ -9,13 +9,18 @@ import threading
 
 import pytest
 
-from apimachinery.server.access import held_rules, rbac_rules
-from apimachinery.server.access.authorization import Attributes, Chain
-from apimachinery.server.access.escalation import Escalation
-from apimachinery.server.access.held_rules import KeptTables
-from apimachinery.server.access.rbac import Rbac
-from apimachinery.server.access.rbac_rules import ENTRIES, Rule, RuleTable, uncovered
-from apimachinery.server.http.messages import User
+from apimachinery.access import held_rules, rbac_rules
+from apimachinery.access.authorization import Attributes, Chain
+from apimachinery.access.escalation import Escalation
+from apimachinery.access.held_rules import KeptTables
+from apimachinery.access.rbac import Rbac
+from apimachinery.access.rbac_rules import (
+    ENTRIES,
+    Rule,
+    RuleTable,
+    uncovered,
+)
+from apimachinery.http.messages import User
 
 EVERYBODY = {"kind": "Group", "name": "system:authenticated"}
 RULES = 2_000
@@ -247,7 +252,7 @@ def test_a_large_binding_is_read_apart_and_gives_what_a_small_one_does(monkeypat
     large = {**binding("large", "r1"), "subjects": subjects}
 
     def taken(limit: int) -> Rbac:
-        monkeypatch.setattr("apimachinery.server.access.rbac.LARGE_BYTES", limit)
+        monkeypatch.setattr("apimachinery.access.rbac.LARGE_BYTES", limit)
         rbac = Rbac()
         rbac._take("ClusterRole", "", "r1", stored("r1", 10))
         rbac._take("ClusterRoleBinding", "", "large", json.dumps(large).encode())

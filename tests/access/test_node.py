@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.access.node import NodeAuthorizer
-from apimachinery.server.http.messages import User
+from apimachinery.access.authorization import Attributes
+from apimachinery.access.node import NodeAuthorizer
+from apimachinery.http.messages import User
 from apimachinery.storage.interface import Value
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache

@@ -13,15 +13,31 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import jwt
 import pytest
 
-from apimachinery.server.access.authentication import BearerTokens, Identity, MustAsk, TokenRefused
-from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.access.front_proxy import FrontProxy
-from apimachinery.server.access.keys import key_set, made_key, verifying
-from apimachinery.server.access.oidc import BadIssuer, Checked, Issuer, IssuerTokens, Mapped
-from apimachinery.server.access.webhooks import AuthorizationWebhook, BadCondition, TokenWebhook, WebhookRules
+from apimachinery.access.authentication import (
+    BearerTokens,
+    Identity,
+    MustAsk,
+    TokenRefused,
+)
+from apimachinery.access.authorization import Attributes
+from apimachinery.access.front_proxy import FrontProxy
+from apimachinery.access.keys import key_set, made_key, verifying
+from apimachinery.access.oidc import (
+    BadIssuer,
+    Checked,
+    Issuer,
+    IssuerTokens,
+    Mapped,
+)
+from apimachinery.access.webhooks import (
+    AuthorizationWebhook,
+    BadCondition,
+    TokenWebhook,
+    WebhookRules,
+)
+from apimachinery.http.messages import Request, User
+from apimachinery.http.outgoing import CallFailed, Endpoint, call_json
 from apimachinery.server.catalog.options import OptionError
-from apimachinery.server.http.messages import Request, User
-from apimachinery.server.http.outgoing import CallFailed, Endpoint, call_json
 from kubewright.tools.arguments import serve_access
 from kubewright.tools.serve import access as flags
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.access.bootstrap import mended, read_rule, wanted_objects
-from apimachinery.server.access.rbac import Rbac
-from apimachinery.server.access.rbac_rules import ATOMS, Rule, RuleTable, compacted, read_rules, uncovered
-from apimachinery.server.http.messages import User
+from apimachinery.access.authorization import Attributes
+from apimachinery.access.bootstrap import mended, read_rule, wanted_objects
+from apimachinery.access.rbac import Rbac
+from apimachinery.access.rbac_rules import (
+    ATOMS,
+    Rule,
+    RuleTable,
+    compacted,
+    read_rules,
+    uncovered,
+)
+from apimachinery.http.messages import User
 
 VERBS = ("get", "list", "*", "impersonate-on:user-info:get")
 GROUPS = ("", "apps", "*")

@@ -11,20 +11,20 @@ from http.client import HTTPConnection
 
 import pytest
 
-from apimachinery.meta.errors import ApiError
-from apimachinery.server.access.authentication import TokenRefused
-from apimachinery.server.access.control import Access, AccessOptions
-from apimachinery.server.access.keys import made_key
-from apimachinery.server.access.secret_tokens import (
+from apimachinery.access.authentication import TokenRefused
+from apimachinery.access.control import Access, AccessOptions
+from apimachinery.access.keys import made_key
+from apimachinery.access.secret_tokens import (
     ACCOUNT_NAME,
     ACCOUNT_UID,
     AccountSecretTokens,
     BootstrapTokens,
     account_claims,
 )
-from apimachinery.server.access.service_accounts import ServiceAccountKeys
+from apimachinery.access.service_accounts import ServiceAccountKeys
+from apimachinery.http.messages import Request
+from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.options import OptionError
-from apimachinery.server.http.messages import Request
 from apimachinery.storage.interface import Record
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache

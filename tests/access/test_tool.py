@@ -184,11 +184,11 @@ def test_clients_are_who_they_say(server):
 def test_the_authorizer_of_cel(server):
     import asyncio
 
+    from apimachinery.access.authorization import NO_OPINION, Attributes, Verdict
+    from apimachinery.access.cel_authorizer import Questions
+    from apimachinery.access.control import Access, AccessOptions
     from apimachinery.cel.libraries.authorizer import Question
-    from apimachinery.server.access.authorization import NO_OPINION, Attributes, Verdict
-    from apimachinery.server.access.cel_authorizer import Questions
-    from apimachinery.server.access.control import Access, AccessOptions
-    from apimachinery.server.http.messages import User
+    from apimachinery.http.messages import User
     from apimachinery.storage.memory import MemoryStorage
     from apimachinery.storage.watch_cache import WatchCache
 

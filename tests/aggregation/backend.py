@@ -10,7 +10,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from apimachinery.server.http.tls import ensure_certificate, server_context
+from apimachinery.http.tls import ensure_certificate, server_context
 
 GROUP, VERSION = "agg.example.com", "v1"
 ROOT = f"/apis/{GROUP}/{VERSION}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 import time
 
-from apimachinery.server.access.attributes import attributes_of
-from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.access.bootstrap import wanted_objects
-from apimachinery.server.access.rbac import Rbac
-from apimachinery.server.http.messages import Request, User
+from apimachinery.access.attributes import attributes_of
+from apimachinery.access.authorization import Attributes
+from apimachinery.access.bootstrap import wanted_objects
+from apimachinery.access.rbac import Rbac
+from apimachinery.http.messages import Request, User
 
 ROUNDS, CALLS = 7, 20_000
 

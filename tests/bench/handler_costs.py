@@ -12,10 +12,10 @@ import pstats
 import sys
 import time
 
-from apimachinery.server.access.control import OPEN_TO_LOOPBACK, Access
+from apimachinery.access.control import OPEN_TO_LOOPBACK, Access
+from apimachinery.http.messages import Request, Response
 from apimachinery.server.api import build_api
 from apimachinery.server.catalog.options import ApiOptions
-from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics

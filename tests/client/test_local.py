@@ -72,7 +72,7 @@ def test_what_is_foretold_comes_true(config: Config) -> None:
 def _plain(obj: Any) -> dict[str, Any]:
     import json
 
-    from apimachinery.meta import lossless
+    from apimachinery.typed import lossless
 
     value: dict[str, Any] = json.loads(lossless.encode(obj))
     return value

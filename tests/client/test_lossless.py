@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from msgspec import UNSET, UnsetType
 
 from apimachinery.client.calls import typed_codec
-from apimachinery.meta import lossless
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed import lossless
+from apimachinery.typed.object import Object, Part
 
 
 class Port(Part, kw_only=True):

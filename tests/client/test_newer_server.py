@@ -12,8 +12,8 @@ from apimachinery.client import async_resource, resource
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.config import Config
 from apimachinery.client.connection import Client
-from apimachinery.meta.object import Object, Part
 from apimachinery.meta.resources import Resource
+from apimachinery.typed.object import Object, Part
 from kubernetes_api.meta_v1 import ObjectMeta
 from kubewright.testing import ApiServer
 

@@ -14,8 +14,8 @@ import yaml
 from apimachinery.client.calls import UNSTRUCTURED, event, typed_codec
 from apimachinery.client.errors import error_of
 from apimachinery.client.transport import Response
-from apimachinery.meta import lossless
 from apimachinery.meta.errors import ApiError
+from apimachinery.typed import lossless
 from kubernetes_api.meta_v1 import ObjectMeta, Status
 from kubernetes_api.scheme import SCHEME
 

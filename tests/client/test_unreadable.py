@@ -19,7 +19,7 @@ from apimachinery.client.config import Config
 from apimachinery.client.connection import Client
 from apimachinery.client.errors import UnreadableObject
 from apimachinery.client.reflector import InitialEvents, ReflectorOptions
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed.object import Object, Part
 from kubernetes_api.meta_v1 import ObjectMeta
 from kubewright.testing import ApiServer
 

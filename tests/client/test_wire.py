@@ -257,7 +257,7 @@ def test_a_server_of_another_authority_or_name_is_not_trusted(mode: str, tls_ser
 
 @both
 def test_a_client_certificate_is_shown(mode: str, tmp_path: Path) -> None:
-    from apimachinery.server.http.tls import ensure_certificate
+    from apimachinery.http.tls import ensure_certificate
 
     (tmp_path / "server").mkdir()
     (tmp_path / "client").mkdir()

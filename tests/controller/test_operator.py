@@ -35,7 +35,7 @@ from apimachinery.controller.objects import create_or_update, retry_on_conflict,
 from apimachinery.controller.operator import Operator
 from apimachinery.controller.prometheus import PrometheusObserver
 from apimachinery.controller.running import Flag
-from apimachinery.meta.object import Object
+from apimachinery.typed.object import Object
 from kubernetes_api.core_v1 import ConfigMap, Secret
 from kubernetes_api.meta_v1 import ObjectMeta
 from kubewright.testing import ApiServer, FaultProxy

@@ -13,9 +13,14 @@ from typing import Any
 
 import pytest
 
+from apimachinery.http.messages import (
+    Request,
+    Response,
+    StreamResponse,
+    User,
+)
+from apimachinery.http.outgoing import CallFailed, Endpoint
 from apimachinery.meta.errors import ApiError, not_found
-from apimachinery.server.http.messages import Request, Response, StreamResponse, User
-from apimachinery.server.http.outgoing import CallFailed, Endpoint
 from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.audit.batches import Batches, Batching, Webhook
 from apimachinery.server.operate.audit.log_file import LogFile, Rotation, legacy_line

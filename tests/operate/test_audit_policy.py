@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.http.messages import User
+from apimachinery.access.authorization import Attributes
+from apimachinery.http.messages import User
 from apimachinery.server.operate.audit.policy import LEVELS, Level, Policy, PolicyError, parse_policy
 
 TABLE: list[Any] = yaml.load((Path(__file__).parent / "audit_policies.yaml").read_text(), yaml.CSafeLoader)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from apimachinery.server.access.attributes import attributes_of
+from apimachinery.access.attributes import attributes_of
+from apimachinery.http.messages import Request, User
 from apimachinery.server.fairness import fairness as at_work
 from apimachinery.server.fairness.facts import GROUP, LEVELS, SCHEMAS
 from apimachinery.server.fairness.fairness import Fairness, Ticket
 from apimachinery.server.fairness.levels import Level, Rejected, Shape, deal
-from apimachinery.server.http.messages import Request, User
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.storage.interface import REVISION_MARK, Value
 from apimachinery.storage.memory import MemoryStorage

@@ -13,11 +13,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from tests.server.test_shell import ready
 
+from apimachinery.access.authentication import Tokens
+from apimachinery.access.control import Access, AccessOptions
+from apimachinery.http.messages import Request, Response, User
 from apimachinery.server import app as app_module
-from apimachinery.server.access.authentication import Tokens
-from apimachinery.server.access.control import Access, AccessOptions
 from apimachinery.server.app import App
-from apimachinery.server.http.messages import Request, Response, User
 from apimachinery.server.operate.debug import Debug
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.operate.requests import RequestMetrics

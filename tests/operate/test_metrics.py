@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from apimachinery.server.http.messages import Request, Response, StreamResponse
+from apimachinery.http.messages import Request, Response, StreamResponse
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.metrics import Metrics, number
 from apimachinery.server.operate.requests import RequestMetrics

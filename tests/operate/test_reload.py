@@ -12,9 +12,14 @@ from pathlib import Path
 import pytest
 from tests.server.toy_api import ToyApi
 
-from apimachinery.server.access.authentication import read_token_file
-from apimachinery.server.access.control import OPEN_TO_LOOPBACK
-from apimachinery.server.http.tls import TlsError, ensure_certificate, renew, server_context
+from apimachinery.access.authentication import read_token_file
+from apimachinery.access.control import OPEN_TO_LOOPBACK
+from apimachinery.http.tls import (
+    TlsError,
+    ensure_certificate,
+    renew,
+    server_context,
+)
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.operate.reload import Reload, Reloads
 from apimachinery.server.process import Server, ServerOptions

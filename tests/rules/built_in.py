@@ -11,11 +11,11 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from apimachinery.access.control import OPEN_TO_LOOPBACK, Access
+from apimachinery.kinds.core import services
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.strategies import Strategy
-from apimachinery.rules import services
 from apimachinery.schema.typed_form import compile_typed_form
-from apimachinery.server.access.control import OPEN_TO_LOOPBACK, Access
 from apimachinery.server.admission.interface import Operation
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins

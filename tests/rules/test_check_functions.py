@@ -39,6 +39,6 @@ def test_what_is_missing_is_no_fault(name: str, arguments: dict[str, Any]) -> No
     if read.of_missing or read.takes_old:
         return
     module, _, function = name.rpartition(".")
-    check = getattr(import_module(f"apimachinery.rules.{module or 'checks'}"), function)
+    check = getattr(import_module(f"apimachinery.kinds.{module or 'checks'}"), function)
     beside = [None] if arguments.pop("", 0) is None else []
     assert list(check(None, "here", *beside, **arguments)) == []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.server.toy_api import ToyApi
 
-from apimachinery.server.access.control import OPEN_TO_LOOPBACK
+from apimachinery.access.control import OPEN_TO_LOOPBACK
 from apimachinery.server.process import Server, ServerOptions
 from kubewright.testing.thread import ServerThread
 

@@ -10,13 +10,18 @@ import pytest
 from tests.server.stories import play, stories
 from tests.server.test_api import MERGE, ask, run
 
-from apimachinery.server.access.authorization import ALLOWED, NO_OPINION, Attributes, Verdict
-from apimachinery.server.access.control import AccessOptions
+from apimachinery.access.authorization import (
+    ALLOWED,
+    NO_OPINION,
+    Attributes,
+    Verdict,
+)
+from apimachinery.access.control import AccessOptions
+from apimachinery.http.messages import Request, User
 from apimachinery.server.admission.plugins import DEFAULT, PLUGINS, parse_plugins
 from apimachinery.server.api import Api
 from apimachinery.server.catalog.options import ACCOUNTS as ACCOUNT_CONTROLLERS
 from apimachinery.server.catalog.options import ApiOptions, OptionError, parse_controllers
-from apimachinery.server.http.messages import Request, User
 
 STORIES = {**stories("admission_plugins.yaml"), **stories("pod_security.yaml")}
 PODS = "/api/v1/namespaces/default/pods"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from apimachinery.server.access.control import OPEN_TO_LOOPBACK, Access, AccessOptions
+from apimachinery.access.control import OPEN_TO_LOOPBACK, Access, AccessOptions
+from apimachinery.http.messages import Request, Response, User
 from apimachinery.server.api import Api, build_api
 from apimachinery.server.catalog.options import ApiOptions
-from apimachinery.server.http.messages import Request, Response, User
 from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.operate.health import Health
 from apimachinery.server.operate.metrics import Metrics

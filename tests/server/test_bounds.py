@@ -7,7 +7,7 @@ import json
 
 from tests.server.test_api import ask, run
 
-from apimachinery.server.http.messages import Request
+from apimachinery.http.messages import Request
 from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies
 from apimachinery.server.read.watch import PIECE_BYTES, Budget, Watcher
 from apimachinery.storage import watch_cache

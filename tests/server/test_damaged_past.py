@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.server.test_api import CM, ask, serve
 
-from apimachinery.server.http.messages import Request, StreamResponse
+from apimachinery.http.messages import Request, StreamResponse
 from apimachinery.storage.sqlite import SqliteStorage
 
 

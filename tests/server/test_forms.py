@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from apimachinery.kinds.cells import CELLS
+from apimachinery.kinds.durations import human
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.answer.cells import CELLS
-from apimachinery.server.answer.durations import human
-from apimachinery.server.answer.json_path import PathError, parse_path
+from apimachinery.meta.json_path import PathError, parse_path
 from apimachinery.server.catalog.catalog import version_order
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.request.negotiation import negotiate

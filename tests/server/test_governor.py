@@ -15,10 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.test_protocol import BASE, read_all, request, split, talk
 
-from apimachinery.server.http import workers
-from apimachinery.server.http.governor import Account, Crowded, Governor, Holding, weight_of
-from apimachinery.server.http.messages import COPIES, Request
-from apimachinery.server.http.protocol import ConnectionLimits
+from apimachinery.http import workers
+from apimachinery.http.governor import (
+    Account,
+    Crowded,
+    Governor,
+    Holding,
+    weight_of,
+)
+from apimachinery.http.messages import COPIES, Request
+from apimachinery.http.protocol import ConnectionLimits
 from apimachinery.wire.json import decode
 
 VALUES = st.recursive(

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from apimachinery.server.http import handshakes, protocol
-from apimachinery.server.http.handshakes import TlsListener, tls_bytes
-from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.http.protocol import Connections
-from apimachinery.server.http.tls import ensure_certificate, server_context
+from apimachinery.http import handshakes, protocol
+from apimachinery.http.handshakes import TlsListener, tls_bytes
+from apimachinery.http.messages import Request, Response
+from apimachinery.http.protocol import Connections
+from apimachinery.http.tls import ensure_certificate, server_context
 
 
 class Hello:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from apimachinery.server.http import workers
-from apimachinery.server.http.leftovers import free, free_what_was_made
+from apimachinery.http import workers
+from apimachinery.http.leftovers import free, free_what_was_made
 
 
 class Part:

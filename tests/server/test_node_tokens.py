@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from apimachinery.access.authorization import Attributes
+from apimachinery.http.messages import User
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.admission.node_restriction import NodeRestriction, _certificate
-from apimachinery.server.http.messages import User
+from apimachinery.server.admission.builtin.node_restriction import NodeRestriction, _certificate
 
 NODE = User("system:node:n1", groups=("system:nodes",))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.server.test_api import run
 
-from apimachinery.server.http.messages import Request
+from apimachinery.http.messages import Request
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 DIGITS = b"1" * 5000

@@ -7,8 +7,13 @@ import json
 
 import pytest
 
-from apimachinery.server.http.outgoing import CallFailed, Endpoint, Outgoing, client_tls
-from apimachinery.server.http.tls import ensure_certificate, server_context
+from apimachinery.http.outgoing import (
+    CallFailed,
+    Endpoint,
+    Outgoing,
+    client_tls,
+)
+from apimachinery.http.tls import ensure_certificate, server_context
 from apimachinery.server.network.services import Address, ServiceResolver, Unresolved
 from apimachinery.storage.interface import Value
 from apimachinery.storage.memory import MemoryStorage

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.server.test_api import CM, ask, serve
 
+from apimachinery.http.messages import Request, User
 from apimachinery.server.api import Api
 from apimachinery.server.catalog.options import ApiOptions
-from apimachinery.server.http.messages import Request, User
 
 A = "/apis/admissionregistration.k8s.io/v1"
 WHO = User("jane", groups=("devs",))

@@ -12,12 +12,12 @@ import tracemalloc
 
 import pytest
 
-from apimachinery.server.access.authentication import Tokens
-from apimachinery.server.access.control import AccessOptions
-from apimachinery.server.http import governor
-from apimachinery.server.http.messages import User
-from apimachinery.server.http.protocol import ConnectionLimits
-from apimachinery.server.http.tls import ensure_certificate, server_context
+from apimachinery.access.authentication import Tokens
+from apimachinery.access.control import AccessOptions
+from apimachinery.http import governor
+from apimachinery.http.messages import User
+from apimachinery.http.protocol import ConnectionLimits
+from apimachinery.http.tls import ensure_certificate, server_context
 
 BASE = "/api/v1/namespaces/ns/configmaps"
 
@@ -543,7 +543,7 @@ def test_too_many_in_flight_are_429(serve):
 @pytest.mark.parametrize("slices", [1, 3, 1 << 20])
 def test_a_long_message_is_the_same_however_it_is_read(serve, monkeypatch, slices):
     """Others get their turn after each slice; what is in slices and what is behind the message stays in order."""
-    from apimachinery.server.http import protocol
+    from apimachinery.http import protocol
 
     monkeypatch.setattr(protocol, "JOIN_BYTES", 0)
     monkeypatch.setattr(protocol, "SLICE_BYTES", slices)

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
+from apimachinery.access.authorization import Attributes
+from apimachinery.access.webhooks import RememberedForAWhile, _key
+from apimachinery.http.messages import User
+from apimachinery.http.remembered import REMEMBERED_BYTES, Remembered, weight_of_key
 from apimachinery.merge import elements
-from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.access.webhooks import RememberedForAWhile, _key
-from apimachinery.server.http.messages import User
-from apimachinery.server.http.remembered import REMEMBERED_BYTES, Remembered, weight_of_key
 from apimachinery.server.request import negotiation
 
 

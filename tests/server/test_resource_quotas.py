@@ -10,7 +10,7 @@ from tests.server.stories import stories
 from tests.server.test_admission_plugins import told
 from tests.server.test_api import CM, ask, run
 
-from apimachinery.server.admission import resource_quota
+from apimachinery.server.admission.builtin import resource_quota
 from apimachinery.server.api import Api
 from apimachinery.server.catalog.options import ApiOptions
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from apimachinery.server.http import sending
-from apimachinery.server.http.sending import Pace
+from apimachinery.http import sending
+from apimachinery.http.sending import Pace
 
 
 def test_many_large_writes_are_made_in_many_turns_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,18 @@ from tests.server.stories import stories
 from tests.server.test_admission_plugins import told
 from tests.server.test_api import SERVICES, ask, run
 
-from apimachinery.server.allocation.ranges import Ports, Unavailable, parse_networks, parse_ports, pick
 from apimachinery.server.api import Api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.first_objects import publish
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
+from apimachinery.server.write.allocation_ranges import (
+    Ports,
+    Unavailable,
+    parse_networks,
+    parse_ports,
+    pick,
+)
 
 STORIES = stories("service_addresses.yaml")
 ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"

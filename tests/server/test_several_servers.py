@@ -12,13 +12,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from apimachinery.server.access.control import OPEN_TO_LOOPBACK
-from apimachinery.server.allocation import ranges
+from apimachinery.access.control import OPEN_TO_LOOPBACK
 from apimachinery.server.api import build_api
 from apimachinery.server.catalog.options import ApiOptions, parse_controllers
 from apimachinery.server.controllers import leadership
 from apimachinery.server.controllers.expiry import EventExpiry
 from apimachinery.server.process import Server, ServerOptions
+from apimachinery.server.write import allocation_ranges as ranges
 from apimachinery.storage.etcd import messages
 from apimachinery.storage.etcd.driver import EtcdStorage
 from apimachinery.storage.etcd.leases import Leases

@@ -10,14 +10,14 @@ import stat
 
 import pytest
 
-from apimachinery.server.access.authentication import BearerTokens, TokenFileError, read_token_file
+from apimachinery.access.authentication import BearerTokens, TokenFileError, read_token_file
+from apimachinery.http.messages import Request, parse_query
+from apimachinery.http.tls import TlsError, ensure_certificate, server_context
 from apimachinery.server.catalog.options import (
     OptionError,
     parse_controllers,
     parse_runtime_config,
 )
-from apimachinery.server.http.messages import Request, parse_query
-from apimachinery.server.http.tls import TlsError, ensure_certificate, server_context
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from kubewright.tools.arguments.serve import add_arguments

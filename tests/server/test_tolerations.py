@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from apimachinery.server.admission.pod_placement import _covers, _merged
+from apimachinery.server.admission.builtin.pod_placement import _covers, _merged
 
 AT_ONCE = "effect: NoExecute, tolerationSeconds"
 

@@ -14,10 +14,10 @@ import wsproto
 from tests.server.test_address_proxy import fill
 from wsproto.events import BytesMessage, CloseConnection, Ping
 
-from apimachinery.server.http import protocol, tunnel
-from apimachinery.server.http.governor import Account
-from apimachinery.server.http.messages import Request
-from apimachinery.server.http.tunnel import Tunnel
+from apimachinery.http import protocol, tunnel
+from apimachinery.http.governor import Account
+from apimachinery.http.messages import Request
+from apimachinery.http.tunnel import Tunnel
 from apimachinery.server.node.streams import LARGEST_MESSAGE, Channels
 from kubewright.testing import ApiServer
 

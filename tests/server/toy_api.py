@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 
+from apimachinery.http.messages import Request, Response, StreamResponse
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import JsonView, Selection, decode, encode, labels_of
-from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.process import Backend
 from apimachinery.server.read.listing import list_records, read_record
 from apimachinery.server.request.list_options import read_list_options

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from apimachinery.server.http.tls import ensure_certificate
+from apimachinery.http.tls import ensure_certificate
 from apimachinery.storage.etcd import connection, messages
 from apimachinery.storage.etcd.driver import EtcdStorage
 from apimachinery.storage.etcd.health import reports_progress_in_order

@@ -14,12 +14,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from apimachinery.kinds.core import events, services
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.names import NAME_RULES
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.resources import Resource
 from apimachinery.meta.strategies import Strategy
-from apimachinery.rules import events, services
 from kubernetes_api.registry import GROUP_VERSIONS
 
 from . import faults

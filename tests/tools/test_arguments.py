@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from apimachinery.server.access import control, delegation
+from apimachinery.access import control, delegation
 from apimachinery.server.catalog import options as catalog
 from apimachinery.server.operate.audit.batches import Batching
 from apimachinery.server.operate.audit.truncation import EVENT_BYTES

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 import yaml
 
+from apimachinery.http.tls import ensure_certificate
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.http.tls import ensure_certificate
 from kubewright.testing import ApiServer
 from tests.tools.test_scaffold_controller import CODE, run
 

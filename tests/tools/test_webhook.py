@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+from apimachinery.http.tls import ensure_certificate
 from apimachinery.merge import json_patch
-from apimachinery.server.http.tls import ensure_certificate
 from apimachinery.server.reviewing.packages import PackageReviews
 from kubewright.cli import main
 from kubewright.testing import ApiServer

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from apimachinery.server.http.tls import ensure_certificate
+from apimachinery.http.tls import ensure_certificate
 
 Json = dict[str, Any]
 Answer = Callable[[Json], Any]

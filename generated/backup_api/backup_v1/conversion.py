@@ -4,7 +4,7 @@
 
 from apimachinery.conversion.moves import drop, join, make_explicit, map_words, move, split, unwrap, wrap
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def backup_schedule_v1beta1_to_v1(obj: Json) -> Json:

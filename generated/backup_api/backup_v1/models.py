@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed.object import Object, Part
 from kubernetes_api.autoscaling_v2 import models as autoscaling_v2
 from kubernetes_api.meta_v1 import models as meta_v1
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed.object import Object, Part
 from backup_api.backup_v1 import apply as backup_v1
 from kubernetes_api.meta_v1 import apply as meta_v1
 

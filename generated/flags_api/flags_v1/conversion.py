@@ -5,7 +5,7 @@
 from apimachinery.conversion.converters import kill_switch_to_hub, kill_switch_to_spoke
 from apimachinery.conversion.moves import drop, unwrap, wrap
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def feature_flag_v1beta1_to_v1(obj: Json) -> Json:

@@ -4,9 +4,9 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.fields import Json, lookup, numbered, struct
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, lookup, numbered, struct
 
 
 def check_feature_flag(feature_flag: Json, prefix: str) -> Iterator[FieldError]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from msgspec import field
 
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed.object import Object, Part
 
 
 class Status(Object, kw_only=True):

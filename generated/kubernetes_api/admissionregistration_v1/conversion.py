@@ -4,7 +4,7 @@
 
 from apimachinery.conversion.moves import make_explicit
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def mutating_webhook_configuration_v1beta1_to_v1(obj: Json) -> Json:

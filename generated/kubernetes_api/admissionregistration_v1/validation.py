@@ -4,9 +4,10 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks, conditions
+from apimachinery.kinds.admissionregistration import admission
+from apimachinery.kinds.fields import Json, lookup, numbered, struct
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import admission, checks, conditions
-from apimachinery.rules.fields import Json, lookup, numbered, struct
 
 
 def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str) -> Iterator[FieldError]:

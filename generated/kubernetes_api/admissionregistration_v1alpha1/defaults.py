@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json, items, struct
+from apimachinery.kinds.fields import Json, items, struct
 
 
 def default_mutating_admission_policy(mutating_admission_policy: Json) -> None:

@@ -4,9 +4,10 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.admissionregistration import admission
+from apimachinery.kinds.fields import Json, struct
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import admission, checks
-from apimachinery.rules.fields import Json, struct
 
 
 def check_mutating_admission_policy(mutating_admission_policy: Json, prefix: str) -> Iterator[FieldError]:

@@ -6,7 +6,7 @@ from apimachinery.conversion.migrations import definition_versions_to_hub, defin
 from apimachinery.conversion.moves import make_explicit, move
 from apimachinery.conversion.structural import structural_types_to_hub, structural_types_to_spoke
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def custom_resource_definition_v1beta1_to_v1(obj: Json) -> Json:

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json, items, joined, struct
+from apimachinery.kinds.fields import Json, items, joined, struct
 
 
 def default_custom_resource_definition(custom_resource_definition: Json) -> None:

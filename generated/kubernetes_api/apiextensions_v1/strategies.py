@@ -2,8 +2,8 @@
 # Do not edit: change the spec, then run `kubewright generate`.
 """How objects of apiextensions.k8s.io/v1 are written."""
 
+from apimachinery.kinds.fields import Json, items, struct
 from apimachinery.meta.strategies import Strategy
-from apimachinery.rules.fields import Json, items, struct
 
 
 def create_custom_resource_definition(custom_resource_definition: Json) -> None:

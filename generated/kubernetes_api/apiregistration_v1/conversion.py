@@ -3,7 +3,7 @@
 """Conversions over the hub apiregistration.k8s.io/v1."""
 
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def api_service_v1beta1_to_v1(obj: Json) -> Json:

@@ -4,9 +4,9 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds.apiregistration import api_services
+from apimachinery.kinds.fields import Json
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import api_services
-from apimachinery.rules.fields import Json
 
 
 def check_api_service(api_service: Json, prefix: str) -> Iterator[FieldError]:

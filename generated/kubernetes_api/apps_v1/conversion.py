@@ -10,7 +10,7 @@ from apimachinery.conversion.migrations import (
 )
 from apimachinery.conversion.moves import drop, make_explicit
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def controller_revision_v1beta1_to_v1(obj: Json) -> Json:

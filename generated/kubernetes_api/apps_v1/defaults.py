@@ -4,9 +4,9 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.defaulters import note_template_generation
-from apimachinery.rules.fields import Json, created, items, lookup, struct
-from apimachinery.rules.predicates import is_set
+from apimachinery.kinds.defaulters import note_template_generation
+from apimachinery.kinds.fields import Json, created, items, lookup, struct
+from apimachinery.kinds.predicates import is_set
 from kubernetes_api.core_v1 import defaults as core_v1
 
 

@@ -2,8 +2,8 @@
 # Do not edit: change the spec, then run `kubewright generate`.
 """How objects of apps/v1 are written."""
 
+from apimachinery.kinds.defaulters import raise_template_generation, set_template_generation
 from apimachinery.meta.strategies import Strategy
-from apimachinery.rules.defaulters import raise_template_generation, set_template_generation
 
 STRATEGIES: dict[str, Strategy] = {
     "ControllerRevision": Strategy(),

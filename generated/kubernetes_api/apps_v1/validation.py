@@ -4,10 +4,12 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.apps import workload_status, workloads
+from apimachinery.kinds.core import objects, pods
+from apimachinery.kinds.fields import Json, lookup, struct
+from apimachinery.kinds.predicates import is_set
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, objects, pods, workload_status, workloads
-from apimachinery.rules.fields import Json, lookup, struct
-from apimachinery.rules.predicates import is_set
 from kubernetes_api.core_v1 import validation as core_v1
 
 

@@ -4,7 +4,7 @@
 
 from apimachinery.conversion.moves import move
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def local_subject_access_review_v1beta1_to_v1(obj: Json) -> Json:

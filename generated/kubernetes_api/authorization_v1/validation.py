@@ -4,9 +4,9 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds.fields import Json
+from apimachinery.kinds.rbac import access
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import access
-from apimachinery.rules.fields import Json
 
 
 def check_local_subject_access_review(local_subject_access_review: Json, prefix: str) -> Iterator[FieldError]:

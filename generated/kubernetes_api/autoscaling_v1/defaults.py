@@ -4,8 +4,8 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json, lookup, struct
-from apimachinery.rules.predicates import is_set
+from apimachinery.kinds.fields import Json, lookup, struct
+from apimachinery.kinds.predicates import is_set
 
 
 def default_horizontal_pod_autoscaler(horizontal_pod_autoscaler: Json) -> None:

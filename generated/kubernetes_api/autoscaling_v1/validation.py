@@ -4,9 +4,10 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.autoscaling import autoscalers
+from apimachinery.kinds.fields import Json, lookup, struct
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import autoscalers, checks
-from apimachinery.rules.fields import Json, lookup, struct
 
 
 def check_horizontal_pod_autoscaler(horizontal_pod_autoscaler: Json, prefix: str) -> Iterator[FieldError]:

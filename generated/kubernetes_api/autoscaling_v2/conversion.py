@@ -9,7 +9,7 @@ from apimachinery.conversion.converters import (
     horizontal_pod_autoscaler_to_spoke,
 )
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def horizontal_pod_autoscaler_v1_to_v2(obj: Json) -> Json:

@@ -4,8 +4,8 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json, copied, items, lookup, struct
-from apimachinery.rules.predicates import is_set
+from apimachinery.kinds.fields import Json, copied, items, lookup, struct
+from apimachinery.kinds.predicates import is_set
 from kubernetes_api.core_v1 import defaults as core_v1
 
 

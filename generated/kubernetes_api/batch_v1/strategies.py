@@ -2,8 +2,8 @@
 # Do not edit: change the spec, then run `kubewright generate`.
 """How objects of batch/v1 are written."""
 
+from apimachinery.kinds.defaulters import generate_job_selector
 from apimachinery.meta.strategies import Strategy
-from apimachinery.rules.defaulters import generate_job_selector
 
 STRATEGIES: dict[str, Strategy] = {
     "CronJob": Strategy(generation=("spec",), status={}),

@@ -4,10 +4,11 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.batch import jobs
+from apimachinery.kinds.fields import Json, struct
+from apimachinery.kinds.predicates import is_set
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, jobs
-from apimachinery.rules.fields import Json, struct
-from apimachinery.rules.predicates import is_set
 from kubernetes_api.core_v1 import validation as core_v1
 
 

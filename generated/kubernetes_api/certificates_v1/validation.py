@@ -4,9 +4,9 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds.certificates import certificates, signers
+from apimachinery.kinds.fields import Json, struct
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import certificates, signers
-from apimachinery.rules.fields import Json, struct
 
 
 def check_certificate_signing_request(certificate_signing_request: Json, prefix: str) -> Iterator[FieldError]:

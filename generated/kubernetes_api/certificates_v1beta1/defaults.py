@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json, struct
+from apimachinery.kinds.fields import Json, struct
 
 
 def default_pod_certificate_request(pod_certificate_request: Json) -> None:

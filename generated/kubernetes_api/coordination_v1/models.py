@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed.object import Object, Part
 from kubernetes_api.meta_v1 import models as meta_v1
 
 

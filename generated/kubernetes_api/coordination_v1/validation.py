@@ -4,9 +4,9 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.fields import Json, struct
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks
-from apimachinery.rules.fields import Json, struct
 
 
 def check_lease(lease: Json, prefix: str) -> Iterator[FieldError]:

@@ -3,7 +3,7 @@
 """Conversions over the hub coordination.k8s.io/v1beta1."""
 
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def lease_candidate_v1alpha2_to_v1beta1(obj: Json) -> Json:

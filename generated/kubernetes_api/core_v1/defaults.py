@@ -4,15 +4,15 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.defaulters import (
+from apimachinery.kinds.defaulters import (
     default_pod_resources,
     encode_string_data,
     pair_pod_cidrs,
     pair_pod_ips,
     positive_grace,
 )
-from apimachinery.rules.fields import Json, copied, created, default_entries, items, lookup, struct
-from apimachinery.rules.predicates import has_latest_tag, has_only, is_set
+from apimachinery.kinds.fields import Json, copied, created, default_entries, items, lookup, struct
+from apimachinery.kinds.predicates import has_latest_tag, has_only, is_set
 
 
 def default_endpoints(endpoints: Json) -> None:

@@ -2,8 +2,7 @@
 # Do not edit: change the spec, then run `kubewright generate`.
 """How objects of v1 are written."""
 
-from apimachinery.meta.strategies import Strategy
-from apimachinery.rules.defaulters import (
+from apimachinery.kinds.defaulters import (
     add_kubernetes_finalizer,
     keep_data_sources,
     normalize_data_sources,
@@ -12,7 +11,8 @@ from apimachinery.rules.defaulters import (
     set_qos_class,
     stamp_phase_transition,
 )
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
+from apimachinery.meta.strategies import Strategy
 
 
 def create_pod(pod: Json) -> None:

@@ -4,9 +4,9 @@
 
 from collections.abc import Callable, Iterator
 
-from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import (
-    checks,
+from apimachinery.kinds import checks
+from apimachinery.kinds.apps import workload_status
+from apimachinery.kinds.core import (
     claims,
     endpoints,
     events,
@@ -23,10 +23,10 @@ from apimachinery.rules import (
     pods,
     quotas,
     services,
-    workload_status,
 )
-from apimachinery.rules.fields import Json, lookup, numbered, struct
-from apimachinery.rules.predicates import is_set
+from apimachinery.kinds.fields import Json, lookup, numbered, struct
+from apimachinery.kinds.predicates import is_set
+from apimachinery.meta.field_errors import FieldError
 
 
 def check_config_map(config_map: Json, prefix: str) -> Iterator[FieldError]:

@@ -4,7 +4,7 @@
 
 from apimachinery.conversion.migrations import topology_to_hub, topology_to_spoke
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def endpoint_slice_v1beta1_to_v1(obj: Json) -> Json:

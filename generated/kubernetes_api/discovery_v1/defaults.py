@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json, items
+from apimachinery.kinds.fields import Json, items
 
 
 def default_endpoint_slice(endpoint_slice: Json) -> None:

@@ -4,9 +4,10 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.core import endpoints
+from apimachinery.kinds.fields import Json, lookup
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, endpoints
-from apimachinery.rules.fields import Json, lookup
 
 
 def check_endpoint_slice(endpoint_slice: Json, prefix: str) -> Iterator[FieldError]:

@@ -4,7 +4,7 @@
 
 from apimachinery.conversion.moves import move
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def event_core_v1_to_events_v1(obj: Json) -> Json:

@@ -4,9 +4,9 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds.core import events
+from apimachinery.kinds.fields import Json
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import events
-from apimachinery.rules.fields import Json
 
 
 def check_event(event: Json, prefix: str) -> Iterator[FieldError]:

@@ -4,9 +4,9 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds.fields import Json
+from apimachinery.kinds.flowcontrol import flows
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import flows
-from apimachinery.rules.fields import Json
 
 
 def check_flow_schema(flow_schema: Json, prefix: str) -> Iterator[FieldError]:

@@ -5,7 +5,7 @@
 from apimachinery.conversion.migrations import service_ports_to_hub, service_ports_to_spoke
 from apimachinery.conversion.moves import make_explicit, move
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def ip_address_v1alpha1_to_v1(obj: Json) -> Json:

@@ -4,10 +4,11 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.fields import Json, lookup, numbered, struct
+from apimachinery.kinds.networking import networks
+from apimachinery.kinds.predicates import is_set
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, networks
-from apimachinery.rules.fields import Json, lookup, numbered, struct
-from apimachinery.rules.predicates import is_set
 
 
 def check_ip_address(ip_address: Json, prefix: str) -> Iterator[FieldError]:

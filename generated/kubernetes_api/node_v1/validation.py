@@ -4,9 +4,10 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.core import pod_affinity, pods
+from apimachinery.kinds.fields import Json, lookup, struct
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, pod_affinity, pods
-from apimachinery.rules.fields import Json, lookup, struct
 
 
 def check_runtime_class(runtime_class: Json, prefix: str) -> Iterator[FieldError]:

@@ -4,10 +4,10 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks, conditions
+from apimachinery.kinds.fields import Json, lookup, struct
+from apimachinery.kinds.predicates import is_set
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, conditions
-from apimachinery.rules.fields import Json, lookup, struct
-from apimachinery.rules.predicates import is_set
 
 
 def check_pod_disruption_budget(pod_disruption_budget: Json, prefix: str) -> Iterator[FieldError]:

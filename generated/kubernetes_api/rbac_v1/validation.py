@@ -4,10 +4,11 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.fields import Json, lookup, struct
+from apimachinery.kinds.predicates import is_set
+from apimachinery.kinds.rbac import access
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import access, checks
-from apimachinery.rules.fields import Json, lookup, struct
-from apimachinery.rules.predicates import is_set
 
 
 def check_cluster_role(cluster_role: Json, prefix: str) -> Iterator[FieldError]:

@@ -5,7 +5,7 @@
 from apimachinery.conversion.converters import device_requests_to_hub, device_requests_to_spoke
 from apimachinery.conversion.moves import move
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def device_class_v1beta1_to_v1(obj: Json) -> Json:

@@ -4,9 +4,10 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.fields import Json, lookup
+from apimachinery.kinds.resource import device_slices, devices
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, device_slices, devices
-from apimachinery.rules.fields import Json, lookup
 
 
 def check_device_class(device_class: Json, prefix: str) -> Iterator[FieldError]:

@@ -3,7 +3,7 @@
 """Conversions over the hub resource.k8s.io/v1alpha3."""
 
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def device_taint_rule_v1_to_v1alpha3(obj: Json) -> Json:

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json, struct
+from apimachinery.kinds.fields import Json, struct
 
 
 def default_resource_pool_status_request(resource_pool_status_request: Json) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import field
 
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed.object import Object, Part
 from kubernetes_api.core_v1 import apply as core_v1
 from kubernetes_api.meta_v1 import apply as meta_v1
 

@@ -4,8 +4,8 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json, items, struct
-from apimachinery.rules.predicates import is_set
+from apimachinery.kinds.fields import Json, items, struct
+from apimachinery.kinds.predicates import is_set
 
 
 def default_resource_claim(resource_claim: Json) -> None:

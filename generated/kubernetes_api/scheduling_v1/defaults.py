@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def default_priority_class(priority_class: Json) -> None:

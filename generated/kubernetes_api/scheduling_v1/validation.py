@@ -4,9 +4,10 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.fields import Json, lookup
+from apimachinery.kinds.scheduling import scheduling
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, scheduling
-from apimachinery.rules.fields import Json, lookup
 
 
 def check_priority_class(priority_class: Json, prefix: str) -> Iterator[FieldError]:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from msgspec import field
 
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed.object import Object, Part
 from kubernetes_api.meta_v1 import models as meta_v1
 
 

@@ -3,7 +3,7 @@
 """Conversions over the hub scheduling.k8s.io/v1beta1."""
 
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
-from apimachinery.rules.fields import Json
+from apimachinery.kinds.fields import Json
 
 
 def pod_group_v1alpha3_to_v1beta1(obj: Json) -> Json:

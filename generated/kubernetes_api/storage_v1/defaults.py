@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json, struct
+from apimachinery.kinds.fields import Json, struct
 from kubernetes_api.core_v1 import defaults as core_v1
 
 

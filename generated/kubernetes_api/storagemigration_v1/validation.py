@@ -4,9 +4,10 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.fields import Json, lookup
+from apimachinery.kinds.storage import storage
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, storage
-from apimachinery.rules.fields import Json, lookup
 
 
 def check_storage_version_migration(storage_version_migration: Json, prefix: str) -> Iterator[FieldError]:

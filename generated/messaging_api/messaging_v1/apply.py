@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed.object import Object, Part
 from messaging_api.meta_v1 import apply as meta_v1
 
 

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from apimachinery.rules.fields import Json, copied, items, struct
+from apimachinery.kinds.fields import Json, copied, items, struct
 
 
 def default_queue(queue: Json) -> None:

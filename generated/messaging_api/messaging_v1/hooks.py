@@ -1,13 +1,13 @@
 """What a queue does that no schema and no declared rule can say. Written by hand: the generator leaves it alone.
 
-A server that serves this package finds ``HOOKS`` here; see apimachinery.server.catalog.hooks for all that a kind can hook into.
+A server that serves this package finds ``HOOKS`` here; see apimachinery.kinds.hooks for all that a kind can hook into.
 """
 
 from __future__ import annotations
 
+from apimachinery.kinds.hooks import Hooks, Json
 from apimachinery.meta.field_errors import FieldError, Reason
 from apimachinery.meta.quantity import parse_quantity
-from apimachinery.server.catalog.hooks import Hooks, Json
 
 
 def check_queue(queue: Json, old: Json | None) -> list[FieldError]:

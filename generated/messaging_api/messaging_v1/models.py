@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType, convert, field
 
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed.object import Object, Part
 from messaging_api.meta_v1 import models as meta_v1
 
 

@@ -4,10 +4,11 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
+from apimachinery.kinds.apps import workloads
+from apimachinery.kinds.fields import Json, lookup, numbered, struct
+from apimachinery.kinds.predicates import is_set
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.rules import checks, workloads
-from apimachinery.rules.fields import Json, lookup, numbered, struct
-from apimachinery.rules.predicates import is_set
 
 
 def check_queue(queue: Json, prefix: str) -> Iterator[FieldError]:

@@ -19,10 +19,10 @@ import msgspec
 from apimachinery.client.access import resource_version_of
 from apimachinery.client.errors import BadRequest, UnreadableObject, error_of_status
 from apimachinery.client.transport import Request
-from apimachinery.meta import lossless
 from apimachinery.meta.errors import ApiError
-from apimachinery.meta.object import Object
 from apimachinery.meta.resources import Resource
+from apimachinery.typed import lossless
+from apimachinery.typed.object import Object
 
 T = TypeVar("T")
 

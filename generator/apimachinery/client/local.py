@@ -23,10 +23,10 @@ from apimachinery.merge.fields_v1 import path_text
 from apimachinery.merge.managed_fields import EntryError, decode
 from apimachinery.merge.package import package_types
 from apimachinery.merge.typed import MergeType, Misfit, compare_objects, extract_with_keys
-from apimachinery.meta import lossless
 from apimachinery.meta.errors import ApiError, Cause
-from apimachinery.meta.object import Object
 from apimachinery.meta.resources import Resource
+from apimachinery.typed import lossless
+from apimachinery.typed.object import Object
 
 if TYPE_CHECKING:
     from apimachinery.client.async_resource import AsyncResourceApi

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from apimachinery.client.calls import Codec, typed_codec
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed.object import Object, Part
 
 
 class OwnerReference(Part, kw_only=True):

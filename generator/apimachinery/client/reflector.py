@@ -61,8 +61,8 @@ from apimachinery.client.errors import (
     UnreadableObject,
 )
 from apimachinery.client.transport import LineStream, Request, TransportError
-from apimachinery.meta import lossless
 from apimachinery.meta.errors import ApiError
+from apimachinery.typed import lossless
 
 T = TypeVar("T")
 

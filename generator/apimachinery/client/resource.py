@@ -246,7 +246,7 @@ class NamespacedEditable(ResourceApi[T], Generic[T, A]):
         field_manager: str = "",
         field_validation: FieldValidation | Literal[""] = "",
     ) -> T:
-        """Writes an object back whole: also what its class does not know (apimachinery.meta.lossless).
+        """Writes an object back whole: also what its class does not know (apimachinery.typed.lossless).
 
         Raises ``Conflict`` where it changed since it was read.
         """
@@ -684,7 +684,7 @@ class ClusterEditable(ResourceApi[T], Generic[T, A]):
         field_manager: str = "",
         field_validation: FieldValidation | Literal[""] = "",
     ) -> T:
-        """Writes an object back whole: also what its class does not know (apimachinery.meta.lossless).
+        """Writes an object back whole: also what its class does not know (apimachinery.typed.lossless).
 
         Raises ``Conflict`` where it changed since it was read.
         """

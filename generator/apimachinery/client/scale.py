@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from apimachinery.meta.object import Object, Part
+from apimachinery.typed.object import Object, Part
 
 
 class ScaleSpec(Part, kw_only=True):

@@ -18,8 +18,8 @@ from apimachinery.client.partial import PARTIAL, PartialObjectMetadata
 from apimachinery.client.reflector import ReflectorOptions
 from apimachinery.controller.kinds import resource_of
 from apimachinery.controller.lister import Lister
-from apimachinery.meta.object import Object
 from apimachinery.meta.resources import Resource
+from apimachinery.typed.object import Object
 
 O = TypeVar("O", bound=Object)  # noqa: E741 - an object
 

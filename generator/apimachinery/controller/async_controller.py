@@ -40,7 +40,7 @@ from apimachinery.controller.event_series import EventKind
 from apimachinery.controller.kinds import as_json, finalizers_of, is_deleting, meta_of, owner_of, resource_of
 from apimachinery.controller.lister import Lister
 from apimachinery.controller.observing import Observer, Outcome
-from apimachinery.meta.object import Object
+from apimachinery.typed.object import Object
 
 T = TypeVar("T", bound=Object)
 O = TypeVar("O", bound=Object)  # noqa: E741 - an object

@@ -19,8 +19,8 @@ from apimachinery.client.errors import ApiError, NotFound, TransportError
 from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
 from apimachinery.controller.event_series import EventKind, EventSeries, Occurrence, Series
 from apimachinery.controller.kinds import shown
-from apimachinery.meta.object import Object
 from apimachinery.meta.resources import Resource
+from apimachinery.typed.object import Object
 
 EVENTS = Resource(
     group="", version="v1", kind="Event", plural="events", singular="event", namespaced=True, verbs=()

@@ -40,7 +40,7 @@ from apimachinery.controller.observing import Observer, Outcome
 from apimachinery.controller.recorder import Recorder
 from apimachinery.controller.running import Group
 from apimachinery.controller.work_queue import WorkQueue
-from apimachinery.meta.object import Object
+from apimachinery.typed.object import Object
 
 T = TypeVar("T", bound=Object)
 O = TypeVar("O", bound=Object)  # noqa: E741 - an object

@@ -16,8 +16,8 @@ import msgspec
 
 from apimachinery.client.access import name_of, namespace_of, uid_of
 from apimachinery.meta.gvk import GroupVersion
-from apimachinery.meta.object import Object
 from apimachinery.meta.resources import Resource
+from apimachinery.typed.object import Object
 
 O = TypeVar("O", bound=Object)  # noqa: E741 - an object
 

@@ -33,7 +33,7 @@ from apimachinery.controller.kinds import (
     shown,
 )
 from apimachinery.controller.running import sleep
-from apimachinery.meta.object import Object
+from apimachinery.typed.object import Object
 
 O = TypeVar("O", bound=Object)  # noqa: E741 - an object
 R = TypeVar("R")

@@ -9,7 +9,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from apimachinery.rules.fields import Json, copied, created, items, lookup, struct
+from apimachinery.kinds.fields import (
+    Json,
+    copied,
+    created,
+    items,
+    lookup,
+    struct,
+)
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 METRICS, CURRENT_METRICS = _PREFIX + "metrics", _PREFIX + "current-metrics"

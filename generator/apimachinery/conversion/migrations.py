@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from apimachinery.rules.fields import Json, copied, created, items, lookup, struct
+from apimachinery.kinds.fields import (
+    Json,
+    copied,
+    created,
+    items,
+    lookup,
+    struct,
+)
 
 PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 _DEFAULT_SHARES = 30

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from apimachinery.rules.fields import Json, copied
+from apimachinery.kinds.fields import Json, copied
 
 _MISSING: Any = object()
 

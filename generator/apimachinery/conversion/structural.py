@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from apimachinery.rules.fields import Json, items, struct
+from apimachinery.kinds.fields import Json, items, struct
 
 _KEYWORDS: Final = {
     "object": {"properties", "additionalProperties", "required", "minProperties", "maxProperties"},

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apimachinery.kinds.fields import copied
 from apimachinery.meta.json import Json as Json
-from apimachinery.rules.fields import copied
 
 Convert = Callable[[Json], Json]
 """Takes an object of one version and gives that of another; the argument stays as it is."""

@@ -11,17 +11,16 @@ from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from apimachinery.access.authorization import Attributes
+from apimachinery.http.messages import Request, Response, StreamResponse
 from apimachinery.server import loops
-from apimachinery.server.access.authorization import Attributes
+from apimachinery.server.admission.builtin.resource_quota import ResourceQuota
 from apimachinery.server.admission.interface import Admission
 from apimachinery.server.admission.namespaces import NamespaceAutoProvision
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
-from apimachinery.server.admission.resource_quota import ResourceQuota
 from apimachinery.server.aggregation import aggregator
 from apimachinery.server.aggregation.aggregator import Aggregator, Parts
-from apimachinery.server.allocation.ranges import first_of, parse_networks, parse_ports
-from apimachinery.server.allocation.services import SERVICES, ServiceAllocator
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package, subresource_kind
 from apimachinery.server.catalog.options import ApiOptions
@@ -43,7 +42,6 @@ from apimachinery.server.describe.discovery import Discovery
 from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.describe.others import Others
 from apimachinery.server.handlers import Descriptions, Handlers
-from apimachinery.server.http.messages import Request, Response, StreamResponse
 from apimachinery.server.network.networks import AllowedNetworks, parse_network
 from apimachinery.server.network.webhook_calls import WebhookCalls, WebhookFailed
 from apimachinery.server.operate.api_metrics import ApiMetrics
@@ -53,6 +51,8 @@ from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.subresources.pods import PodCalls
 from apimachinery.server.subresources.proxy import AddressProxy
 from apimachinery.server.verbs import Reads, Writes
+from apimachinery.server.write.allocation_ranges import first_of, parse_networks, parse_ports
+from apimachinery.server.write.allocation_services import SERVICES, ServiceAllocator
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire.json import DecodeFault

@@ -18,14 +18,20 @@ from dataclasses import dataclass
 from itertools import count
 from time import perf_counter
 
+from apimachinery.access.attributes import attributes_of
+from apimachinery.access.authorization import Attributes
+from apimachinery.access.control import Access
+from apimachinery.http.messages import (
+    Handler,
+    Request,
+    Response,
+    StreamResponse,
+    UpgradeResponse,
+)
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.access.attributes import attributes_of
-from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.access.control import Access
 from apimachinery.server.answer.pretty import prettied, wants_pretty
 from apimachinery.server.fairness.fairness import Fairness
 from apimachinery.server.fairness.levels import Rejected
-from apimachinery.server.http.messages import Handler, Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.debug import Debug
 from apimachinery.server.operate.health import Health

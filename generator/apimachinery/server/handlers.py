@@ -12,10 +12,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from apimachinery.access.control import Access
+from apimachinery.access.issuer import MEDIA_TYPES as ISSUED_TYPES
+from apimachinery.access.issuer import issuer_document, issuer_path
+from apimachinery.http.governor import Crowded
+from apimachinery.http.messages import (
+    Counts,
+    Request,
+    Response,
+    StreamResponse,
+    UpgradeResponse,
+)
+from apimachinery.http.workers import TooCostly, apart, apart_if
 from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, no_such_resource
-from apimachinery.server.access.control import Access
-from apimachinery.server.access.issuer import MEDIA_TYPES as ISSUED_TYPES
-from apimachinery.server.access.issuer import issuer_document, issuer_path
 from apimachinery.server.aggregation.aggregator import Aggregator
 from apimachinery.server.answer.failures import failure, read_only, storage_failure, unclear, warned
 from apimachinery.server.catalog.catalog import Catalog
@@ -23,15 +32,6 @@ from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
-from apimachinery.server.http.governor import Crowded
-from apimachinery.server.http.messages import (
-    Counts,
-    Request,
-    Response,
-    StreamResponse,
-    UpgradeResponse,
-)
-from apimachinery.server.http.workers import TooCostly, apart, apart_if
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.read.listing import needs_newest

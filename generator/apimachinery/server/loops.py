@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from apimachinery.server.access.bindings import GROUP
-from apimachinery.server.admission.resource_quota import Charges
+from apimachinery.access.bindings import GROUP
+from apimachinery.kinds.hooks import Json
+from apimachinery.server.admission.builtin.resource_quota import Charges
 from apimachinery.server.aggregation.aggregator import Aggregator
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.flow_control import FlowSchemaConditions

@@ -15,16 +15,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from apimachinery.server.access.control import Access, AccessOptions
+from apimachinery.access.control import Access, AccessOptions
+from apimachinery.http.governor import Governor, trim
+from apimachinery.http.handshakes import BACKLOG, TlsListener
+from apimachinery.http.messages import (
+    Request,
+    Response,
+    StreamResponse,
+    UpgradeResponse,
+)
+from apimachinery.http.outgoing import Outgoing
+from apimachinery.http.protocol import ConnectionLimits, Connections
+from apimachinery.http.workers import end_costly
 from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.app import App, Limits
 from apimachinery.server.fairness.fairness import Fairness
-from apimachinery.server.http.governor import Governor, trim
-from apimachinery.server.http.handshakes import BACKLOG, TlsListener
-from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
-from apimachinery.server.http.outgoing import Outgoing
-from apimachinery.server.http.protocol import ConnectionLimits, Connections
-from apimachinery.server.http.workers import end_costly
 from apimachinery.server.network.services import Address, ServiceResolver
 from apimachinery.server.operate.audit.audit import Audit, audit_counts
 from apimachinery.server.operate.audit.policy import read_policy

@@ -6,13 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apimachinery.meta.errors import ApiError, method_not_allowed, not_found
-from apimachinery.server.answer.view import View
-from apimachinery.server.answer.views import asked_view, view_of
-from apimachinery.server.catalog.family import IsKind
-from apimachinery.server.catalog.hooks import Json
-from apimachinery.server.catalog.served import Served, name_of
-from apimachinery.server.http.messages import (
+from apimachinery.http.messages import (
     LARGE_BYTES,
     QUICK_BYTES,
     Request,
@@ -20,7 +14,13 @@ from apimachinery.server.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.server.http.workers import ASKING, apart, apart_if
+from apimachinery.http.workers import ASKING, apart, apart_if
+from apimachinery.kinds.hooks import Json
+from apimachinery.meta.errors import ApiError, method_not_allowed, not_found
+from apimachinery.server.answer.view import View
+from apimachinery.server.answer.views import asked_view, view_of
+from apimachinery.server.catalog.family import IsKind
+from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.read.listing import (
     JoinedBodies,

@@ -100,7 +100,7 @@ def _api_version(resource: Resource) -> str:
 
 def _room(module: str) -> str:
     """Which package of the runtime has ``module``: functions that only conversions call are not among the rules."""
-    return "conversion" if module in {"moves", "converters", "migrations", "structural"} else "rules"
+    return "conversion" if module in {"moves", "converters", "migrations", "structural"} else "kinds"
 
 
 def _import_lines(homes: dict[str, set[str]]) -> list[str]:
@@ -121,7 +121,7 @@ class _Module:
     def imports(self) -> list[str]:
         runtime = {
             "apimachinery.conversion.versions": {"Spoke", "Table", "begin", "through_hub"},
-            "apimachinery.rules.fields": {"Json"},
+            "apimachinery.kinds.fields": {"Json"},
             "apimachinery.conversion.moves": self.moves,
         }
         own: dict[str, set[str]] = {}

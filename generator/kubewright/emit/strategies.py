@@ -58,8 +58,8 @@ class Strategies:
                     f"How objects of {api_version} are written.",
                     imports="\n".join(
                         [
-                            "from apimachinery.meta.strategies import Strategy",
                             *imports(uses if functions else uses - {"Json"}),
+                            "from apimachinery.meta.strategies import Strategy",
                         ]
                     ),
                     functions=functions,

@@ -86,6 +86,15 @@ def _enters(rules: TypeChecks | None, steps: tuple[Step, ...]) -> bool:
     return first.name not in _NOT_ENTERED and (rules is None or first.name not in rules.skipped)
 
 
+def _check_imports(modules: Iterable[str]) -> list[str]:
+    """The import lines of modules below ``apimachinery.kinds``, given by their dotted paths."""
+    homes: dict[str, list[str]] = {}
+    for path in sorted(modules):
+        folder, _, module_name = path.rpartition(".")
+        homes.setdefault(f"apimachinery.kinds.{folder}".rstrip("."), []).append(module_name)
+    return [f"from {home} import {', '.join(homes[home])}" for home in sorted(homes)]
+
+
 @dataclass(slots=True)
 class _Module:
     package: str
@@ -97,10 +106,13 @@ class _Module:
 
     def imports(self) -> list[str]:
         lines = ["from collections.abc import Callable, Iterator", ""]
-        lines.append("from apimachinery.meta.field_errors import FieldError")
-        if self.checks:
-            lines.append(f"from apimachinery.rules import {', '.join(sorted(self.checks))}")
-        lines += imports(self.uses | {"Json"})
+        lines += sorted(
+            [
+                "from apimachinery.meta.field_errors import FieldError",
+                *_check_imports(self.checks),
+                *imports(self.uses | {"Json"}),
+            ]
+        )
         lines += [
             f"from {self.package}.{other} import validation as {other}" for other in sorted(self.others)
         ]
@@ -234,14 +246,15 @@ class _Module:
 
     def _made(self, function: str, scope: Scope) -> str:
         """The call that makes, of the object whose rules these are, what is gone into instead of its field."""
-        module_name = function.rpartition(".")[0]
-        self.checks.add(module_name)
-        return f"{function}({scope.variable(())})"
+        return f"{self._called(function)}({scope.variable(())})"
+
+    def _called(self, function: str) -> str:
+        """How code calls a function of ``apimachinery.kinds``; notes that its module is imported."""
+        module_path, _, name = function.rpartition(".")
+        self.checks.add(module_path or "checks")
+        return f"{module_path.rpartition('.')[2] or 'checks'}.{name}"
 
     def _check(self, body: Body, scope: Scope, rule: CheckRule) -> None:
-        module_name, _, function = rule.check.rpartition(".")
-        module_name = module_name or "checks"
-        self.checks.add(module_name)
         steps = rule.target.steps
         anchor = scope.anchor(rule.target)
         last = steps[-1] if steps else None
@@ -269,7 +282,7 @@ class _Module:
         for name, argument in rule.arguments:
             shown = tuple(argument) if isinstance(argument, list) else argument
             arguments.append(f"{name}={literal(shown)}")
-        call = f"{module_name}.{function}({', '.join(arguments)})"
+        call = f"{self._called(rule.check)}({', '.join(arguments)})"
         bound = steps[:-1] if isinstance(last, Key) else ()
         body.add((*headers, *_conditions(scope, rule, bound)), f"yield from {call}")
 

@@ -41,7 +41,7 @@ class DefaultRule:
     """One line of a defaults file.
 
     ``action`` is ``default`` (only where the target is missing), ``set`` (always), ``default-entries`` (the
-    missing entries of a map), ``remove`` or ``call`` (a function of ``apimachinery.rules.defaulters`` gets the
+    missing entries of a map), ``remove`` or ``call`` (a function of ``apimachinery.kinds.defaulters`` gets the
     object at the target). The value is ``value``, a copy of what is at ``copy``, ``text`` with ``{path}`` filled
     in, or the list of all values at ``collect``. ``create`` makes missing objects on the way; ``zero`` lets 0,
     false and empty values count as missing.
@@ -142,7 +142,7 @@ class GoTypes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRule:
-    """One line of a validation file: ``check`` names a function of ``apimachinery.rules.checks`` (or
+    """One line of a validation file: ``check`` names a function of ``apimachinery.kinds.checks`` (or
     ``module.function`` of another module next to it), which gets the value at ``target``, its path and
     ``arguments``; the check ``into`` goes on to the rules of the type that is there. ``beside`` hands the
     value at another path to the check as well, ``takes_old`` the stored value. Only one that is ``of_missing`` has

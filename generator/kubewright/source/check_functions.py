@@ -1,6 +1,6 @@
 """What the functions are like that validation files name: their parameters, read from their source, never run.
 
-A check is a function of ``apimachinery.rules``. It gets the value and its path, then the stored value if its third
+A check is a function of ``apimachinery.kinds``. It gets the value and its path, then the stored value if its third
 parameter is called ``old``, then the value ``beside`` if the line has one, then the line's other words by name. One
 that has something to say of a value that is not there is marked ``@of_missing``; all others are not called for those.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_PACKAGE = "apimachinery.rules"
+_PACKAGE = "apimachinery.kinds"
 _MARK = "of_missing"
 
 
@@ -50,7 +50,7 @@ class CheckFunction:
 
 
 def check_function(name: str) -> CheckFunction | None:
-    """The function that a line names, as ``function`` of ``checks`` or ``module.function``; None for none."""
+    """The function that a line names: ``function`` of ``checks``, or ``folder.module.function``; None for none."""
     module, _, function = name.rpartition(".")
     return _functions(module or "checks").get(function)
 
@@ -58,8 +58,11 @@ def check_function(name: str) -> CheckFunction | None:
 @cache
 def _functions(module: str) -> dict[str, CheckFunction]:
     spec = importlib.util.find_spec(_PACKAGE)
+    parts = module.split(".")
+    if not all(part.isidentifier() for part in parts):
+        return {}
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        file = Path(folder) / f"{module}.py"
+        file = Path(folder).joinpath(*parts).with_suffix(".py")
         if file.is_file():
             tree = ast.parse(file.read_text(encoding="utf-8"))
             return {node.name: _read(node) for node in tree.body if isinstance(node, ast.FunctionDef)}

@@ -169,10 +169,10 @@ def _checks(reader: RuleReader, lines: Json, pointer: str, *, stored: bool = Fal
                 reader.error("K162", f"{name!r} is no name of an argument", place)
         function = None if into else check_function(check)
         if function is None and not into:
-            reader.error("K169", f"no check is called {check!r}", place, "see apimachinery.rules")
+            reader.error("K169", f"no check is called {check!r}", place, "see apimachinery.kinds")
         words = [name for name, _ in arguments if name.isidentifier()]
         if function and (fault := function.misfit(words, beside=beside is not None, stored=stored)):
-            reader.error("K169", f"{check} {fault}", place, "see the function in apimachinery.rules")
+            reader.error("K169", f"{check} {fault}", place, "see the function in apimachinery.kinds")
         if target is not None:
             found.append(
                 CheckRule(
@@ -189,7 +189,7 @@ def _checks(reader: RuleReader, lines: Json, pointer: str, *, stored: bool = Fal
     return tuple(found)
 
 
-_CHECK_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)?")
+_CHECK_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,2}")
 _PHASES = ("admit", "create", "update")
 _FACTS = {
     "generation": list,

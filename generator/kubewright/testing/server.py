@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from apimachinery.meta.errors import ApiError, Cause
-from apimachinery.server.access.authentication import ADMIN, Identity, TokenKind
-from apimachinery.server.access.authorization import (
+from apimachinery.access.authentication import ADMIN, Identity, TokenKind
+from apimachinery.access.authorization import (
     AUTHENTICATED,
     Attributes,
     service_account_groups,
     service_account_name,
 )
-from apimachinery.server.access.control import AccessOptions
+from apimachinery.access.control import AccessOptions
+from apimachinery.http.messages import User
+from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.catalog.options import RELEASE, ApiOptions, parse_controllers
-from apimachinery.server.http.messages import User
 from apimachinery.server.network.services import Address
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import BuildApi, Server, ServerOptions
@@ -335,14 +335,14 @@ class ApiServer:
                 raise
 
     def _server(self, folder: Path) -> Server:
-        from apimachinery.server.access.certificates import ClientCertificates, made_authority
-        from apimachinery.server.access.keys import made_key
-        from apimachinery.server.access.service_accounts import ServiceAccountKeys
+        from apimachinery.access.certificates import ClientCertificates, made_authority
+        from apimachinery.access.keys import made_key
+        from apimachinery.access.service_accounts import ServiceAccountKeys
 
         context = None
         signing = made_authority()
         if self._tls:
-            from apimachinery.server.http.tls import ensure_certificate, server_context
+            from apimachinery.http.tls import ensure_certificate, server_context
 
             authority = folder / "client-ca.crt"
             authority.write_bytes(signing.pem)

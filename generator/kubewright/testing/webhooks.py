@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from apimachinery.server.http.tls import ensure_certificate, server_context
+from apimachinery.http.tls import ensure_certificate, server_context
 from apimachinery.server.network.services import Address, server_name
 from apimachinery.server.reviewing.serving import ReviewServer
 

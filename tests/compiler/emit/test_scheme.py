@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from apimachinery.meta.scheme import UnknownKindError
+from apimachinery.typed.scheme import UnknownKindError
 from kubernetes_api.apps_v1 import Deployment, DeploymentSpec
 from kubernetes_api.core_v1 import Container, Pod, PodSpec, PodTemplateSpec
 from kubernetes_api.discovery_v1 import EndpointSlice

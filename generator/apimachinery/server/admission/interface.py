@@ -11,7 +11,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from apimachinery.server.http.messages import User
+from apimachinery.http.messages import User
 from apimachinery.server.request.options import DeleteOptions
 from apimachinery.server.request.target import WriteTarget
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apimachinery.server.catalog.hooks import Json
+from apimachinery.kinds.hooks import Json
 from apimachinery.storage.interface import Record
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from time import perf_counter
 
+from apimachinery.http.workers import apart_if
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.interface import Operation, Plugin, Waiting
-from apimachinery.server.http.workers import apart_if
 
 Step = Callable[[Operation], Waiting]
 Observe = Callable[[str, bool, bool, float], None]

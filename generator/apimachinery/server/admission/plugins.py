@@ -9,47 +9,47 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from apimachinery.server.access.control import Access
-from apimachinery.server.access.escalation import Escalation
-from apimachinery.server.admission import certificates
-from apimachinery.server.admission.access import CreateRights, RoleEscalation
-from apimachinery.server.admission.always import AlwaysAdmit, AlwaysDeny
-from apimachinery.server.admission.claim_resize import PersistentVolumeClaimResize
-from apimachinery.server.admission.default_classes import DefaultIngressClass, DefaultStorageClass
-from apimachinery.server.admission.default_tolerations import DefaultTolerationSeconds
-from apimachinery.server.admission.external_addresses import DenyServiceExternalIPs
-from apimachinery.server.admission.in_use_protection import StorageObjectInUseProtection
+from apimachinery.access.control import Access
+from apimachinery.access.escalation import Escalation
+from apimachinery.server.admission.builtin import certificates
+from apimachinery.server.admission.builtin.access import CreateRights, RoleEscalation
+from apimachinery.server.admission.builtin.always import AlwaysAdmit, AlwaysDeny
+from apimachinery.server.admission.builtin.claim_resize import PersistentVolumeClaimResize
+from apimachinery.server.admission.builtin.default_classes import DefaultIngressClass, DefaultStorageClass
+from apimachinery.server.admission.builtin.default_tolerations import DefaultTolerationSeconds
+from apimachinery.server.admission.builtin.external_addresses import DenyServiceExternalIPs
+from apimachinery.server.admission.builtin.in_use_protection import StorageObjectInUseProtection
+from apimachinery.server.admission.builtin.limit_ranger import LimitRanger
+from apimachinery.server.admission.builtin.node_restriction import NodeRestriction
+from apimachinery.server.admission.builtin.node_taints import TaintNodesByCondition
+from apimachinery.server.admission.builtin.owner_references import OwnerReferencesPermissionEnforcement
+from apimachinery.server.admission.builtin.pod_placement import (
+    ExtendedResourceToleration,
+    LimitPodHardAntiAffinityTopology,
+    PodNodeSelector,
+    PodTolerationRestriction,
+)
+from apimachinery.server.admission.builtin.pod_resize import NodeDeclaredFeatureValidator, PodResizeValidator
+from apimachinery.server.admission.builtin.pod_security import PodSecurity
+from apimachinery.server.admission.builtin.priority import Priority
+from apimachinery.server.admission.builtin.pull_images import AlwaysPullImages
+from apimachinery.server.admission.builtin.resource_quota import ResourceQuota
+from apimachinery.server.admission.builtin.runtime_class import RuntimeClass
+from apimachinery.server.admission.builtin.service_account import ServiceAccount
+from apimachinery.server.admission.builtin.topology_labels import PodTopologyLabels
 from apimachinery.server.admission.interface import Plugin
-from apimachinery.server.admission.limit_ranger import LimitRanger
-from apimachinery.server.admission.mutating_policies import MutatingPolicies
-from apimachinery.server.admission.mutating_webhooks import MutatingWebhooks
 from apimachinery.server.admission.namespaces import (
     FindPhase,
     NamespaceAutoProvision,
     NamespaceExists,
     NamespaceLifecycle,
 )
-from apimachinery.server.admission.node_restriction import NodeRestriction
-from apimachinery.server.admission.node_taints import TaintNodesByCondition
-from apimachinery.server.admission.owner_references import OwnerReferencesPermissionEnforcement
-from apimachinery.server.admission.pod_placement import (
-    ExtendedResourceToleration,
-    LimitPodHardAntiAffinityTopology,
-    PodNodeSelector,
-    PodTolerationRestriction,
-)
-from apimachinery.server.admission.pod_resize import NodeDeclaredFeatureValidator, PodResizeValidator
-from apimachinery.server.admission.pod_security import PodSecurity
-from apimachinery.server.admission.policies import Policies
-from apimachinery.server.admission.priority import Priority
-from apimachinery.server.admission.pull_images import AlwaysPullImages
-from apimachinery.server.admission.resource_quota import ResourceQuota
-from apimachinery.server.admission.runtime_class import RuntimeClass
-from apimachinery.server.admission.service_account import ServiceAccount
-from apimachinery.server.admission.topology_labels import PodTopologyLabels
-from apimachinery.server.admission.validating_policies import ValidatingPolicies
-from apimachinery.server.admission.validating_webhooks import ValidatingWebhooks
-from apimachinery.server.admission.webhook_configurations import Webhooks
+from apimachinery.server.admission.policies.mutating_policies import MutatingPolicies
+from apimachinery.server.admission.policies.policies import Policies
+from apimachinery.server.admission.policies.validating_policies import ValidatingPolicies
+from apimachinery.server.admission.webhooks.mutating_webhooks import MutatingWebhooks
+from apimachinery.server.admission.webhooks.validating_webhooks import ValidatingWebhooks
+from apimachinery.server.admission.webhooks.webhook_configurations import Webhooks
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.network.webhook_calls import WebhookCalls

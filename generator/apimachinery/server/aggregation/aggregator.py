@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
+from apimachinery.http.messages import Request
+from apimachinery.http.outgoing import Outgoing
+from apimachinery.http.relay import Relayed
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.aggregation.availability import Availability
 from apimachinery.server.aggregation.contents import RemoteContents
@@ -16,9 +19,6 @@ from apimachinery.server.aggregation.registry import ApiService, Json, Registry
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe.others import Others
-from apimachinery.server.http.messages import Request
-from apimachinery.server.http.outgoing import Outgoing
-from apimachinery.server.http.relay import Relayed
 from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.request.bodies import finish_form

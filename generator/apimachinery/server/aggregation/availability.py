@@ -12,11 +12,11 @@ import contextlib
 import logging
 from collections.abc import Callable
 
+from apimachinery.http.outgoing import CallFailed
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.aggregation.proxy import Proxy
 from apimachinery.server.aggregation.registry import ApiService, Json, Registry, ServiceReference
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.outgoing import CallFailed
 from apimachinery.server.network.services import (
     SERVICES,
     SLICES,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
+from apimachinery.http.outgoing import CallFailed
 from apimachinery.server.aggregation.proxy import Proxy
 from apimachinery.server.aggregation.registry import ApiService, Registry
 from apimachinery.server.describe.others import Others
-from apimachinery.server.http.outgoing import CallFailed
 from apimachinery.server.network.services import Unresolved
 
 LIST_BYTES = 16 << 20

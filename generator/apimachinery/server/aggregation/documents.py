@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from apimachinery.http.outgoing import CallFailed
 from apimachinery.server.aggregation.proxy import Proxy
 from apimachinery.server.aggregation.registry import ApiService, Json, Registry
 from apimachinery.server.describe.openapi_merge import part_of
 from apimachinery.server.describe.others import Others, OtherVersion
-from apimachinery.server.http.outgoing import CallFailed
 from apimachinery.server.network.services import Unresolved
 
 REFRESH_SECONDS = 60.0

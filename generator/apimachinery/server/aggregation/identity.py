@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from apimachinery.server.http.messages import User
+from apimachinery.http.messages import User
 
 NAMESPACE, CONFIG_MAP = "kube-system", "extension-apiserver-authentication"
 AGGREGATOR = User("system:kube-aggregator", groups=("system:masters",))

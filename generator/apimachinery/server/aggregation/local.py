@@ -16,6 +16,7 @@ import contextlib
 
 import msgspec
 
+from apimachinery.kinds.apiregistration.local import LOCALLY_AVAILABLE, locally_available
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.aggregation.priorities import (
     CUSTOM_GROUP,
@@ -24,7 +25,6 @@ from apimachinery.server.aggregation.priorities import (
     version_priority,
 )
 from apimachinery.server.aggregation.registry import Json, Registry
-from apimachinery.server.catalog.api_services import LOCALLY_AVAILABLE, locally_available
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Keyed

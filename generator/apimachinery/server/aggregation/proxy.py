@@ -10,6 +10,25 @@ from __future__ import annotations
 import logging
 import ssl
 
+from apimachinery.http.messages import (
+    Request,
+    Response,
+    StreamResponse,
+    User,
+)
+from apimachinery.http.outgoing import (
+    CallFailed,
+    Endpoint,
+    Opened,
+    Outgoing,
+    client_tls,
+)
+from apimachinery.http.relay import (
+    Destination,
+    Relayed,
+    plain_query,
+    relay,
+)
 from apimachinery.server.aggregation.identity import (
     AGGREGATOR,
     WITHHELD,
@@ -17,9 +36,6 @@ from apimachinery.server.aggregation.identity import (
     identity_headers,
 )
 from apimachinery.server.aggregation.registry import ApiService
-from apimachinery.server.http.messages import Request, Response, StreamResponse, User
-from apimachinery.server.http.outgoing import CallFailed, Endpoint, Opened, Outgoing, client_tls
-from apimachinery.server.http.relay import Destination, Relayed, plain_query, relay
 from apimachinery.server.network.services import ServiceResolver, Unresolved, server_name
 from apimachinery.server.request.timeouts import lasts
 

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Iterable
 from urllib.parse import quote
 
+from apimachinery.http.messages import Request, Response
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.request.codecs import JSON, Codec
 from apimachinery.server.request.negotiation import for_error
 from apimachinery.storage.file_lock import StorageFileError

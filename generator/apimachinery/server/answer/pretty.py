@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from apimachinery.server.http.messages import LARGE_BYTES, Request, Response
-from apimachinery.server.http.workers import apart_if
+from apimachinery.http.messages import LARGE_BYTES, Request, Response
+from apimachinery.http.workers import apart_if
 from apimachinery.wire.json import indented
 
 _TOOLS = ("curl", "Wget", "Mozilla/5.0")

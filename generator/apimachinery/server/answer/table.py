@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from apimachinery.kinds.cells import CELLS
+from apimachinery.kinds.durations import since
+from apimachinery.meta.json_path import JsonPath, PathError, parse_path
 from apimachinery.meta.resources import PrinterColumn
-from apimachinery.server.answer.cells import CELLS
-from apimachinery.server.answer.durations import since
-from apimachinery.server.answer.json_path import JsonPath, PathError, parse_path
 from apimachinery.server.catalog.served import Served
 
 Cell = Callable[[dict[str, Any]], Any]
@@ -144,7 +144,7 @@ def _shown(value: Any, kind: str) -> Any:
 
 
 def _go_text(value: Any) -> str | None:
-    from apimachinery.server.answer.json_path import print_value
+    from apimachinery.meta.json_path import print_value
 
     return None if value is None else print_value(value)
 

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
+from apimachinery.http.messages import Request
 from apimachinery.meta.errors import bad_request, not_acceptable, plain_failure
 from apimachinery.server.answer.table import Columns, columns_of
 from apimachinery.server.answer.view import JsonView, ListMeta, View, encode_list_meta
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request
 from apimachinery.server.request.codecs import CBOR, JSON, Codec, Codecs
 from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, PLAIN, TABLE, Form, negotiate
 from apimachinery.storage.interface import Record

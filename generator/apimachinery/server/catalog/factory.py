@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
+from apimachinery.kinds.hooks import Json
 from apimachinery.merge.errors import UnknownVersion
 from apimachinery.merge.field_set import FieldSet, from_paths
 from apimachinery.merge.typed import MergeType
-from apimachinery.server.catalog.hooks import Json
 
 
 class Versions(Protocol):

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, unsupported_media_type
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.schema.interface import CompiledSchema
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.refusals import (
     UNVERSIONED,
     cannot_handle,

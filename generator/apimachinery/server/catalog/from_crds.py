@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apimachinery.cel.schemas.crd import compile_rules
+from apimachinery.kinds.hooks import CUSTOM, Json
 from apimachinery.merge.from_openapi import custom_resource
 from apimachinery.meta.resources import PrinterColumn, Resource, Subresource
 from apimachinery.meta.strategies import Strategy
@@ -13,7 +14,6 @@ from apimachinery.schema.custom import CustomSchema, compile_custom
 from apimachinery.server.catalog import family
 from apimachinery.server.catalog.catalog import version_order
 from apimachinery.server.catalog.factory import KindVersions, deprecation, unowned_by_main, unowned_by_status
-from apimachinery.server.catalog.hooks import CUSTOM, Json
 from apimachinery.server.catalog.served import CUSTOM_VERBS, Behaviour, Change, Compiled, Served, StoredAs
 from apimachinery.server.catalog.webhook_conversion import Ask, WebhookConversion
 

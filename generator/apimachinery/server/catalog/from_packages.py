@@ -16,6 +16,8 @@ from importlib import resources as package_files
 from typing import TYPE_CHECKING, Any, cast
 
 from apimachinery.cel.schemas.crd import compile_rules
+from apimachinery.kinds.builtin_hooks import HOOKS
+from apimachinery.kinds.hooks import BUILTIN, Hooks, Json
 from apimachinery.merge.compile import MergeTypes
 from apimachinery.merge.errors import UnknownVersion
 from apimachinery.merge.from_openapi import METADATA_TYPES, builtin_table
@@ -33,11 +35,9 @@ from apimachinery.schema.interface import CompiledSchema
 from apimachinery.schema.struct_order import StructOrder
 from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.schema.unfolding import unfold
-from apimachinery.server.catalog.builtin_hooks import HOOKS
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.factory import KindVersions, deprecation, unowned_by_main, unowned_by_status
 from apimachinery.server.catalog.family import BUILT_IN
-from apimachinery.server.catalog.hooks import BUILTIN, Hooks, Json
 from apimachinery.server.catalog.options import ApiOptions, OptionError
 from apimachinery.server.catalog.served import Behaviour, Change, Compiled, Served, StoredAs
 from apimachinery.wire.json import decode, encode

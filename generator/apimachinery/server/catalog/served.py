@@ -18,6 +18,8 @@ from itertools import count
 from typing import Any
 
 from apimachinery.cel.schemas.crd import CompiledRules
+from apimachinery.kinds.hooks import Hooks, Json
+from apimachinery.kinds.metadata_checks import checks_of
 from apimachinery.merge.apply import FieldOwnership, keeps_empty_in
 from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.typed import MergeType
@@ -31,8 +33,6 @@ from apimachinery.schema.custom import CustomSchema
 from apimachinery.schema.interface import CompiledSchema
 from apimachinery.schema.typed_form import TypedForm
 from apimachinery.server.catalog.family import Family
-from apimachinery.server.catalog.hooks import Hooks, Json
-from apimachinery.server.catalog.metadata_checks import checks_of
 from apimachinery.server.catalog.options import RELEASE
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode

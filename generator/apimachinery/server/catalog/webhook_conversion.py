@@ -14,10 +14,10 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import plain_failure
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.object_meta import annotation_faults, label_faults
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.wire.json import decode, encode, type_name
 
 GROUP = "apiextensions.k8s.io"

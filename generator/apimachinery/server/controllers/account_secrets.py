@@ -6,15 +6,15 @@ from __future__ import annotations
 import base64
 import contextlib
 
-from apimachinery.meta.errors import ApiError
-from apimachinery.server.access.secret_tokens import (
+from apimachinery.access.secret_tokens import (
     ACCOUNT_NAME,
     ACCOUNT_TYPE,
     ACCOUNT_UID,
     account_claims,
 )
-from apimachinery.server.access.service_accounts import ServiceAccountKeys
-from apimachinery.server.catalog.hooks import Json
+from apimachinery.access.service_accounts import ServiceAccountKeys
+from apimachinery.kinds.hooks import Json
+from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Keyed
 from apimachinery.server.request.options import DeleteOptions, WriteOptions

@@ -19,15 +19,15 @@ from typing import Any
 import msgspec
 
 from apimachinery.crd import HeldNames, decide_names, structure_condition
+from apimachinery.http.messages import LARGE_BYTES
+from apimachinery.http.workers import apart_if
+from apimachinery.kinds.builtin_hooks import CLEANUP
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.catalog.builtin_hooks import CLEANUP
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_crds import served_versions
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.catalog.webhook_conversion import Ask
-from apimachinery.server.http.messages import LARGE_BYTES
-from apimachinery.server.http.workers import apart_if
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget

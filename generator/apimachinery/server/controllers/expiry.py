@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict
 from datetime import UTC, datetime
 
-from apimachinery.server.catalog.hooks import Json
+from apimachinery.kinds.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Running
 from apimachinery.server.request.options import WriteOptions

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import logging
 
+from apimachinery.http.messages import LARGE_BYTES, Request
+from apimachinery.http.workers import apart_if
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Rounds
 from apimachinery.server.fairness.facts import AUTO_UPDATE, GROUP, LEVELS, MANDATORY, SCHEMAS, VERSION
-from apimachinery.server.http.messages import LARGE_BYTES, Request
-from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget

@@ -22,14 +22,14 @@ from typing import Any
 
 import msgspec
 
+from apimachinery.http.workers import Turns
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.following import Running
 from apimachinery.server.controllers.namespaces import stored_resources
-from apimachinery.server.http.workers import Turns
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import FOREGROUND, ORPHAN, Decided, Deleter

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from apimachinery.server.admission.in_use_protection import FINALIZERS
+from apimachinery.kinds.hooks import Json
+from apimachinery.server.admission.builtin.in_use_protection import FINALIZERS
 from apimachinery.server.admission.objects import content
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Keyed
 from apimachinery.server.request.options import WriteOptions

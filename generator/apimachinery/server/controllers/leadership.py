@@ -25,8 +25,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget

@@ -3,8 +3,8 @@ authorities by which pods know the server. Whoever deletes one gets it back."""
 
 from __future__ import annotations
 
+from apimachinery.kinds.hooks import Json
 from apimachinery.server.admission.namespaces import NAMESPACES, phase_of
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Keyed
 from apimachinery.server.request.bodies import finish_form

@@ -12,13 +12,13 @@ import logging
 from collections import Counter
 from typing import Protocol
 
+from apimachinery.http.workers import Turns
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.namespaces import NAMESPACES, phase_of
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.following import Running
-from apimachinery.server.http.workers import Turns
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter

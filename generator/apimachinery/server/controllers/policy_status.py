@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apimachinery.rules.policy_types import Gvk, kinds_of, resolved, warnings_of
+from apimachinery.kinds.admissionregistration.policy_types import (
+    Gvk,
+    kinds_of,
+    resolved,
+    warnings_of,
+)
+from apimachinery.kinds.hooks import Json
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Keyed
 from apimachinery.server.request.options import WriteOptions

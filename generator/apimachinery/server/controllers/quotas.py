@@ -11,9 +11,7 @@ import contextlib
 import logging
 from fractions import Fraction
 
-from apimachinery.meta.errors import ApiError
-from apimachinery.meta.quantity import Quantity
-from apimachinery.rules.quota_usage import (
+from apimachinery.kinds.core.quota_usage import (
     Amounts,
     added,
     amounts,
@@ -23,10 +21,12 @@ from apimachinery.rules.quota_usage import (
     spelled,
     usage,
 )
+from apimachinery.kinds.hooks import Json
+from apimachinery.meta.errors import ApiError
+from apimachinery.meta.quantity import Quantity
+from apimachinery.server.admission.builtin.resource_quota import PREFIX, Charges
 from apimachinery.server.admission.objects import content
-from apimachinery.server.admission.resource_quota import PREFIX, Charges
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Following
 from apimachinery.server.request.options import WriteOptions

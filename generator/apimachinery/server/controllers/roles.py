@@ -8,15 +8,20 @@ from collections.abc import Sequence
 
 import msgspec
 
+from apimachinery.access.bindings import GROUP, KINDS
+from apimachinery.access.bootstrap import (
+    Wanted,
+    mended,
+    other_role,
+    wanted_objects,
+)
+from apimachinery.http.workers import apart
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.selectors import LabelSelector, SelectorError, selector_of
-from apimachinery.server.access.bindings import GROUP, KINDS
-from apimachinery.server.access.bootstrap import Wanted, mended, other_role, wanted_objects
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Rounds
-from apimachinery.server.http.workers import apart
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget

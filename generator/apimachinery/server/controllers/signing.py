@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 
-from apimachinery.server.access.certificates import BadRequestForCertificate, SigningAuthority
-from apimachinery.server.admission.certificates import CLIENT_SIGNER
-from apimachinery.server.catalog.hooks import Json
+from apimachinery.access.certificates import BadRequestForCertificate, SigningAuthority
+from apimachinery.kinds.hooks import Json
+from apimachinery.server.admission.builtin.certificates import CLIENT_SIGNER
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.following import Keyed
 from apimachinery.server.request.options import WriteOptions

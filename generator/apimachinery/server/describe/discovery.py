@@ -11,13 +11,13 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
+from apimachinery.http.messages import Request, Response
+from apimachinery.http.workers import apart_if
 from apimachinery.meta.errors import no_such_resource
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe.others import Others
-from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.codecs import Codec, whole
 from apimachinery.server.request.negotiation import Form, negotiate, negotiate_discovery
 from apimachinery.server.request.routes import Area, Route

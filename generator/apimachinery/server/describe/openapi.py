@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from apimachinery.http.messages import Request, Response
+from apimachinery.http.workers import apart
 from apimachinery.meta.json import Json
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
 from apimachinery.server.catalog.from_packages import Package
@@ -37,8 +39,6 @@ from apimachinery.server.describe.openapi_schemas import (
     with_described_metadata,
 )
 from apimachinery.server.describe.others import Others, OtherVersion
-from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.http.workers import apart
 from apimachinery.server.request.negotiation import preferred
 from apimachinery.server.request.routes import Area, Route
 from apimachinery.wire.json import DecodeFault, decode, encode, encode_in_steps

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
-from apimachinery.server.access.authorization import MASTERS, Attributes
+from apimachinery.access.authorization import MASTERS, Attributes
+from apimachinery.http.messages import LARGE_BYTES, Request, User
+from apimachinery.http.remembered import Remembered
+from apimachinery.http.workers import apart
 from apimachinery.server.fairness.facts import GROUP
 from apimachinery.server.fairness.figures import FairnessMetrics, Lane
 from apimachinery.server.fairness.levels import WAIT_SECONDS, Level, Queue, Rejected, Waiter, read_shape
 from apimachinery.server.fairness.schemas import Schema, read_name, read_schema
-from apimachinery.server.http.messages import LARGE_BYTES, Request, User
-from apimachinery.server.http.remembered import Remembered
-from apimachinery.server.http.workers import apart
 from apimachinery.server.operate.metrics import Metrics
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache

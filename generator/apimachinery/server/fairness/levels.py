@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from apimachinery.server.http.remembered import Remembered
+from apimachinery.http.remembered import Remembered
 
 WAIT_SECONDS = 15.0
 """A quarter of the time that a request may take, as with kube-apiserver."""

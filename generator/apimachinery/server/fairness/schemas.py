@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from apimachinery.server.access.authorization import Attributes, service_account_name
-from apimachinery.server.http.messages import User
+from apimachinery.access.authorization import Attributes, service_account_name
+from apimachinery.http.messages import User
 
 Json = dict[str, Any]
 Matches = Callable[[User], bool]

@@ -16,7 +16,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from apimachinery.server.http.outgoing import CallFailed, Endpoint, Opened, Outgoing, client_tls
+from apimachinery.http.outgoing import (
+    CallFailed,
+    Endpoint,
+    Opened,
+    Outgoing,
+    client_tls,
+)
 from apimachinery.server.network.services import ServiceResolver, Unresolved, server_name
 from apimachinery.wire.json import DecodeFault, decode, encode, type_name
 

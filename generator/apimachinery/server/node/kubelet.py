@@ -14,9 +14,9 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.node.behaviour import FOREVER, NodeBehaviour
 from apimachinery.server.node.stages import Stage, set_condition, stage_at, write_stage

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from apimachinery.server.catalog.hooks import Json
+from apimachinery.kinds.hooks import Json
 from apimachinery.server.node.behaviour import FOREVER, Plan
 from apimachinery.server.write.identity import now
 

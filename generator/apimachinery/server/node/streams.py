@@ -29,9 +29,15 @@ from wsproto.events import (
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import ProtocolError
 
+from apimachinery.http.messages import (
+    Request,
+    Response,
+    StreamResponse,
+    Tunnel,
+    UpgradeResponse,
+)
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request
-from apimachinery.server.catalog.hooks import Json
-from apimachinery.server.http.messages import Request, Response, StreamResponse, Tunnel, UpgradeResponse
 from apimachinery.server.node.behaviour import Command, NodeBehaviour, Ran
 from apimachinery.server.request.routes import Route
 from apimachinery.wire.json import encode

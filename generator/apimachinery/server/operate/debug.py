@@ -24,8 +24,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from types import FrameType
 
-from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.http.workers import apart
+from apimachinery.http.messages import Request, Response
+from apimachinery.http.workers import apart
 
 TEXT = "text/plain; charset=utf-8"
 PERIOD_SECONDS = 0.005

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from apimachinery.server.http.messages import Request, Response
+from apimachinery.http.messages import Request, Response
 
 TEXT = "text/plain; charset=utf-8"
 # The steps of a start that those who watch kube-apiserver ask for by name. Here a start is one step: a check of that

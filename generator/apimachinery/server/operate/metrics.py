@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from apimachinery.server.http.messages import Response
-from apimachinery.server.http.workers import ASKING, apart_if
+from apimachinery.http.messages import Response
+from apimachinery.http.workers import ASKING, apart_if
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _Series = TypeVar("_Series", "Count", "Distribution")

@@ -12,7 +12,13 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 
-from apimachinery.server.http.messages import Counts, Request, Response, StreamResponse, UpgradeResponse
+from apimachinery.http.messages import (
+    Counts,
+    Request,
+    Response,
+    StreamResponse,
+    UpgradeResponse,
+)
 from apimachinery.server.operate.metrics import Count, Metrics
 
 SECONDS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0,

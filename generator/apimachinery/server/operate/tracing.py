@@ -13,7 +13,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from apimachinery.server.http.messages import Request
+from apimachinery.http.messages import Request
 
 UNAUTHENTICATED = "system:unauthenticated"
 SERVICE = "apiserver"

@@ -23,11 +23,11 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from apimachinery.http.governor import Governor, Holding
+from apimachinery.http.messages import Request, Response
+from apimachinery.http.workers import ASKING, MANY_RECORDS, apart_if
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.answer.view import ListMeta, Selection, View
-from apimachinery.server.http.governor import Governor, Holding
-from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.http.workers import ASKING, MANY_RECORDS, apart_if
 from apimachinery.server.request.continue_token import (
     INCONSISTENT,
     BadToken,

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from apimachinery.http.messages import LARGE_BYTES, Request
 from apimachinery.meta.errors import bad_request
+from apimachinery.meta.json_path import print_value
 from apimachinery.meta.selectors import (
     FieldSelector,
     LabelSelector,
@@ -17,10 +19,8 @@ from apimachinery.meta.selectors import (
     parse_field_selector,
     parse_label_selector,
 )
-from apimachinery.server.answer.json_path import print_value
 from apimachinery.server.answer.view import Selection, labels_of
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import LARGE_BYTES, Request
 from apimachinery.server.request.routes import Route
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode

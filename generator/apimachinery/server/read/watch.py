@@ -31,12 +31,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from apimachinery.http.governor import SMALL_BYTES, Account, Governor
+from apimachinery.http.messages import QUICK_BYTES, StreamResponse
+from apimachinery.http.workers import ASKING, apart_if
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.failures import storage_failure
 from apimachinery.server.answer.view import JsonView, Selection, View, at_revision
-from apimachinery.server.http.governor import SMALL_BYTES, Account, Governor
-from apimachinery.server.http.messages import QUICK_BYTES, StreamResponse
-from apimachinery.server.http.workers import ASKING, apart_if
 from apimachinery.server.read.listing import expired, too_large
 from apimachinery.server.request.list_options import BadRevision, ListOptions, parse_revision
 from apimachinery.storage.interface import Compacted, Event, Record, StorageError

@@ -11,14 +11,14 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from apimachinery.http.messages import Request, Trail
+from apimachinery.http.workers import apart_if
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import unsupported_media_type
 from apimachinery.schema.typed_form import Empties
 from apimachinery.server.catalog.family import IsKind
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.refusals import cannot_handle, unrecognized
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request, Trail
-from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.codecs import CBOR, JSON, YAML, Codec, Codecs
 from apimachinery.wire import yaml
 from apimachinery.wire.cbor_faults import typed_fault, unknown_place

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from apimachinery.http.messages import Request
 from apimachinery.meta.errors import bad_request
 from apimachinery.schema.builtin import BuiltinSchema, compile_builtin
 from apimachinery.server.catalog.refusals import UNVERSIONED, not_registered
-from apimachinery.server.http.messages import Request
 from apimachinery.server.request.bodies import codec_of
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.wire.json import DecodeFault

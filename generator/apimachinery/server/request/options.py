@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from apimachinery.http.messages import Request
 from apimachinery.meta.field_errors import (
     FieldError,
     forbidden,
@@ -20,7 +21,6 @@ from apimachinery.meta.field_errors import (
     required,
     too_long,
 )
-from apimachinery.server.http.messages import Request
 from apimachinery.server.request.list_options import parse_int64
 
 MANAGER_BYTES = 128

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from apimachinery.http.messages import Request, User
+from apimachinery.http.workers import ASKING
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request
 from apimachinery.meta.printing import go_quote
 from apimachinery.schema.typed_form import Empties, with_empties
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request, User
-from apimachinery.server.http.workers import ASKING
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.storage.interface import Record
 

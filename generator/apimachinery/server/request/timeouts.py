@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
+from apimachinery.http.messages import Request
 from apimachinery.meta.errors import bad_request
 from apimachinery.meta.printing import go_quote
-from apimachinery.server.http.messages import Request
 
 _UNITS = {
     "ns": 1,

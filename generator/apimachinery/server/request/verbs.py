@@ -4,6 +4,7 @@ kube-apiserver routes the first one by one and hands all paths of the second to 
 
 from __future__ import annotations
 
+from apimachinery.http.messages import Request
 from apimachinery.meta.errors import (
     bad_request,
     method_not_allowed,
@@ -12,7 +13,6 @@ from apimachinery.meta.errors import (
     verb_not_supported,
 )
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request
 from apimachinery.server.request.routes import Route
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

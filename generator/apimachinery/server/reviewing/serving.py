@@ -13,10 +13,10 @@ import ssl
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from apimachinery.server.http.messages import Request, Response
-from apimachinery.server.http.protocol import ConnectionLimits, Connections
-from apimachinery.server.http.tls import HANDSHAKE_SECONDS
-from apimachinery.server.http.workers import ASKING, apart_if
+from apimachinery.http.messages import Request, Response
+from apimachinery.http.protocol import ConnectionLimits, Connections
+from apimachinery.http.tls import HANDSHAKE_SECONDS
+from apimachinery.http.workers import ASKING, apart_if
 from apimachinery.wire.json import DecodeFault, decode, encode
 
 log = logging.getLogger("kubewright.webhook")

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_acceptable, not_found
-from apimachinery.meta.field_errors import invalid
-from apimachinery.server.access.authentication import unauthorized
-from apimachinery.server.access.control import Access
-from apimachinery.server.access.reviews import (
+from apimachinery.access.authentication import unauthorized
+from apimachinery.access.control import Access
+from apimachinery.access.reviews import (
     access_review,
     rules_review,
     subject_of,
     token_review,
 )
+from apimachinery.http.messages import (
+    Request,
+    Response,
+    StreamResponse,
+    UpgradeResponse,
+)
+from apimachinery.http.workers import MANY_RECORDS, apart, apart_if
+from apimachinery.kinds.hooks import Json
+from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_acceptable, not_found
+from apimachinery.meta.field_errors import invalid
 from apimachinery.server.admission.interface import Operation
 from apimachinery.server.answer.views import asked_view
 from apimachinery.server.catalog.family import IsKind
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
-from apimachinery.server.http.workers import MANY_RECORDS, apart, apart_if
 from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import METADATA, negotiate

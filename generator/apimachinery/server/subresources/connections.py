@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from apimachinery.server.catalog.hooks import Json
-from apimachinery.server.http.messages import Request
+from apimachinery.http.messages import Request
+from apimachinery.kinds.hooks import Json
 from apimachinery.server.request.routes import Route
 
 CONNECTIONS = frozenset({"attach", "exec", "portforward", "proxy"})

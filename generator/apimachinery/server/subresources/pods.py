@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from apimachinery.http.messages import Request, Response
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import (
     ApiError,
     Cause,
@@ -27,9 +29,7 @@ from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.family import IsKind
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate

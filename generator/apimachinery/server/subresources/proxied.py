@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request, not_found
 from apimachinery.meta.printing import go_quote
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.network.services import Address, ServiceResolver, ready_addresses
 
 KUBELET_PORT = 10250

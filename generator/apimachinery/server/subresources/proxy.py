@@ -11,12 +11,17 @@ import re
 from dataclasses import replace
 from urllib.parse import quote
 
+from apimachinery.http.messages import (
+    Request,
+    Response,
+    StreamResponse,
+    UpgradeResponse,
+)
+from apimachinery.http.outgoing import CallFailed, Outgoing, client_tls
+from apimachinery.http.relay import Destination, relay
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request, not_found
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse
-from apimachinery.server.http.outgoing import CallFailed, Outgoing, client_tls
-from apimachinery.server.http.relay import Destination, relay
 from apimachinery.server.network.networks import AllowedNetworks
 from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.request.routes import Route

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from apimachinery.http.messages import Request
+from apimachinery.http.workers import apart_if
+from apimachinery.kinds.hooks import BUILTIN, Json
 from apimachinery.merge.apply import FieldOwnership
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.field_set import from_paths
@@ -22,10 +25,7 @@ from apimachinery.meta.resources import Resource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.builtin import compile_builtin
 from apimachinery.server.catalog.family import BUILT_IN, IsKind
-from apimachinery.server.catalog.hooks import BUILTIN, Json
 from apimachinery.server.catalog.served import Behaviour, Compiled, Served, StoredAs
-from apimachinery.server.http.messages import Request
-from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.request.media_types import APPLY_CBOR_PATCH, APPLY_PATCH

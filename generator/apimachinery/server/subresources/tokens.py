@@ -9,18 +9,18 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from apimachinery.access.keys import unverified_claims
+from apimachinery.access.service_accounts import Bound, ServiceAccountTokens
+from apimachinery.http.messages import Request, Response
+from apimachinery.kinds.hooks import Json
 from apimachinery.merge.apply import FieldOwnership
 from apimachinery.merge.field_set import from_paths
 from apimachinery.meta.errors import bad_request, conflict, not_found
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.printing import go_quote
-from apimachinery.server.access.keys import unverified_claims
-from apimachinery.server.access.service_accounts import Bound, ServiceAccountTokens
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.catalog.family import IsKind
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request, Response
 from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate

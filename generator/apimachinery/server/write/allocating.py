@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from apimachinery.server.catalog.hooks import Json
+from apimachinery.kinds.hooks import Json
 from apimachinery.server.request.target import Allocation, WriteTarget
 
 

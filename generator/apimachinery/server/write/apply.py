@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from apimachinery.http.messages import Request
+from apimachinery.http.workers import apart_if
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request, conflict
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.times import SECONDS_LAYOUT, parse_fault
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request
-from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import finish_form, unknown_faults
 from apimachinery.server.request.target import (
     WriteTarget,

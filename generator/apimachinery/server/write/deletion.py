@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from apimachinery.http.messages import LARGE_BYTES
+from apimachinery.http.workers import Turns, apart_if
+from apimachinery.kinds.hooks import Hooks, Json
 from apimachinery.meta.errors import ApiError, conflict, not_found
 from apimachinery.server.admission.interface import Admission, Operation
-from apimachinery.server.catalog.hooks import Hooks, Json
-from apimachinery.server.http.messages import LARGE_BYTES
-from apimachinery.server.http.workers import Turns, apart_if
 from apimachinery.server.request.options import DeleteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.identity import now

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from apimachinery.server.catalog.hooks import Json
+from apimachinery.http.messages import User
+from apimachinery.kinds.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import User
 
 encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 

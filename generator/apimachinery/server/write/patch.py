@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from apimachinery.http.messages import Request
+from apimachinery.http.workers import apart_if
+from apimachinery.kinds.hooks import Json
 from apimachinery.merge import json_patch, merge_patch, strategic
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.value import go_text
 from apimachinery.meta.errors import ApiError, bad_request, not_found
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import Request
-from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.bodies import TYPE_META, finish_form, unknown_faults
 from apimachinery.server.request.codecs import JSON
 from apimachinery.server.request.media_types import (

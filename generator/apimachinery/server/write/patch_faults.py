@@ -5,10 +5,10 @@ from __future__ import annotations
 from json import dumps
 from typing import Any
 
+from apimachinery.kinds.hooks import Json
 from apimachinery.merge.errors import MergeError
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.meta.field_errors import invalid, invalid_value
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.wire import json
 
 

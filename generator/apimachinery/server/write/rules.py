@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from apimachinery.crd.objects import Validation, check_values
+from apimachinery.kinds.hooks import Json
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
 
 

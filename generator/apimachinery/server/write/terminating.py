@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from apimachinery.server.catalog.hooks import Json
+from apimachinery.kinds.hooks import Json
 from apimachinery.storage.interface import Record
 
 

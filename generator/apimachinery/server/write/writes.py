@@ -17,6 +17,9 @@ from typing import Protocol
 
 import msgspec
 
+from apimachinery.http.messages import LARGE_BYTES
+from apimachinery.http.workers import apart_if
+from apimachinery.kinds.hooks import Json
 from apimachinery.merge.apply import keep_times
 from apimachinery.meta.errors import (
     ApiError,
@@ -29,10 +32,7 @@ from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.object_meta import repeated_update_faults, validate_object_meta
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.admission.interface import Admission, Operation, Waiting
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.http.messages import LARGE_BYTES
-from apimachinery.server.http.workers import apart_if
 from apimachinery.server.request.target import (
     WriteTarget,
     Written,

@@ -89,7 +89,7 @@ class Scope:
         self._variables[()] = self.root
 
     def use(self, function: str) -> str:
-        """Notes that the module needs ``function`` of ``apimachinery.rules.fields``."""
+        """Notes that the module needs ``function`` of ``apimachinery.kinds.fields``."""
         self.uses.add(function)
         return function
 
@@ -205,7 +205,7 @@ def singular(name: str) -> str:
 
 
 PREDICATES = frozenset({"has_any", "has_latest_tag", "has_only", "is_set", "matches"})
-"""Those functions that ``apimachinery.rules.predicates`` has; unless they name their module the others are of
+"""Those functions that ``apimachinery.kinds.predicates`` has; unless they name their module the others are of
 ``fields``."""
 
 
@@ -216,7 +216,7 @@ def imports(uses: set[str]) -> list[str]:
         home, _, name = use.rpartition(".")
         wanted.setdefault(home or ("predicates" if name in PREDICATES else "fields"), set()).add(name)
     return [
-        f"from apimachinery.rules.{home} import {', '.join(sorted(wanted[home], key=_isort_key))}"
+        f"from apimachinery.kinds.{home} import {', '.join(sorted(wanted[home], key=_isort_key))}"
         for home in sorted(wanted)
     ]
 

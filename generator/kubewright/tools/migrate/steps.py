@@ -13,7 +13,7 @@ from typing import Any
 
 from apimachinery.conversion.versions import Convert, Table
 
-_HOMES = ("apimachinery.conversion.", "apimachinery.rules.")
+_HOMES = ("apimachinery.conversion.", "apimachinery.kinds.")
 _Functions = dict[str, Callable[..., Any]]
 
 

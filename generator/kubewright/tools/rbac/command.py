@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.access.bindings import GROUP, KINDS
+from apimachinery.access.authorization import Attributes
+from apimachinery.access.bindings import GROUP, KINDS
 from apimachinery.wire import yaml
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.source.text import paths_below, read_documents

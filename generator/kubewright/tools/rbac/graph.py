@@ -9,18 +9,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from apimachinery.server.access.authorization import (
+from apimachinery.access.authorization import (
     AUTHENTICATED,
     SERVICE_ACCOUNT_PREFIX,
     Attributes,
     service_account_groups,
     service_account_name,
 )
-from apimachinery.server.access.bindings import GROUP, KINDS, Binding, Subject
-from apimachinery.server.access.bootstrap import wanted_objects
-from apimachinery.server.access.rbac import Rbac
-from apimachinery.server.access.rbac_rules import Rule
-from apimachinery.server.http.messages import User
+from apimachinery.access.bindings import (
+    GROUP,
+    KINDS,
+    Binding,
+    Subject,
+)
+from apimachinery.access.bootstrap import wanted_objects
+from apimachinery.access.rbac import Rbac
+from apimachinery.access.rbac_rules import Rule
+from apimachinery.http.messages import User
 
 _KINDS = frozenset(KINDS.values())
 NOBODY = User("")

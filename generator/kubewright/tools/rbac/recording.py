@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.server.access.authorization import Attributes, service_account_name
-from apimachinery.server.access.bindings import GROUP
-from apimachinery.server.access.rbac_rules import Rule
+from apimachinery.access.authorization import Attributes, service_account_name
+from apimachinery.access.bindings import GROUP
+from apimachinery.access.rbac_rules import Rule
 
 _NAMED = frozenset({"get", "update", "patch", "delete"})
 

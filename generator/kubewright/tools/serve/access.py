@@ -14,9 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from apimachinery.server.access.authentication import ADMIN, ISSUER, TokenKind, Tokens, read_token_file
-from apimachinery.server.access.control import MODES, AccessOptions, MakeAuthorizer
-from apimachinery.server.access.front_proxy import FrontProxy, ProxyHeaders
+from apimachinery.access.authentication import (
+    ADMIN,
+    ISSUER,
+    TokenKind,
+    Tokens,
+    read_token_file,
+)
+from apimachinery.access.control import MODES, AccessOptions, MakeAuthorizer
+from apimachinery.access.front_proxy import FrontProxy, ProxyHeaders
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.operate.reload import Reload
 from kubewright.tools.serve import remote
@@ -117,13 +123,13 @@ def _modes(options: argparse.Namespace) -> list[str | MakeAuthorizer]:
 
 
 def _service_accounts(options: argparse.Namespace, folder: Path) -> Any:
-    from apimachinery.server.access.keys import (
+    from apimachinery.access.keys import (
         made_key,
         private_pem,
         read_signing_key,
         read_verifying_keys,
     )
-    from apimachinery.server.access.service_accounts import ServiceAccountKeys
+    from apimachinery.access.service_accounts import ServiceAccountKeys
 
     if options.service_account_signing_key_file:
         signing = read_signing_key(options.service_account_signing_key_file)
@@ -141,7 +147,7 @@ def _service_accounts(options: argparse.Namespace, folder: Path) -> Any:
 
 
 def _certificates(options: argparse.Namespace, folder: Path, granted: Granted, parts: dict[str, Any]) -> None:
-    from apimachinery.server.access.certificates import (
+    from apimachinery.access.certificates import (
         ClientCertificates,
         PeerCheck,
         made_authority,
@@ -191,7 +197,7 @@ def _certificates(options: argparse.Namespace, folder: Path, granted: Granted, p
 
 
 def _authorities(paths: Sequence[Path]) -> list[Any]:
-    from apimachinery.server.access.certificates import read_authorities
+    from apimachinery.access.certificates import read_authorities
 
     return [authority for path in paths for authority in read_authorities(path)]
 

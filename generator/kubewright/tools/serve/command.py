@@ -16,10 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from apimachinery.server.access.delegation import BadConfiguration
+from apimachinery.access.delegation import BadConfiguration
+from apimachinery.http.outgoing import CallFailed
+from apimachinery.http.protocol import ConnectionLimits
+from apimachinery.http.tls import ensure_certificate, renew, server_context
 from apimachinery.server.admission.plugins import parse_plugins
 from apimachinery.server.aggregation.identity import ProxyIdentity
-from apimachinery.server.allocation.ranges import parse_networks, parse_ports
 from apimachinery.server.app import Limits
 from apimachinery.server.catalog.options import (
     ApiOptions,
@@ -28,13 +30,11 @@ from apimachinery.server.catalog.options import (
     parse_release,
     parse_runtime_config,
 )
-from apimachinery.server.http.outgoing import CallFailed
-from apimachinery.server.http.protocol import ConnectionLimits
-from apimachinery.server.http.tls import ensure_certificate, renew, server_context
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.operate.reload import Reload
 from apimachinery.server.operate.tracing import Tracing
 from apimachinery.server.process import Server, ServerOptions
+from apimachinery.server.write.allocation_ranges import parse_networks, parse_ports
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, is_etcd, is_snapshot, storage_path
 from kubewright.diagnostics import printable

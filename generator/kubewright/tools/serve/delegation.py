@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from apimachinery.access.delegation import Cluster, ClusterTrust
 from apimachinery.client.config import Config, ConfigError, CredentialSource
-from apimachinery.server.access.delegation import Cluster, ClusterTrust
+from apimachinery.http.outgoing import Endpoint, Outgoing
 from apimachinery.server.catalog.options import OptionError
-from apimachinery.server.http.outgoing import Endpoint, Outgoing
 from apimachinery.server.network.services import server_name
 from apimachinery.wire.yaml import encode
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from apimachinery.http.outgoing import Outgoing
 from apimachinery.server.catalog.options import OptionError
-from apimachinery.server.http.outgoing import Outgoing
 from apimachinery.server.operate.audit.audit import Audit, Backend
 from apimachinery.server.operate.audit.batches import Batches, Batching, Webhook, log_delivery
 from apimachinery.server.operate.audit.log_file import LogFile, Rotation

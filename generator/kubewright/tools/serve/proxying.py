@@ -98,7 +98,7 @@ def made_identity(folder: Path) -> ProxyIdentity:
 def made_client(folder: Path) -> tuple[Path, Path, str]:
     """A client certificate of an authority that is kept in ``folder``: its file, that of its key, and the authority.
     The certificate is made at each start, so it never runs out. Raises OSError, AuthorityError."""
-    from apimachinery.server.access.certificates import issue_client, made_authority, read_signing_authority
+    from apimachinery.access.certificates import issue_client, made_authority, read_signing_authority
 
     certificate, key = folder / "front-proxy-ca.crt", folder / "front-proxy-ca.key"
     if not (certificate.exists() and key.exists()):

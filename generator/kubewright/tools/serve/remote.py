@@ -14,13 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from apimachinery.access.authentication import TokenKind
+from apimachinery.access.control import MakeAuthorizer
+from apimachinery.access.oidc import (
+    Checked,
+    Issuer,
+    IssuerTokens,
+    Mapped,
+)
+from apimachinery.access.webhooks import AuthorizationWebhook, TokenWebhook, WebhookRules
 from apimachinery.client.config import Config, ConfigError, CredentialSource
-from apimachinery.server.access.authentication import TokenKind
-from apimachinery.server.access.control import MakeAuthorizer
-from apimachinery.server.access.oidc import Checked, Issuer, IssuerTokens, Mapped
-from apimachinery.server.access.webhooks import AuthorizationWebhook, TokenWebhook, WebhookRules
+from apimachinery.http.outgoing import Endpoint
 from apimachinery.server.catalog.options import OptionError
-from apimachinery.server.http.outgoing import Endpoint
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.text import read_single
 

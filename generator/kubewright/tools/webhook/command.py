@@ -12,8 +12,8 @@ import base64
 import sys
 from typing import Any
 
+from apimachinery.http.tls import TlsError, server_context
 from apimachinery.server.catalog.options import OptionError
-from apimachinery.server.http.tls import TlsError, server_context
 from apimachinery.server.reviewing.packages import PackageReviews
 from apimachinery.server.reviewing.serving import Answer, ReviewServer
 from apimachinery.wire import yaml

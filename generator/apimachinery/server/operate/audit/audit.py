@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from apimachinery.http.messages import Request, StreamResponse, UpgradeResponse
 from apimachinery.meta.errors import internal
-from apimachinery.server.http.messages import Request, StreamResponse, UpgradeResponse
 from apimachinery.server.operate.audit.policy import Level, Policy
 from apimachinery.server.operate.audit.trail import NOBODY, Answer, AuditedRequest, attributes_for
 from apimachinery.server.operate.metrics import Count, Metrics

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from apimachinery.server.http.outgoing import CallFailed, Endpoint
+from apimachinery.http.outgoing import CallFailed, Endpoint
 from apimachinery.server.operate.metrics import Count
 
 log = logging.getLogger("kubewright.server")

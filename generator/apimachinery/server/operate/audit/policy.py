@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.http.messages import User
+from apimachinery.access.authorization import Attributes
+from apimachinery.http.messages import User
 
 VERSIONS = ("audit.k8s.io/v1",)
 STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")

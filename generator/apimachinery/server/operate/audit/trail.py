@@ -11,9 +11,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from apimachinery.server.access.attributes import attributes_of
-from apimachinery.server.access.authorization import Attributes
-from apimachinery.server.http.messages import Request, Response, StreamResponse, UpgradeResponse, User
+from apimachinery.access.attributes import attributes_of
+from apimachinery.access.authorization import Attributes
+from apimachinery.http.messages import (
+    Request,
+    Response,
+    StreamResponse,
+    UpgradeResponse,
+    User,
+)
 from apimachinery.server.operate.audit.policy import NAMES, NOTHING, Kept, Level
 from apimachinery.wire.json import encode
 

@@ -1,0 +1,131 @@
+"""What a request asks for, as authorization sees it: verb, resource and scope, read from method, path and query alone.
+
+It is read before anything is known of what is served, so that who may not ask learns nothing; hence a path of a
+resource that does not exist is judged like any other.
+
+    /api/VERSION/[watch/|proxy/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE…]]      a resource
+    /apis/GROUP/VERSION/…                                                           a resource of a named group
+    anything else                                                                   a path; the verb is the method
+
+Of a namespace itself both the name and the namespace are its name, so that a role within it can allow it.
+"""
+
+from __future__ import annotations
+
+from apimachinery.access.authorization import Attributes, Requirement
+from apimachinery.http.messages import Request, User
+from apimachinery.meta.selectors import (
+    FieldSelector,
+    LabelSelector,
+    SelectorError,
+    parse_field_selector,
+    parse_label_selector,
+)
+
+_VERBS = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+_NAMESPACE_SUBRESOURCES = frozenset({"finalize", "status"})
+_PREFIX_VERBS = frozenset({"proxy", "watch"})
+_OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist", ">": "Gt", "<": "Lt"}
+
+
+def attributes_of(request: Request, user: User) -> Attributes:
+    """What ``user`` asks with ``request``."""
+    parts = request.path.strip("/").split("/")
+    root = parts[0]
+    least = 4 if root == "apis" else 3
+    if len(parts) < least or root not in ("api", "apis"):
+        return Attributes(user, request.method.lower(), path=request.path, is_resource=False)
+    group = parts[1] if root == "apis" else ""
+    version = parts[least - 2]
+    parts = parts[least - 1 :]
+    verb = _VERBS.get(request.method, "")
+    if parts[0] in _PREFIX_VERBS:
+        if len(parts) < 2:
+            # kube-apiserver answers 500 here, before it knows who asks; there is no such resource.
+            return Attributes(user, request.method.lower(), path=request.path, is_resource=False)
+        verb = parts[0]
+        parts = parts[1:]
+    namespace = ""
+    if parts[0] == "namespaces" and len(parts) > 1:
+        namespace = parts[1]
+        if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
+            parts = parts[2:]
+    count = len(parts)
+    attributes = Attributes(
+        user,
+        verb,
+        namespace,
+        group,
+        version,
+        parts[0],
+        parts[2] if count > 2 and verb != "proxy" else "",
+        parts[1] if count > 1 else "",
+        request.path,
+    )
+    if not attributes.name:
+        _of_collection(request, attributes)
+    return attributes
+
+
+def _of_collection(request: Request, attributes: Attributes) -> None:
+    """A request that names no object: a get of it is a list or watch, a delete a deletecollection."""
+    if attributes.verb == "get":
+        attributes.verb = "list"
+        if request.query_string:
+            _read_query(request, attributes)
+    elif attributes.verb == "delete":
+        attributes.verb = "deletecollection"
+    if request.query_string and attributes.verb in ("list", "watch", "deletecollection"):
+        attributes.field_selector = _fields(request.first("fieldSelector"))
+        attributes.label_selector = _labels(request.first("labelSelector"))
+
+
+def _read_query(request: Request, attributes: Attributes) -> None:
+    watch = request.query.get("watch")
+    if watch and watch[0].lower() not in ("false", "0"):
+        attributes.verb = "watch"
+    try:
+        name = parse_field_selector(request.first("fieldSelector")).exact("metadata.name")
+    except SelectorError:
+        return
+    if name and name not in (".", "..") and "/" not in name and "%" not in name:
+        attributes.name = name
+
+
+def _fields(text: str) -> list[Requirement] | None:
+    if not text:
+        return None
+    try:
+        return field_requirements(parse_field_selector(text))
+    except SelectorError:
+        return None
+
+
+def _labels(text: str) -> list[Requirement] | None:
+    if not text:
+        return None
+    try:
+        return label_requirements(parse_label_selector(text))
+    except SelectorError:
+        return None
+
+
+def field_requirements(selector: FieldSelector) -> list[Requirement]:
+    """A field selector in the words of an access review."""
+    return [(term.field, "NotIn" if term.negated else "In", (term.value,)) for term in selector.terms]
+
+
+def label_requirements(selector: LabelSelector) -> list[Requirement]:
+    """A label selector in the words of an access review; ``<`` and ``>`` have none there and are left out."""
+    return [
+        (requirement.key, _OPERATORS[requirement.operator], requirement.values)
+        for requirement in selector.requirements
+        if requirement.operator not in "<>"
+    ]

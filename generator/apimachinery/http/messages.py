@@ -1,0 +1,239 @@
+"""What passes between HTTP and the API: ``Request`` in, ``Response`` or ``StreamResponse`` out.
+
+``protocol`` has read and bounded a request before a handler sees it, ``app`` has authenticated it; ``protocol`` times,
+compresses and sends what the handler returns. A handler never touches a socket; a failure it raises is an
+``ApiError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import unquote_plus
+
+from apimachinery.http.governor import (
+    SMALL_BYTES,
+    Governor,
+    Holding,
+    weight_of,
+)
+
+LARGE_BYTES = 32 << 10
+"""Above this a body, or an object that is read for a change, takes some milliseconds to work on..."""
+QUICK_BYTES = 8 << 10
+"""...and below this nothing does, not even YAML."""
+
+COPIES = 2
+"""As which an object is there while it is changed: as it came or was, and as it is to be."""
+
+Handler = Callable[["Request"], Awaitable["Response | StreamResponse | UpgradeResponse"]]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def info(self) -> dict[str, Any]:
+        """The user as a ``UserInfo`` of authentication.k8s.io/v1: what is empty is left out, ``extra`` is sorted."""
+        info: dict[str, Any] = {"username": self.name} if self.name else {}
+        if self.uid:
+            info["uid"] = self.uid
+        if self.groups:
+            info["groups"] = list(self.groups)
+        if self.extra:
+            info["extra"] = {key: list(values) for key, values in sorted(self.extra)}
+        return info
+
+
+class Counts(Protocol):
+    """What requests of one sort are counted under."""
+
+    labels: tuple[str, ...]
+    long_running: Any
+
+    def answered(self, code: int, seconds: float, size: int, body: int, dry_run: str) -> None:
+        """One of them was answered."""
+
+
+class Trail(Protocol):
+    """The audit of a request: what is noted of it on its way."""
+
+    wants_objects: bool
+    constraint: str
+    """By which right somebody acts as another."""
+
+    def note_object(self, encoded: bytes) -> None:
+        """The object that the client sent, as JSON."""
+
+    def note_name(self, name: str) -> None:
+        """The name of a created object, which the path has not."""
+
+
+@dataclass(slots=True)
+class Request:
+    """A request whose body has been read.
+
+    ``path`` is percent-decoded; ``query_string`` is as it came. ``headers`` have lower-case names; values of
+    a repeated header are joined by ``", "``. ``user`` is None until somebody is authenticated, and
+    ``impersonator`` unless he acts as another. ``repeated`` has the single values of repeated headers, ``peer`` the
+    client's certificate (DER), verified by TLS. ``warnings`` collects texts for the Warning headers of the answer,
+    failures included, ``annotations`` what admission has to say in the audit event.
+
+    ``uri`` is the target as it came, ``source`` the client's address. ``stamp`` are header lines, ready to send, that
+    the answer has whatever becomes of the request. ``counted`` says under what the request is counted, ``trail`` is
+    its audit, where there is one. ``done`` is called when the answer was sent, or could not be;
+    ``began`` is when the request was whole (``perf_counter``). ``governor`` counts what working on it takes.
+    """
+
+    method: str
+    path: str
+    query_string: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    user: User | None = None
+    repeated: Mapping[str, Sequence[str]] | None = None
+    peer: bytes = b""
+    impersonator: User | None = None
+    warnings: list[str] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
+    uri: bytes = b""
+    source: str = ""
+    stamp: bytes = b""
+    counted: Counts | None = None
+    trail: Trail | None = None
+    done: Callable[[], None] | None = None
+    began: float = 0.0
+    governor: Governor | None = None
+    holding: Holding | None = None
+    _query: dict[str, list[str]] | None = None
+
+    @property
+    def audit_id(self) -> str:
+        """The id of the request in answers, audit events and the log; empty before the server has given it one."""
+        return self.stamp.partition(b"\r\n")[0].partition(b": ")[2].decode("latin-1")
+
+    @property
+    def large(self) -> bool:
+        """Whether the body, the query or the forms wanted are long enough to be worked on apart from the loop."""
+        return (
+            len(self.body) > LARGE_BYTES
+            or (len(self.body) > QUICK_BYTES and "yaml" in self.headers.get("content-type", ""))
+            or len(self.query_string) > LARGE_BYTES >> 4
+            or len(self.headers.get("accept", "")) > LARGE_BYTES >> 4
+        )
+
+    def hold(self, data: bytes, *, binary: bool = False) -> None:
+        """Counts what an object takes that is read from ``data``, and its copies, for as long as there is the request.
+        Raises Crowded."""
+        if self.governor is None or len(data) < SMALL_BYTES:
+            return
+        if self.holding is None:
+            self.holding = Holding(self.governor.work)
+        self.holding.grow(COPIES * weight_of(data, binary=binary))
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        """The query's values by name, in order; parsed once."""
+        if self._query is None:
+            self._query = parse_query(self.query_string)
+        return self._query
+
+    def values(self, header: str) -> Sequence[str]:
+        """The values of a header, one a field line."""
+        if self.repeated and header in self.repeated:
+            return self.repeated[header]
+        value = self.headers.get(header)
+        return () if value is None else (value,)
+
+    def first(self, name: str, default: str = "") -> str:
+        """The first value of a query parameter."""
+        values = self.query.get(name)
+        return values[0] if values else default
+
+
+@dataclass(slots=True)
+class Response:
+    """A whole answer. ``body`` in several parts is sent without being joined. ``holding`` is what of it is counted
+    already.
+
+    ``headers`` do not include Content-Type, Content-Length, Content-Encoding, Vary and Date, which ``protocol`` sets.
+    """
+
+    status: int
+    body: bytes | tuple[bytes, ...] = b""
+    content_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
+    holding: Holding | None = None
+
+
+@dataclass(slots=True)
+class StreamResponse:
+    """An answer that comes in parts: each item of ``parts`` is sent at once.
+
+    The iterator is closed (``aclose``) when the client goes or the server ends; by returning it ends
+    the answer.
+    """
+
+    status: int
+    parts: AsyncIterator[bytes]
+    content_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class BrokenOff(Exception):
+    """Raised by the parts of a StreamResponse that cannot go on: the connection ends before the answer is whole."""
+
+
+class Tunnel(Protocol):
+    """A connection that speaks another protocol from now on."""
+
+    async def read(self, size: int = ...) -> bytes:
+        """What came, at most so much; empty at the end."""
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes."""
+
+    async def drain(self) -> None:
+        """Waits until the client takes more. Raises Crowded, which whoever handed over expects."""
+
+    def hold(self, size: int) -> None:
+        """Counts what is kept of what was read, until the tunnel ends. Raises Crowded."""
+
+
+@dataclass(slots=True)
+class UpgradeResponse:
+    """An answer that takes the connection: ``run`` writes the handshake's answer itself and goes on from there; when
+    it returns the connection is closed."""
+
+    run: Callable[[Tunnel], Awaitable[None]]
+    status: int = 101
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def parse_query(text: str) -> dict[str, list[str]]:
+    """Query parameters as Go's ``url.ParseQuery`` reads them: drops pairs with ``;`` or a bad escape."""
+    found: dict[str, list[str]] = {}
+    for pair in text.split("&") if text else ():
+        if not pair or ";" in pair:
+            continue
+        name, _, value = pair.partition("=")
+        if "%" in pair or "+" in pair:
+            if not _good_escapes(pair):
+                continue
+            name, value = unquote_plus(name, errors="replace"), unquote_plus(value, errors="replace")
+        found.setdefault(name, []).append(value)
+    return found
+
+
+_HEX = frozenset("0123456789abcdefABCDEF")
+
+
+def _good_escapes(text: str) -> bool:
+    pieces = text.split("%")[1:]
+    return all(len(piece) >= 2 and piece[0] in _HEX and piece[1] in _HEX for piece in pieces)

@@ -1,0 +1,756 @@
+"""HTTP/1.1 on a socket: bytes in, ``Request`` to the application, ``Response`` or ``StreamResponse`` out.
+
+Why not an ASGI server: measured (``tests/bench/http_servers.py``), a protocol of this size over llhttp
+(httptools) answers two to three times as many small requests as the ASGI servers in Python, and sends large
+bodies without a copy. Parsing stays llhttp's, the loop uvloop's where it is installed.
+
+States of a connection (RFC 9112)::
+
+    IDLE --first byte--> READING --whole request--> HANDLING --answer sent--> IDLE
+                            |                          |
+                            +--- cannot be read -------+--> LINGERING --> closed
+
+- One request is handled at a time; what a client sends ahead (pipelining) waits, and reading stops
+  while more than one waits.
+- A body over the limit is not kept. The answer (413) is sent, then what still comes is thrown away for a
+  moment: closing at once would reset the connection and lose the answer (RFC 9112 §9.6).
+- ``sweep``, called once a second, ends what takes too long: requests that do not arrive, handlers that do not
+  answer, connections that idle.
+- Whether a client went away matters to a stream only; other handlers run to their end.
+
+What a client can make this side hold is bounded (``ConnectionLimits``):
+
+- A head, and what surrounds a body (chunk sizes, their extensions, trailers), in bytes and in fields: 431.
+- A body above ``anonymous_body_bytes`` is kept only for somebody whom the application knows; whoever it does not
+  know is answered before the rest has come.
+- What all of them together make this side hold (heads, bodies, answers that are not taken) the ``governor`` counts:
+  past its limits a request is answered 429 and its connection ends. Idle ones end sooner where there are many.
+- Who takes nothing of an answer for ``stall_seconds`` is disconnected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol, cast
+from urllib.parse import unquote
+
+import httptools
+
+from apimachinery.http.governor import BODY_BYTES, Crowded, Governor
+from apimachinery.http.heads import USUAL_METHODS, head_of, readable
+from apimachinery.http.leftovers import free_what_was_made
+from apimachinery.http.messages import (
+    BrokenOff,
+    Request,
+    Response,
+    StreamResponse,
+    UpgradeResponse,
+)
+from apimachinery.http.sending import JOIN_BYTES, Pace, Sender
+from apimachinery.http.tunnel import GONE_SECONDS, RESERVED_BYTES, Tunnel
+from apimachinery.http.workers import TURN_SECONDS, begin_request
+
+log = logging.getLogger("kubewright.server")
+
+HEAD_BYTES = 1 << 20
+HEAD_FIELDS = 2_000
+FRAMING_FACTOR = 8
+"""A body that comes byte by byte takes six bytes of a chunked message for each of its own."""
+SLICE_BYTES = 16 << 10
+"""So much of a long piece is parsed before the time is looked at."""
+LINGER_BYTES = 64 << 20
+LINGER_SECONDS = 2.0
+HALF_SENT_SECONDS = 1.0
+CLOSING_SECONDS = 1.0
+"""How long the end waits for a client to say over TLS that it closes too, which one that does not read never says."""
+ENDING_STALL_SECONDS = 3.0
+"""How long the end waits for a client that takes nothing of an answer."""
+LARGE_HEAD_BYTES = 16 << 10
+"""A larger head is counted for as long as its request is there."""
+PLAIN_CONNECTION_BYTES = 8 << 10
+"""What a connection takes at most while nothing comes or goes; those over TLS take more (``handshakes``)."""
+TLS_PIECE_BYTES, TLS_LARGE_BYTES = 16 << 10, 640 << 10
+"""Once more than a record comes at once over TLS, its buffers stay large."""
+CROWDED_IDLE_SECONDS = 5.0
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+TOO_LARGE = "431 Request Header Fields Too Large"
+UNKNOWN_CODING = "501 Not Implemented: unsupported transfer encoding"
+UNKNOWN_VERSION = "505 HTTP Version Not Supported"
+VERSIONS = frozenset({"1.0", "1.1"})
+
+
+class Application(Protocol):
+    """What a connection serves."""
+
+    async def answer(self, request: Request, oversized: bool) -> Response | StreamResponse | UpgradeResponse:
+        """Answers; never raises but CancelledError. ``oversized`` says that the body was over the limit."""
+
+    def timed_out(self, request: Request) -> Response:
+        """The answer to a request whose handler took too long."""
+
+    def knows(self, request: Request) -> bool:
+        """Whether the sender of a request, of which only the head has come, may send a large body."""
+
+    def takes_upgrade(self, request: Request) -> bool:
+        """Whether an offer of another protocol than websockets may be accepted for a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Bytes and seconds."""
+
+    body_bytes: int = 3 << 20
+    anonymous_body_bytes: int = 64 << 10
+    buffered_bytes: int = BODY_BYTES
+    request_seconds: float = 60.0
+    idle_seconds: float = 90.0
+    stall_seconds: float = 30.0
+
+
+class State(Enum):
+    """See the module's text."""
+
+    IDLE = "idle"
+    READING = "reading"
+    HANDLING = "handling"
+    LINGERING = "lingering"
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A request that waits for its turn; ``chunks`` says that the client reads chunked answers. Nobody changes one."""
+
+    request: Request
+    oversized: bool
+    keep_alive: bool
+    chunks: bool
+    buffered: int
+    head: int
+
+
+class Connections:
+    """All connections of a server; the factory of new ones."""
+
+    def __init__(
+        self,
+        application: Application,
+        limits: ConnectionLimits | None = None,
+        governor: Governor | None = None,
+    ) -> None:
+        self.application = application
+        self.limits = limits or ConnectionLimits()
+        self.governor = governor or Governor()
+        self.governor.bodies.limit = self.limits.buffered_bytes
+        self.open: set[Connection] = set()
+        self.pace = Pace()
+        self.ending = False
+
+    def __call__(self) -> Connection:
+        """A connection for a socket that was accepted."""
+        return Connection(self)
+
+    def sweep(self) -> None:
+        """Ends what takes too long."""
+        now = time.monotonic()
+        connections = self.governor.connections
+        idle = self.limits.idle_seconds
+        if connections.is_crowded:
+            idle = min(idle, CROWDED_IDLE_SECONDS)
+        for connection in tuple(self.open):
+            connection.sweep(now, idle)
+
+    async def quiet(self, seconds: float) -> None:
+        """Waits until no request is under way, at most so long."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and any(connection.busy for connection in tuple(self.open)):
+            await asyncio.sleep(0.01)
+
+    async def end(self, seconds: float) -> None:
+        """Closes idle connections, waits for the busy ones, then closes those too."""
+        self.ending = True
+        until = time.monotonic() + seconds
+        while self.open:
+            for connection in tuple(self.open):
+                connection.end(force=time.monotonic() >= until)
+            await asyncio.sleep(0.01)
+
+
+class Connection(asyncio.Protocol):
+    """One client's socket. ``weight`` is what of it is counted already."""
+
+    def __init__(self, connections: Connections, weight: int = 0) -> None:
+        self._connections = connections
+        self._limits = connections.limits
+        self._transport: asyncio.Transport = cast(asyncio.Transport, None)
+        self._sender: Sender = cast(Sender, None)
+        self._parser: Any = None
+        self._state = State.IDLE
+        self._since = 0.0
+        self._waiting: deque[_Pending] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._timed_out = False
+        self._closed_at = 0.0
+        self._lingered = 0
+        self._unread = b""
+        self._piece = 0
+        self._held = 0
+        self._head_held = 0
+        self._weight = weight
+        self._secure = False
+        self._continue_due = False
+        self._offer: bytearray | None = None
+        self._tunnel: Tunnel | None = None
+        self._reserved = 0
+        self._begin_message()
+
+    def _begin_message(self) -> None:
+        self._url = b""
+        self._headers: dict[str, str] = {}
+        self._repeated: dict[str, list[str]] = {}
+        self._fields = 0
+        self._body: bytes | bytearray = b""
+        self._body_size = 0
+        self._received = 0
+        self._head_done = False
+        self._oversized = False
+        self._dispatched = False
+        self._upgrades = False
+        self._crowded = False
+        self._known: bool | None = None
+        self._fault = "400 Bad Request"
+
+    # The socket.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client connected."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._parser = httptools.HttpRequestParser(self)
+        self._since = time.monotonic()
+        self._secure = transport.get_extra_info("sslcontext") is not None
+        self._sender = Sender(
+            self._transport, self._connections.governor.answers, self._connections.pace, self._secure
+        )
+        tls = transport.get_extra_info("ssl_object")
+        self._peer: bytes = (tls.getpeercert(True) or b"") if tls is not None else b""
+        address = transport.get_extra_info("peername")
+        self._source = str(address[0]) if isinstance(address, tuple) else ""
+        self._connections.open.add(self)
+        if not self._weight:
+            self._grow(PLAIN_CONNECTION_BYTES)
+
+    def never_made(self) -> None:
+        """Gives back what was counted, where nothing came of the connection."""
+        if self._parser is None:
+            self._connections.governor.connections.give(self._weight)
+            self._weight = 0
+
+    def _grow(self, weight: int) -> None:
+        """Counts what the connection takes from now on; it ends where there is no room for that."""
+        if self._connections.governor.connections.take(weight - self._weight):
+            self._weight = weight
+        else:
+            self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client, or this side, closed."""
+        self._connections.open.discard(self)
+        self._connections.governor.connections.give(self._weight)
+        self._weight = 0
+        if self._tunnel is None:
+            self._unreserve()
+        self._release()
+        self._drop_waiting()
+        self._sender.resume()
+        if self._task is not None and self._tunnel is not None and not self._connections.ending:
+            self._tunnel.feed_eof()
+            # Who does not take the rest by then keeps nothing of it, nor a connection to somebody else.
+            asyncio.get_running_loop().call_later(GONE_SECONDS, self._task.cancel)
+        elif self._task is not None and self._is_open_ended:
+            self._task.cancel()
+        self._parser = None
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came."""
+        if self._secure and len(data) > TLS_PIECE_BYTES and self._weight < TLS_LARGE_BYTES:
+            self._grow(TLS_LARGE_BYTES)
+        if self._tunnel is not None:
+            self._tunnel.feed(data)
+            return
+        if self._offer is not None:
+            self._offer += data  # of a websocket that is not accepted yet; clients wait, so there is little
+            if len(self._offer) > HEAD_BYTES or not self._takes_head(len(data)):
+                self._transport.abort()
+            return
+        if self._state is State.LINGERING:
+            self._lingered += len(data)
+            if self._lingered > LINGER_BYTES:
+                self._transport.close()
+            return
+        if self._state is State.IDLE:
+            self._state, self._since = State.READING, time.monotonic()
+            if data[:4] not in USUAL_METHODS:
+                data = readable(data)
+        self._piece = len(data)  # which may begin a message, whose count begins after it
+        self._received += self._piece
+        room = HEAD_BYTES + (FRAMING_FACTOR * self._body_size + len(data) if self._head_done else 0)
+        if self._received > room and not self._oversized:
+            self._refuse(431, TOO_LARGE)
+            return
+        if self._unread:
+            self._unread += data
+        else:
+            self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
+        try:
+            if len(data) > JOIN_BYTES:
+                self._parse_in_turns(data)
+            else:
+                self._parser.feed_data(data)
+            parsed = len(data) - len(self._unread)
+            if not self._head_done and self._state is not State.LINGERING and not self._takes_head(parsed):
+                self._crowded = True
+                self._refuse(429, "")
+        except httptools.HttpParserUpgrade as offer:
+            self._decline_upgrade(data[offer.args[0] :])
+        except (httptools.HttpParserError, UnicodeDecodeError, ValueError):
+            self._refuse(int(self._fault[:3]), self._fault)
+
+    def _parse_in_turns(self, data: bytes) -> None:
+        """A body in chunks of a byte is work: after some of it others are read. So they are where a socket has much,
+        of which the loop would take many pieces in a row."""
+        began = time.thread_time()
+        for low in range(0, len(data), SLICE_BYTES):
+            try:
+                self._parser.feed_data(data[low : low + SLICE_BYTES])
+            except httptools.HttpParserUpgrade as offer:
+                raise httptools.HttpParserUpgrade(low + offer.args[0]) from None
+            if time.thread_time() - began > TURN_SECONDS:
+                self._unread = data[low + SLICE_BYTES :]
+                self._transport.pause_reading()
+                asyncio.get_running_loop().call_soon(self._read_on)
+                return
+
+    def _read_on(self) -> None:
+        if self._transport.is_closing() or len(self._waiting) > 1:
+            return
+        self._transport.resume_reading()
+        rest, self._unread = self._unread, b""
+        if rest and self._parser is not None:
+            self._parse(rest)
+
+    def _takes_head(self, size: int) -> bool:
+        """Counts a part of a head that is not whole yet; whether there is room for it."""
+        if not self._connections.governor.heads.take(size):
+            return False
+        self._head_held += size
+        return True
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """Goes on in HTTP/1.1, as RFC 9110 §7.8 lets a server do. The parser ends a message where its head
+        offers another protocol, body or not; so the head is read again without the offer, then what follows it."""
+        if not self._upgrades:  # CONNECT: answered, and the connection ends
+            return
+        websocket = self._headers["upgrade"].lower() == "websocket" and self._parser.get_method() == b"GET"
+        if self._has_no_body() and (
+            websocket or self._connections.application.takes_upgrade(self._request())
+        ):
+            if not self._connections.governor.tunnels.take(RESERVED_BYTES):
+                self._crowded = True
+                self._refuse(429, "")
+                return
+            self._reserved = RESERVED_BYTES
+            # Whether the offer is accepted the API says; until then what comes is kept.
+            self._offer = bytearray(rest)
+            self._upgrades = False
+            try:
+                self._dispatch(keep_alive="close" not in self._headers.get("connection", "").lower())
+            except ValueError:
+                self._refuse(400, self._fault)
+            return
+        skipped = ("upgrade", "connection", "http2-settings")
+        lines = [f"{name}: {value}" for name, value in self._headers.items() if name not in skipped]
+        close = "connection: close" if "close" in self._headers.get("connection", "").lower() else ""
+        method = self._parser.get_method().decode("ascii")
+        first = f"{method} {self._url.decode('latin-1')} HTTP/{self._parser.get_http_version()}"
+        head = "\r\n".join([first, *lines, *filter(None, (close,)), "", ""])
+        self._parser = httptools.HttpRequestParser(self)
+        self.data_received(head.encode("latin-1"))
+        if rest and self._state is not State.LINGERING:
+            self.data_received(rest)
+
+    def _unreserve(self) -> None:
+        """There is no tunnel, or no longer one."""
+        self._connections.governor.tunnels.give(self._reserved)
+        self._reserved = 0
+
+    def _has_no_body(self) -> bool:
+        headers = self._headers
+        return "transfer-encoding" not in headers and headers.get("content-length", "0").strip() == "0"
+
+    def eof_received(self) -> bool:
+        """The client sends no more; a request under way is answered all the same."""
+        if self._tunnel is not None:
+            self._tunnel.feed_eof()
+            return True
+        return self._state is State.HANDLING and not self._sender.streaming
+
+    def pause_writing(self) -> None:
+        """The socket takes no more for now."""
+        self._sender.pause()
+
+    def resume_writing(self) -> None:
+        """The socket takes more."""
+        self._sender.resume()
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._begin_message()
+
+    def on_url(self, url: bytes) -> None:
+        """A piece of the target."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header field."""
+        self._fields += 1
+        if self._fields > HEAD_FIELDS:
+            self._fault = TOO_LARGE
+            raise ValueError(TOO_LARGE)
+        if self._head_done:
+            return  # a trailer
+        key = name.decode("latin-1").lower()
+        text = value.decode("latin-1")
+        if key in self._headers:
+            self._repeated.setdefault(key, [self._headers[key]]).append(text)
+        else:
+            self._headers[key] = text
+
+    def on_headers_complete(self) -> None:
+        """The head is whole."""
+        self._head_done = True
+        headers = self._headers
+        for key, values in self._repeated.items():
+            headers[key] = ", ".join(values)
+        if "host" in self._repeated:
+            self._fault = "400 Bad Request: too many Host headers"
+            raise ValueError(self._fault)
+        if "host" not in headers and self._parser.get_http_version() == "1.1":
+            self._fault = "400 Bad Request: missing required Host header"  # RFC 9112 §3.2
+            raise ValueError(self._fault)
+        if self._parser.get_http_version() not in VERSIONS:
+            self._fault = UNKNOWN_VERSION
+            raise ValueError(self._fault)
+        if "upgrade" in headers and self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT":
+            self._upgrades = True
+            return
+        if headers.get("transfer-encoding", "chunked").lower() != "chunked":
+            self._fault = UNKNOWN_CODING
+            raise ValueError(self._fault)
+        length = headers.get("content-length", "")
+        # The parser takes nothing but digits, of 64 bits at most; of zeros in front it takes any number.
+        expected = int(length.lstrip("0") or 0) if length else -1
+        if expected > self._limits.body_bytes or (
+            expected > self._limits.anonymous_body_bytes and not self._knows()
+        ):
+            # Answered before the body has come: who waits for "100 Continue" would wait in vain.
+            self._oversized = True
+            self._dispatch(False)
+        elif "expect" in headers and self._parser.get_http_version() == "1.1":
+            # RFC 9110 section 10.1.1: other expectations are not met, and in HTTP/1.0 there are none.
+            if any(wish.strip().lower() != "100-continue" for wish in headers["expect"].split(",")):
+                self._fault = "417 Expectation Failed"
+                raise ValueError(self._fault)
+            if not expected or (expected < 0 and "transfer-encoding" not in headers):
+                return  # without a body nobody waits
+            if self._task is None:
+                self._transport.write(CONTINUE)
+            else:
+                self._continue_due = True  # the answers to the requests before this one go first
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        size = len(body)
+        self._body_size += size
+        if not self._oversized and self._body_size > self._limits.anonymous_body_bytes:
+            self._oversized = self._body_size > self._limits.body_bytes or not self._knows()
+        if self._oversized:
+            self._body = b""
+            self._release()
+            # Answered before the rest has come; what comes is thrown away.
+            if not self._dispatched:
+                self._dispatch(False)
+            self._lingered += size
+            if self._lingered > LINGER_BYTES:
+                self._transport.close()
+            return
+        if self._connections.governor.bodies.take(size):
+            self._held += size
+        else:
+            self._body = b""
+            self._release()
+            self._crowded = True
+            raise ValueError("bodies of all connections")
+        # Most bodies come in one piece, which is kept as it is; one that comes in many small ones must not become
+        # as many objects.
+        if not self._body:
+            self._body = body
+        elif isinstance(self._body, bytearray):
+            self._body += body
+        else:
+            self._body = bytearray(self._body)
+            self._body += body
+
+    def on_message_complete(self) -> None:
+        """The request is whole."""
+        if not self._dispatched and not self._upgrades:
+            self._dispatch(self._parser.should_keep_alive())
+
+    # Requests.
+
+    def _request(self) -> Request:
+        path, _, query = self._url.partition(b"?")
+        if path[:1] != b"/" and b"://" in path:
+            # The absolute form, whose authority counts, not that of the Host field (RFC 9112 §3.2.2).
+            authority, slash, rest = path.partition(b"://")[2].partition(b"/")
+            path = slash + rest or b"/"
+            self._headers["host"] = authority.rpartition(b"@")[2].decode("latin-1")
+        return Request(
+            self._parser.get_method().decode("ascii"),
+            unquote(path.decode("ascii")),
+            query.decode("ascii"),
+            self._headers,
+            self._body if isinstance(self._body, bytes) else bytes(self._body),
+            repeated=self._repeated,
+            peer=self._peer,
+            uri=self._url,
+            source=self._source,
+            governor=self._connections.governor,
+        )
+
+    def _knows(self) -> bool:
+        """Whether the sender may send a large body; asked once a request."""
+        if self._known is None:
+            self._known = self._connections.application.knows(self._request())
+        return self._known
+
+    def _release(self) -> None:
+        """Lets go of the body that is being read."""
+        governor = self._connections.governor
+        governor.bodies.give(self._held)
+        governor.heads.give(self._head_held)
+        self._held = self._head_held = 0
+
+    def _drop_waiting(self) -> None:
+        while self._waiting:
+            self._let_go(self._waiting.popleft())
+
+    def _let_go(self, pending: _Pending) -> None:
+        governor = self._connections.governor
+        governor.bodies.give(pending.buffered)
+        governor.heads.give(pending.head)
+
+    def _dispatch(self, keep_alive: bool) -> None:
+        """Queues what has come as a request. Raises ValueError where there is no room for its head."""
+        heads, head = self._connections.governor.heads, self._head_size()
+        more = head - self._head_held
+        if more > 0 and not heads.take(more):
+            self._crowded = True
+            raise ValueError("heads of all connections")
+        heads.give(max(0, -more))
+        self._head_held = 0
+        self._dispatched = True
+        request = self._request()
+        keep_alive = keep_alive and not self._oversized
+        chunks = self._parser.get_http_version() != "1.0"
+        held, self._held = self._held, 0
+        self._forget()
+        self._waiting.append(_Pending(request, self._oversized, keep_alive, chunks, held, head))
+        if self._task is None:
+            self._next()
+        elif len(self._waiting) > 1:
+            self._transport.pause_reading()
+
+    def _head_size(self) -> int:
+        """The bytes of a large head, 0 for others: most are in a small piece that need not be looked at."""
+        if self._received < LARGE_HEAD_BYTES and self._piece < LARGE_HEAD_BYTES:
+            return 0
+        size = len(self._url) + sum(len(name) + len(value) for name, value in self._headers.items())
+        size += sum(len(value) for values in self._repeated.values() for value in values)
+        return size if size >= LARGE_HEAD_BYTES else 0
+
+    def _forget(self) -> None:
+        """Lets go of what has come: a connection that idles must not hold what nobody counts any more."""
+        self._url, self._body = b"", b""
+        self._headers, self._repeated = {}, {}
+
+    def _next(self) -> None:
+        pending = self._waiting.popleft()
+        self._state, self._since = State.HANDLING, time.monotonic()
+        self._task = asyncio.get_running_loop().create_task(self._handle(pending))
+
+    async def _handle(self, pending: _Pending) -> None:
+        request, oversized = pending.request, pending.oversized
+        large = bool(request.body or request.query_string) and request.large
+        begin_request(keeps_what_is_made=large)
+        keep_alive = pending.keep_alive and not self._connections.ending
+        try:
+            try:
+                response = await self._connections.application.answer(request, oversized)
+            except asyncio.CancelledError:
+                if not self._timed_out:
+                    raise
+                self._timed_out = False
+                response = self._connections.application.timed_out(request)
+            finally:
+                if large:
+                    free_what_was_made()
+            if isinstance(response, UpgradeResponse):
+                await self._hand_over(response)
+                keep_alive = False
+            elif isinstance(response, StreamResponse):
+                keep_alive = await self._sender.stream(request, response, keep_alive, pending.chunks)
+            else:
+                await self._sender.send(request, response, keep_alive)
+        except asyncio.CancelledError:
+            keep_alive = False
+        except BrokenOff as fault:
+            log.warning("an answer broke off", extra={"path": request.path, "reason": str(fault)})
+            keep_alive = False
+        except Exception:
+            log.exception("the answer could not be sent", extra={"path": request.path})
+            keep_alive = False
+        finally:
+            self._let_go(pending)
+            if request.done is not None:
+                request.done()
+        self._task = None
+        self._answered(keep_alive, oversized)
+
+    def _answered(self, keep_alive: bool, oversized: bool) -> None:
+        if self._transport.is_closing():
+            return
+        if oversized:
+            self._linger()
+        elif not keep_alive or self._connections.ending:
+            self._transport.close()
+        elif self._waiting:
+            self._next()
+            self._read_on()
+        elif self._offer is not None:
+            offer, self._offer = self._offer, None
+            self._unreserve()
+            self._state, self._since = State.IDLE, time.monotonic()
+            self._parser = httptools.HttpRequestParser(self)
+            if offer:
+                self.data_received(bytes(offer))
+        else:
+            self._state, self._since = State.IDLE, time.monotonic()
+            if self._continue_due:
+                self._continue_due = False
+                self._state = State.READING
+                self._transport.write(CONTINUE)
+
+    async def _hand_over(self, response: UpgradeResponse) -> None:
+        """Lets somebody else speak on the connection, until they are done."""
+        account = self._connections.governor.tunneled
+        tunnel = self._tunnel = Tunnel(self._transport, lambda: self._sender.drained, account)
+        if self._offer:
+            tunnel.feed(bytes(self._offer))
+        self._offer = None
+        self._release()
+        if self._transport.is_closing():
+            tunnel.feed_eof()
+        try:
+            await response.run(tunnel)
+        except Crowded:
+            self._transport.abort()
+        finally:
+            tunnel.close()
+            self._unreserve()
+
+    # Endings.
+
+    def sweep(self, now: float, idle_seconds: float) -> None:
+        """Ends what has taken too long by ``now``."""
+        if self._sender.is_stuck(now, self._limits.stall_seconds):
+            self._transport.abort()
+            return
+        if self._tunnel is not None and self._task is not None:
+            governor = self._connections.governor
+            crowded = governor.tunnels.is_crowded or governor.tunneled.is_crowded
+            if self._tunnel.is_stuck(now, crowded):
+                self._task.cancel()
+            return
+        took = now - self._since
+        match self._state:
+            case State.IDLE if took > idle_seconds:
+                self._transport.close()
+            case State.READING if took > self._limits.request_seconds:
+                self._refuse(408, "408 Request Timeout")
+            case State.HANDLING if took > self._limits.request_seconds and not self._is_open_ended:
+                if self._task is not None and not self._timed_out:
+                    self._timed_out = True
+                    self._task.cancel()
+                elif took > 2 * self._limits.request_seconds:
+                    self._transport.abort()
+            case State.LINGERING if took > LINGER_SECONDS:
+                self._transport.close()
+
+    @property
+    def _is_open_ended(self) -> bool:
+        """Whether the answer under way may take any time."""
+        return self._sender.streaming or self._tunnel is not None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is under way."""
+        return self._state is State.HANDLING
+
+    def end(self, force: bool) -> None:
+        """Closes where nothing is under way, or in any case."""
+        now = time.monotonic()
+        half_sent = self._state is State.READING and now - self._since > HALF_SENT_SECONDS
+        stuck = self._sender.is_stuck(now, min(self._limits.stall_seconds, ENDING_STALL_SECONDS))
+        if self._transport.is_closing() and not self._transport.get_write_buffer_size():
+            self._closed_at = self._closed_at or now
+        if force or stuck or (self._closed_at and now - self._closed_at > CLOSING_SECONDS):
+            self._transport.abort()
+        elif half_sent or self._state is State.IDLE:
+            self._transport.close()
+
+    def _refuse(self, status: int, text: str) -> None:
+        """Answers what is not a request, and closes."""
+        if self._crowded:
+            status, text = 429, "429 Too Many Requests: what all clients sent together is too large"
+        self._release()
+        self._forget()
+        if self._task is not None:
+            # The requests before it are answered first; after them the connection ends.
+            self._drop_waiting()
+            self._connections_close_after()
+            return
+        body = text.encode()
+        head = head_of(status, "text/plain; charset=utf-8", False)
+        later = b"Retry-After: 1\r\n" if status == 429 else b""
+        self._transport.write(b"%b%bContent-Length: %d\r\n\r\n%b" % (head, later, len(body), body))
+        self._linger()
+
+    def _connections_close_after(self) -> None:
+        self._transport.pause_reading()
+        task = self._task
+        if task is not None:
+            task.add_done_callback(lambda _: self._transport.close())
+
+    def _linger(self) -> None:
+        self._state, self._since = State.LINGERING, time.monotonic()
+        self._transport.resume_reading()
+        if self._transport.can_write_eof():
+            self._transport.write_eof()

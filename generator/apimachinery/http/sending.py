@@ -1,0 +1,168 @@
+"""The sending half of a connection: answers, in the pieces that a client takes.
+
+A small answer is one write. A large one is handed to the transport as it is, not copied; over TLS it goes in pieces,
+because all that is written is encrypted at once. Copying megabytes into sockets takes the loop's time too: when a large
+event goes to many watchers, some of them are served in each turn of the loop (``Pace``). What is sent and not taken is
+counted (``Account``), and ``is_stuck`` tells who takes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+from apimachinery.http.compression import gzip_parts, wants_gzip
+from apimachinery.http.governor import Account, Crowded
+from apimachinery.http.heads import head_of, lines_of, says_cache
+from apimachinery.http.messages import Request, Response, StreamResponse
+from apimachinery.http.workers import TURN_SECONDS
+
+JOIN_BYTES = 1 << 16
+PIECE_BYTES = 1 << 18
+
+
+class Pace:
+    """The large writes of all connections: those of some milliseconds are made in one turn of the loop, and whatever
+    else is due has its turn before the next ones."""
+
+    def __init__(self) -> None:
+        self._spent = 0.0
+
+    async def begin(self) -> float:
+        """Waits until there is time for a large write in this turn; what ``end`` wants to know."""
+        while self._spent > TURN_SECONDS:
+            await asyncio.sleep(0)
+        return time.thread_time()
+
+    def end(self, began: float) -> None:
+        """The write is done."""
+        if not self._spent:
+            asyncio.get_running_loop().call_soon(self._begin_turn)
+        self._spent += time.thread_time() - began
+
+    def _begin_turn(self) -> None:
+        self._spent = 0.0
+
+
+class Sender:
+    """Sends the answers of one connection. ``drained`` is there while the socket takes no more, and done when it
+    does; ``streaming`` says that an answer comes in parts now. What the transport tells the connection of its buffer
+    comes here as ``pause`` and ``resume``."""
+
+    def __init__(self, transport: asyncio.Transport, answers: Account, pace: Pace, secure: bool) -> None:
+        self.drained: asyncio.Future[None] | None = None
+        self.streaming = False
+        self._transport = transport
+        self._answers = answers
+        self._pace = pace
+        self._secure = secure
+        self._stalled_since = 0.0
+        self._unsent = 0
+        self._stuck = 0
+        self._counted = False
+
+    async def send(self, request: Request, response: Response, keep_alive: bool) -> None:
+        """Sends an answer whose body is here."""
+        body = response.body
+        parts = (body,) if isinstance(body, bytes) else body
+        size = sum(map(len, parts))
+        holding = response.holding
+        if size >= JOIN_BYTES and holding is None:
+            try:
+                holding = self._answers.holding(size)
+            except Crowded:
+                self._transport.abort()
+                return
+        self._counted = holding is not None
+        extra = request.stamp + lines_of(response.headers)
+        if wants_gzip(size, request.headers.get("accept-encoding")):
+            parts = (await gzip_parts(parts, size),)
+            size = len(parts[0])
+            extra += b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
+        head = b"%b%bContent-Length: %d\r\n\r\n" % (
+            head_of(response.status, response.content_type, keep_alive, says_cache(response.headers)),
+            extra,
+            size,
+        )
+        if request.method == "HEAD":
+            parts, size = (), 0
+        if size < JOIN_BYTES:
+            self._transport.write(b"".join((head, *parts)))
+        else:
+            await self._write_large((head, *parts))
+        if self.drained is not None:
+            await self.drained
+        self._counted = False
+
+    async def _write_large(self, parts: tuple[bytes, ...]) -> None:
+        """Over TLS everything written is encrypted at once, into memory, so a large body goes piece by piece."""
+        if not self._secure:
+            began = await self._pace.begin()
+            self._transport.writelines(parts)
+            self._pace.end(began)
+            return
+        for part in parts:
+            view = memoryview(part)
+            for low in range(0, len(part), PIECE_BYTES):
+                began = await self._pace.begin()
+                self._transport.write(view[low : low + PIECE_BYTES])
+                self._pace.end(began)
+                if self.drained is not None:
+                    await self.drained
+
+    async def stream(
+        self, request: Request, response: StreamResponse, keep_alive: bool, chunked: bool
+    ) -> bool:
+        """Sends an answer as its parts come, ``chunked`` or until the connection ends; whether it may stay open."""
+        parts: AsyncIterator[bytes] = response.parts
+        keep_alive = keep_alive and chunked
+        self.streaming = True
+        framing = b"Transfer-Encoding: chunked\r\n\r\n" if chunked else b"\r\n"
+        head = head_of(response.status, response.content_type, keep_alive, says_cache(response.headers))
+        write = self._transport.write
+        write(b"%b%b%b%b" % (head, request.stamp, lines_of(response.headers), framing))
+        try:
+            async for part in parts:
+                if len(part) < JOIN_BYTES:
+                    write(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)
+                else:
+                    # Many may be sent the same bytes, which are not copied for each.
+                    await self._write_large((b"%x\r\n" % len(part), part, b"\r\n") if chunked else (part,))
+                if self.drained is not None:
+                    await self.drained
+        finally:
+            self.streaming = False
+            await cast(Any, parts).aclose()
+        if chunked:
+            write(b"0\r\n\r\n")
+        return keep_alive
+
+    def pause(self) -> None:
+        """The socket takes no more for now."""
+        if self.drained is None:
+            self.drained = asyncio.get_running_loop().create_future()
+            self._stalled_since, self._unsent = time.monotonic(), self._transport.get_write_buffer_size()
+            if not self._counted:
+                self._stuck = self._unsent
+                self._answers.held += self._stuck
+
+    def resume(self) -> None:
+        """The socket takes more."""
+        drained, self.drained = self.drained, None
+        self._stalled_since = 0.0
+        self._answers.give(self._stuck)
+        self._stuck = 0
+        if drained is not None and not drained.done():
+            drained.set_result(None)
+
+    def is_stuck(self, now: float, stall_seconds: float) -> bool:
+        """Whether the client has taken nothing of what it is sent for so long."""
+        if not self._stalled_since:
+            return False
+        unsent = self._transport.get_write_buffer_size()
+        if unsent < self._unsent:
+            self._stalled_since = now
+        self._unsent = unsent
+        return now - self._stalled_since >= stall_seconds

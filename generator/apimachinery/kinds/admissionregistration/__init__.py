@@ -1,0 +1,1 @@
+"""Admission policies and webhook configurations: checks and table cells."""

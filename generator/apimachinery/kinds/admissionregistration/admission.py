@@ -1,0 +1,520 @@
+"""Checks of webhook configurations and admission policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+from urllib.parse import urlsplit
+
+from apimachinery.cel.syntax.parser import RESERVED
+from apimachinery.cel.values.types import Type
+from apimachinery.kinds import checks
+from apimachinery.kinds.admissionregistration.policy_expressions import (
+    BOOL,
+    CONFIGURATION,
+    PATCHES,
+    STRING,
+    TEXT_OR_NULL,
+    Compiler,
+    ExpressionFault,
+)
+from apimachinery.kinds.fields import (
+    Json,
+    items,
+    lookup,
+    numbered,
+    of_missing,
+    struct,
+)
+from apimachinery.meta import names
+from apimachinery.meta.field_errors import (
+    FieldError,
+    Reason,
+    duplicate,
+    forbidden,
+    invalid_value,
+    not_supported,
+)
+from apimachinery.meta.field_errors import required as required_error
+
+Errors = Iterator[FieldError]
+
+OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+
+
+def rule(value: Any, path: str) -> Errors:
+    """Which operations on which resources."""
+    if not isinstance(value, dict):
+        return
+    operations = value.get("operations") or []
+    if not operations:
+        yield required_error(f"{path}.operations")
+    if len(operations) > 1 and "*" in operations:
+        yield invalid_value(
+            f"{path}.operations", operations, "if '*' is present, must not specify other operations"
+        )
+    for index, operation in enumerate(operations):
+        if operation not in OPERATIONS:
+            yield not_supported(f"{path}.operations[{index}]", operation, OPERATIONS)
+    for key, word in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        given = value.get(key) or []
+        if not given:
+            yield required_error(f"{path}.{key}")
+        if len(given) > 1 and "*" in given:
+            yield invalid_value(f"{path}.{key}", given, f"if '*' is present, must not specify other {word}")
+        for index, item in enumerate(given):
+            if key == "apiVersions" and not item:
+                yield required_error(f"{path}.{key}[{index}]")
+    yield from _resources(value.get("resources") or [], f"{path}.resources")
+    scope = value.get("scope")
+    if scope is not None and scope not in ("*", "Cluster", "Namespaced"):
+        yield not_supported(f"{path}.scope", scope, ("*", "Cluster", "Namespaced"))
+
+
+def named_rule(value: Json, path: str) -> Errors:
+    """Which operations on which resources of which names."""
+    seen = set()
+    for index, name in enumerate(value.get("resourceNames") or ()):
+        place = f"{path}.resourceNames[{index}]"
+        yield from checks.each_fault(name, place, "path-segment")
+        if name in seen:
+            yield duplicate(place, name)
+        seen.add(name)
+    yield from rule(value, path)
+
+
+def _resources(value: list[Any], path: str) -> Errors:
+    """No resource is named twice, by itself and by a star."""
+    if not value:
+        yield required_error(path)
+    of_resources, of_parts, plain = set(), set(), False
+    for index, item in enumerate(value):
+        place = f"{path}[{index}]"
+        if not item:
+            yield required_error(place)
+            continue
+        resource, slash, part = item.partition("/")
+        if not slash:
+            plain = item != "*"
+            continue
+        if resource in of_resources:
+            yield invalid_value(place, item, f"if '{resource}/*' is present, must not specify {item}")
+        if part in of_parts:
+            yield invalid_value(place, item, f"if '*/{part}' is present, must not specify {item}")
+        if part == "*":
+            of_resources.add(resource)
+        if resource == "*":
+            of_parts.add(part)
+    if len(value) > 1 and "*/*" in value:
+        yield invalid_value(path, value, "if '*/*' is present, must not specify other resources")
+    if "*" in value and plain:
+        detail = "if '*' is present, must not specify other resources without subresources"
+        yield invalid_value(path, value, detail)
+
+
+_NO_EFFECTS: tuple[str, ...] = ("None", "NoneOnDryRun")
+_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
+_VERSIONS = ("v1", "v1beta1")
+
+
+def webhooks(value: Json, path: str, old: Json | None = None) -> Errors:
+    """What webhooks promise. What all stored ones do not promise, no changed one needs to."""
+    del path
+    before = None if old is None else list(items(old, "webhooks"))
+    effects = _NO_EFFECTS
+    if before is not None and any(hook.get("sideEffects") not in _NO_EFFECTS for hook in before):
+        effects = _EFFECTS
+    known = before is None or all(_is_understood(hook) for hook in before)
+    given = [hook.get("name") or "" for hook in before or ()]
+    unique = len(set(given)) == len(given)
+    now = [hook.get("matchConditions") or [] for hook in items(value, "webhooks")]
+    kept = before is not None and now == [hook.get("matchConditions") or [] for hook in before]
+    stored = {
+        str(each.get("expression") or "").strip()
+        for hook in before or ()
+        for each in items(hook, "matchConditions")
+    }
+    seen = set()
+    for index, hook in numbered(value, "webhooks"):
+        place, name = f"webhooks[{index}]", hook.get("name")
+        if hook.get("sideEffects") is None:
+            yield required_error(f"{place}.sideEffects", f"must specify one of {', '.join(effects)}")
+        elif hook["sideEffects"] not in effects:
+            yield not_supported(f"{place}.sideEffects", hook["sideEffects"], effects)
+        yield from _review_versions(
+            hook.get("admissionReviewVersions") or [], f"{place}.admissionReviewVersions", known
+        )
+        if unique and name and name in seen:
+            yield duplicate(f"{place}.name", name)
+        seen.add(name)
+        if not kept:
+            yield from match_conditions(hook.get("matchConditions"), f"{place}.matchConditions")
+            yield from _compiled(hook, f"{place}.matchConditions", stored)
+
+
+def _compiled(hook: Json, path: str, stored: AbstractSet[Any]) -> Errors:
+    """Conditions are expressions that compile; those stored before have been compiled once."""
+    compiler = None
+    for index, condition in numbered(hook, "matchConditions"):
+        source = str(condition.get("expression") or "").strip()
+        if not source or source in stored:
+            continue
+        compiler = compiler or Compiler(has_params=False)
+        try:
+            compiler.compile(source, BOOL)
+        except ExpressionFault as fault:
+            yield _unusable(f"{path}[{index}].expression", source, fault)
+
+
+def _is_understood(hook: Json) -> bool:
+    given = hook.get("admissionReviewVersions") or ()
+    return not given or any(version in _VERSIONS for version in given)
+
+
+def _review_versions(given: list[Any], path: str, known: bool) -> Errors:
+    """A webhook understands at least one version of reviews that the server speaks."""
+    if not given:
+        yield required_error(path, "must specify one of v1, v1beta1")
+        return
+    seen = set()
+    for index, version in enumerate(given):
+        if version in seen:
+            yield invalid_value(f"{path}[{index}]", version, "duplicate version")
+            continue
+        seen.add(version)
+        for detail in names.dns1035_label_faults(version) if isinstance(version, str) else ():
+            yield invalid_value(f"{path}[{index}]", version, detail)
+    if known and not seen & set(_VERSIONS):
+        yield invalid_value(path, given, "must include at least one of v1, v1beta1")
+
+
+@of_missing
+def client_config(value: Any, path: str) -> Errors:
+    """Where a webhook is: a URL or a service, not both."""
+    config = value if isinstance(value, dict) else {}
+    url, service = config.get("url"), struct(config, "service")
+    if (url is None) == (service is None):
+        yield required_error(path, "exactly one of url or service is required")
+    elif url is not None:
+        yield from _webhook_url(str(url), f"{path}.url")
+    elif service is not None:
+        # kube-apiserver 1.36 names the one where it misses the other.
+        if not service.get("name"):
+            yield required_error(f"{path}.service.namespace")
+        if not service.get("namespace"):
+            yield required_error(f"{path}.service.name")
+        if service.get("port") is not None and not 1 <= service["port"] <= 65535:
+            yield invalid_value(
+                f"{path}.service.port",
+                service["port"],
+                "port is not valid: must be between 1 and 65535, inclusive",
+            )
+        if service.get("path"):
+            yield from _service_path(str(service["path"]), f"{path}.service.path")
+
+
+def _service_path(where: str, path: str) -> Errors:
+    """A path whose parts are domains."""
+    if where == "/":
+        return
+    if not where.startswith("/"):
+        yield invalid_value(path, where, "must start with a '/'")
+    for index, part in enumerate(where[1:].removesuffix("/").split("/")):
+        if not part:
+            yield invalid_value(path, where, f"segment[{index}] may not be empty")
+            continue
+        for detail in names.dns1123_subdomain_faults(part):
+            yield invalid_value(path, where, f"segment[{index}]: {detail}")
+
+
+def _webhook_url(url: str, path: str) -> Errors:
+    form = "; desired format: https://host[/path]"
+    try:
+        parts = urlsplit(url)
+    except ValueError as problem:
+        yield required_error(path, f"url must be a valid URL: {problem}{form}")
+        return
+    if parts.scheme != "https":
+        yield invalid_value(path, parts.scheme, f"'https' is the only allowed URL scheme{form}")
+    if not parts.netloc:
+        yield invalid_value(path, parts.netloc, f"host must be specified{form}")
+    if parts.username is not None:
+        yield invalid_value(path, parts.username, "user information is not permitted in the URL")
+    if parts.fragment:
+        yield invalid_value(path, parts.fragment, "fragments are not permitted in the URL")
+    if parts.query:
+        yield invalid_value(path, parts.query, "query parameters are not permitted in the URL")
+
+
+def param_kind(value: Any, path: str) -> Errors:
+    """The kind of a policy's parameters."""
+    if not isinstance(value, dict):
+        return
+    api_version, kind = value.get("apiVersion") or "", value.get("kind") or ""
+    if not api_version:
+        yield required_error(f"{path}.apiVersion")
+    elif api_version.count("/") > 1:
+        yield invalid_value(
+            f"{path}.apiVersion", api_version, f"unexpected GroupVersion string: {api_version}"
+        )
+    else:
+        yield from _group_version(api_version, f"{path}.apiVersion")
+    if not kind:
+        yield required_error(f"{path}.kind")
+    else:
+        for detail in names.dns1035_label_faults(kind.lower()):
+            yield invalid_value(
+                f"{path}.kind", kind, f"may have mixed case, but should otherwise match: {detail}"
+            )
+
+
+def _group_version(text: str, path: str) -> Errors:
+    group, _, version = text.rpartition("/")
+    faults = names.dns1123_subdomain_faults(group) if group else []
+    if faults:
+        yield invalid_value(path, group, ",".join(faults))
+    faults = names.dns1035_label_faults(version)
+    if not version:
+        yield invalid_value(path, text, "version must be specified")
+    elif faults:
+        yield invalid_value(path, version, ",".join(faults))
+
+
+@of_missing
+def match_resources(
+    value: Any, path: str, optional: bool = False, operations: Sequence[str] = OPERATIONS
+) -> Errors:
+    """What a policy is about."""
+    if not isinstance(value, dict):
+        return
+    if value.get("matchPolicy") not in (None, "Equivalent", "Exact"):
+        yield not_supported(f"{path}.matchPolicy", value["matchPolicy"], ("Equivalent", "Exact"))
+    for key in ("namespaceSelector", "objectSelector"):
+        yield from checks.label_selector(value.get(key), f"{path}.{key}")
+    for key in ("resourceRules", "excludeResourceRules"):
+        for index, item in numbered(value, key):
+            yield from named_rule(item, f"{path}.{key}[{index}]")
+            few = key == "resourceRules" and len(operations) < len(OPERATIONS)
+            for operation in item.get("operations") or () if few else ():
+                if operation not in operations:
+                    yield not_supported(f"{path}.{key}.operations", operation, operations)
+    if not optional and not value.get("resourceRules"):
+        yield required_error(f"{path}.resourceRules")
+
+
+def match_conditions(value: Any, path: str) -> Errors:
+    """Conditions have expressions and names that are unique."""
+    given = value if isinstance(value, list) else []
+    yield from checks.no_more_than(given, path, 64)
+    seen = set()
+    for index, condition in numbered({"": given}, ""):
+        place = f"{path}[{index}]"
+        if not str(condition.get("expression") or "").strip():
+            yield required_error(f"{place}.expression")
+        name = condition.get("name")
+        if not name:
+            yield required_error(f"{place}.name")
+            continue
+        for detail in names.qualified_name_faults(name):
+            yield invalid_value(f"{place}.name", name, detail)
+        if name in seen:
+            yield duplicate(f"{place}.name", name)
+        seen.add(name)
+
+
+def variables(value: Any, path: str) -> Errors:
+    """Variables have expressions and names that are identifiers."""
+    for index, variable in numbered({"": value}, ""):
+        place = f"{path}[{index}]"
+        name = variable.get("name") or ""
+        if not name.strip():
+            yield required_error(f"{place}.name", "name is not specified")
+        elif not is_cel_identifier(name):
+            yield invalid_value(f"{place}.name", name, "must be a valid CEL identifier")
+        if not str(variable.get("expression") or "").strip():
+            yield required_error(f"{place}.expression", "expression is not specified")
+
+
+def is_cel_identifier(text: str) -> bool:
+    """Whether ``text`` names something in CEL."""
+    return text.isascii() and text.isidentifier() and text not in RESERVED
+
+
+@of_missing
+def validations(value: Any, path: str) -> Errors:
+    """A policy validates or annotates; what a validation says is one line."""
+    spec = value if isinstance(value, dict) else {}
+    if not spec.get("validations") and not spec.get("auditAnnotations"):
+        for key in ("validations", "auditAnnotations"):
+            yield required_error(
+                f"{path}.{key}", "validations or auditAnnotations must contain at least one item"
+            )
+    for index, validation in numbered(spec, "validations"):
+        place = f"{path}.validations[{index}]"
+        if not str(validation.get("expression") or "").strip():
+            yield required_error(f"{place}.expression", "expression is not specified")
+        message, text = validation.get("message") or "", validation.get("messageExpression") or ""
+        if text and not text.strip():
+            yield invalid_value(f"{place}.messageExpression", text, "must be non-empty if specified")
+        if message and not message.strip():
+            yield invalid_value(f"{place}.message", message, "must be non-empty if specified")
+        elif any(end in message.strip() for end in "\n\r"):
+            yield invalid_value(f"{place}.message", message, "must not contain line breaks")
+        reason = validation.get("reason")
+        if reason is not None and reason not in _REASONS:
+            yield not_supported(f"{place}.reason", reason, _REASONS)
+
+
+def audit_annotations(value: Any, path: str) -> Errors:
+    """Audit annotations have keys, short ones, and expressions."""
+    given = value if isinstance(value, list) else []
+    if len(given) > 20:
+        yield invalid_value(path, given, "must not have more than 20 auditAnnotations")
+    seen = set()
+    for index, annotation in numbered({"": given}, ""):
+        place = f"{path}[{index}]"
+        key = annotation.get("key") or ""
+        if key in seen:
+            yield duplicate(f"{place}.key", key)
+        seen.add(key)
+        if not str(annotation.get("valueExpression") or "").strip():
+            yield required_error(f"{place}.valueExpression", "valueExpression is not specified")
+
+
+def audit_keys(value: Json, path: str) -> Errors:
+    """With the policy's name before it, the key of an audit annotation is a qualified name."""
+    del path
+    name = lookup(value, "metadata", "name") or ""
+    for index, annotation in numbered(struct(value, "spec") or {}, "auditAnnotations"):
+        full = f"{name}/{annotation.get('key') or ''}"
+        for detail in names.qualified_name_faults(full):
+            yield invalid_value(f"spec.auditAnnotations[{index}].key", full, detail)
+
+
+def param_ref(value: Any, path: str) -> Errors:
+    """Where a binding's parameters are: by name or by labels."""
+    if not isinstance(value, dict):
+        return
+    name, selector = value.get("name"), value.get("selector")
+    if name:
+        yield from checks.string_format(name, f"{path}.name", "path-segment")
+    if name and selector is not None:
+        for key in ("name", "selector"):
+            yield forbidden(f"{path}.{key}", "name and selector are mutually exclusive")
+    elif not name and selector is None:
+        yield required_error(path, "one of name or selector must be specified")
+    yield from checks.label_selector(selector, f"{path}.selector")
+    action = value.get("parameterNotFoundAction")
+    if not action:
+        yield required_error(f"{path}.parameterNotFoundAction")
+    elif action not in ("Allow", "Deny"):
+        yield not_supported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow"))
+
+
+@of_missing
+def validation_actions(value: Any, path: str) -> Errors:
+    """What a failed validation leads to."""
+    given = value if isinstance(value, list) else []
+    if not given:
+        yield required_error(path, "at least one validation action is required")
+    seen = set()
+    for index, action in enumerate(given):
+        if action not in ("Audit", "Deny", "Warn"):
+            yield not_supported(f"{path}[{index}]", action, ("Audit", "Deny", "Warn"))
+        if action in seen:
+            yield duplicate(f"{path}[{index}]", action)
+        seen.add(action)
+    if {"Deny", "Warn"} <= seen:
+        yield invalid_value(
+            path,
+            given,
+            "must not contain both Deny and Warn (repeating the same validation failure information in the API "
+            "response and headers serves no purpose)",
+        )
+
+
+_PATCHES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+
+
+@of_missing
+def mutations(value: Any, path: str) -> Errors:
+    """A mutating policy mutates; each mutation says how by the field its type names."""
+    given = value if isinstance(value, list) else []
+    if not given:
+        yield required_error(path, "mutations must contain at least one item")
+    for index, mutation in numbered({"": given}, ""):
+        place = f"{path}[{index}]"
+        kind = mutation.get("patchType") or ""
+        if not kind:
+            yield required_error(f"{place}.patchType")
+        elif kind not in _PATCHES:
+            yield not_supported(f"{place}.patchType", kind, tuple(_PATCHES))
+        for other, field in _PATCHES.items():
+            patch = struct(mutation, field)
+            if other == kind and patch is None:
+                yield required_error(f"{place}.{field}", f"must be specified when patchType is {kind}")
+            elif other == kind and patch is not None and not str(patch.get("expression") or "").strip():
+                yield required_error(f"{place}.{field}.expression")
+            elif other != kind and kind in _PATCHES and patch is not None:
+                yield invalid_value(
+                    f"{place}.{field}", f"{{{field}}}", f"must not be specified when patchType is {kind}"
+                )
+
+
+_PATCH_TYPES = {"applyConfiguration": CONFIGURATION, "jsonPatch": PATCHES}
+
+
+def _unusable(path: str, source: str, fault: ExpressionFault) -> FieldError:
+    if fault.internal:
+        return FieldError(Reason.INTERNAL, path, str(fault))
+    return invalid_value(path, source, str(fault))
+
+
+def policy_expressions(value: Json, path: str, old: Json | None = None) -> Errors:
+    """Every expression of a policy compiles and gives what it is there for; those stored before did once."""
+    del path
+    spec, before = struct(value, "spec") or {}, struct(old or {}, "spec") or {}
+    same = (spec.get("paramKind") is None) == (before.get("paramKind") is None)
+    stored = {source for _, source, _ in _expressions(before)} if same else set()
+    compiler = Compiler(has_params=spec.get("paramKind") is not None, mutates="mutations" in spec)
+    for index, variable in numbered(spec, "variables"):
+        source = str(variable.get("expression") or "")
+        if source.strip() and variable.get("name"):
+            try:
+                compiler.declare(variable["name"], source)
+            except ExpressionFault as fault:
+                yield _unusable(f"spec.variables[{index}].expression", source, fault)
+    # Conditions are evaluated before the rest of the policy, so they know neither variables nor patches.
+    plain = Compiler(has_params=spec.get("paramKind") is not None)
+    for place, source, wanted in _expressions(spec):
+        if source.strip() and source not in stored:
+            try:
+                chosen = plain if place.startswith("spec.matchConditions") else compiler
+                chosen.compile(source, wanted, asks=not place.endswith(".messageExpression"))
+            except ExpressionFault as fault:
+                yield _unusable(place, source, fault)
+
+
+def _expressions(spec: Json) -> Iterator[tuple[str, str, tuple[Type, ...]]]:
+    """Path, text and wanted types of all expressions but variables, in the order in which they are reported.
+
+    Validations are compiled with the blanks around them, all others without: a position counts from there.
+    """
+    for index, condition in numbered(spec, "matchConditions"):
+        source = str(condition.get("expression") or "").strip()
+        yield f"spec.matchConditions[{index}].expression", source, BOOL
+    for index, validation in numbered(spec, "validations"):
+        place = f"spec.validations[{index}]"
+        yield f"{place}.expression", str(validation.get("expression") or ""), BOOL
+        yield f"{place}.messageExpression", str(validation.get("messageExpression") or ""), STRING
+    for index, annotation in numbered(spec, "auditAnnotations"):
+        place = f"spec.auditAnnotations[{index}].valueExpression"
+        yield place, str(annotation.get("valueExpression") or "").strip(), TEXT_OR_NULL
+    for index, mutation in numbered(spec, "mutations"):
+        field = _PATCHES.get(str(mutation.get("patchType")))
+        if field is not None:
+            patch, wanted = struct(mutation, field) or {}, _PATCH_TYPES[field]
+            place = f"spec.mutations[{index}].{field}.expression"
+            yield place, str(patch.get("expression") or "").strip(), wanted

@@ -1,0 +1,1 @@
+"""APIServices: checks, and those that the server itself registers."""

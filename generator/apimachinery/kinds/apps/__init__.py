@@ -1,0 +1,1 @@
+"""Deployments, ReplicaSets, StatefulSets, DaemonSets: checks and table cells."""

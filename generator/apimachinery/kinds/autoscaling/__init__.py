@@ -1,0 +1,1 @@
+"""HorizontalPodAutoscalers: checks and table cells."""

@@ -1,0 +1,1 @@
+"""CertificateSigningRequests and trust bundles: checks, and what each signer signs."""

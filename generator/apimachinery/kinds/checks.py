@@ -1,0 +1,480 @@
+"""Checks that rule files name: each takes a value and its path and yields what is wrong, in kube-apiserver's words.
+
+A missing value (``None``) is not a fault except for ``required`` and its kin, so that one line of a rule file says one
+thing. Values of a wrong type are the decoder's business and pass here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from apimachinery.kinds.fields import (
+    Json,
+    numbered,
+    of_missing,
+    same,
+)
+from apimachinery.meta import addresses, names
+from apimachinery.meta.field_errors import (
+    FieldError,
+    Reason,
+    duplicate,
+    forbidden,
+    invalid_value,
+    not_supported,
+    too_long,
+    too_many,
+)
+from apimachinery.meta.field_errors import (
+    required as required_error,
+)
+from apimachinery.meta.quantity import parse_quantity
+
+Errors = Iterator[FieldError]
+
+# Python's ``re`` is safe here: the patterns are ours and linear.
+_PERCENT = re.compile(r"[0-9]+%")
+_PORT_CHARACTERS = re.compile(r"[-a-z0-9]+")
+_C_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER = re.compile(r"[-A-Za-z0-9]+")
+MAX_INT32 = 2**31 - 1
+
+
+@of_missing
+def required(value: Any, path: str, detail: str = "") -> Errors:
+    """Something must be there: not null, not empty."""
+    if value is None or value in ("", [], {}):
+        yield required_error(path, detail)
+
+
+@of_missing
+def required_number(value: Any, path: str, detail: str = "") -> Errors:
+    """A number other than 0 must be there."""
+    if not value:
+        yield required_error(path, detail)
+
+
+@of_missing
+def not_null(value: Any, path: str, detail: str = "") -> Errors:
+    """Something must be there, be it empty."""
+    if value is None:
+        yield required_error(path, detail)
+
+
+def forbid(value: Any, path: str, detail: str = "") -> Errors:
+    """Nothing may be there."""
+    if value is not None and value != []:
+        yield forbidden(path, detail)
+
+
+@of_missing
+def refuse(value: Any, path: str, detail: str) -> Errors:
+    """The value is wrong as it is; conditions say when."""
+    yield invalid_value(path, value, detail)
+
+
+@of_missing
+def demand(value: Any, path: str, detail: str = "") -> Errors:
+    """Whatever is there, more is required; conditions say when."""
+    del value
+    yield required_error(path, detail)
+
+
+def one_of(value: Any, path: str, values: Sequence[str], pointer: bool = False) -> Errors:
+    """A string must be one of ``values``, which are named in this order.
+
+    An empty one is none, except of a field that Kubernetes has as a ``pointer``, which tells empty from missing.
+    """
+    if value is not None and (value or pointer) and value not in values:
+        yield not_supported(path, value, values)
+
+
+@of_missing
+def must_be_one_of(value: Any, path: str, values: Sequence[str], pointer: bool = False) -> Errors:
+    """A string must be there and be one of ``values``; see ``one_of``."""
+    if value is None or (value == "" and not pointer):
+        yield required_error(path)
+    elif value not in values:
+        yield not_supported(path, value, values)
+
+
+def minimum(value: Any, path: str, least: int = 0) -> Errors:
+    """A number must not be less."""
+    if _is_number(value) and value < least:
+        yield invalid_value(path, value, f"must be greater than or equal to {least}")
+
+
+def more_than(value: Any, path: str, bound: int = 0) -> Errors:
+    """A number must be more."""
+    if _is_number(value) and value <= bound:
+        yield invalid_value(path, value, f"must be greater than {bound}")
+
+
+def between(value: Any, path: str, least: int, most: int) -> Errors:
+    """A number must lie between the two, both allowed."""
+    if _is_number(value) and not least <= value <= most:
+        yield invalid_value(path, value, f"must be between {least} and {most}, inclusive")
+
+
+def port(value: Any, path: str) -> Errors:
+    """A port number, 0 meaning none."""
+    if value:
+        yield from between(value, path, 1, 65535)
+
+
+def port_or_name(value: Any, path: str) -> Errors:
+    """A port number or the name of one."""
+    if isinstance(value, str):
+        for detail in port_name_faults(value):
+            yield invalid_value(path, value, detail)
+    elif _is_number(value) and not 1 <= value <= 65535:
+        yield invalid_value(path, value, "must be between 1 and 65535, inclusive")
+
+
+def int_or_percent(value: Any, path: str) -> Errors:
+    """A number of at least 0, or a percentage."""
+    if isinstance(value, str):
+        if not _PERCENT.fullmatch(value):
+            yield invalid_value(
+                path,
+                value,
+                "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
+                "regex used for validation is '[0-9]+%')",
+            )
+    else:
+        yield from minimum(value, path)
+
+
+def at_most_100_percent(value: Any, path: str) -> Errors:
+    """A percentage must not be above 100."""
+    if (percent := percent_of(value)) is not None and percent > 100:
+        yield invalid_value(path, value, "must not be greater than 100%")
+
+
+def percent_of(value: Any) -> int | None:
+    """The number of a percentage, ``None`` for anything else."""
+    return (
+        int(value[:-1]) if isinstance(value, str) and len(value) < 12 and _PERCENT.fullmatch(value) else None
+    )
+
+
+def no_more_than(value: Any, path: str, limit: int) -> Errors:
+    """A list or map has a largest size."""
+    if isinstance(value, list | dict) and len(value) > limit:
+        yield too_many(path, len(value), limit)
+
+
+def unique(value: Any, path: str, key: str = "") -> Errors:
+    """The items of a list, or one field of them, must differ."""
+    seen: set[Any] = set()
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        place = f"{path}[{index}]"
+        if key:
+            item = item.get(key) if isinstance(item, dict) else None
+            place = f"{place}.{key}"
+        if item in (None, ""):
+            continue
+        known = item if isinstance(item, str | int | float) else json.dumps(item, sort_keys=True)
+        if known in seen:
+            yield duplicate(place, item)
+        seen.add(known)
+
+
+def immutable(value: Any, path: str, old: Any, pointer: bool = False) -> Errors:
+    """A field must stay as it is stored. A string that is missing is shown as empty unless it is a ``pointer``."""
+    if not same(value, old):
+        shown = "" if value is None and isinstance(old, str) and not pointer else value
+        yield invalid_value(path, shown, "field is immutable")
+
+
+def forbid_change(value: Any, path: str, old: Any, detail: str) -> Errors:
+    """A field must stay as it is stored, and saying so is a refusal of its own words."""
+    if not same(value, old):
+        yield forbidden(path, detail)
+
+
+def between_seconds(value: Any, path: str, least: int, most: int) -> Errors:
+    """A time-out within limits."""
+    if _is_number(value) and not least <= value <= most:
+        yield invalid_value(path, value, f"the timeout value must be between {least} and {most} seconds")
+
+
+def port_name_faults(text: str) -> list[str]:
+    """What is wrong with the name of a port (an IANA service name)."""
+    faults = []
+    if not text:
+        faults.append("must be non-empty")
+    if len(text) > 15:
+        faults.append("must be no more than 15 characters")
+    if not _PORT_CHARACTERS.fullmatch(text):
+        faults.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not any("a" <= char <= "z" for char in text):
+        faults.append("must contain at least one letter (a-z)")
+    if "--" in text:
+        faults.append("must not contain consecutive hyphens")
+    if text[:1] == "-" or text[-1:] == "-":
+        faults.append("must not begin or end with a hyphen")
+    return faults
+
+
+def env_name_faults(text: str) -> list[str]:
+    """What is wrong with the name of an environment variable."""
+    if not text:
+        return ["environment variable name must be non-empty"]
+    if any(not " " <= char <= "~" or char == "=" for char in text):
+        return [
+            "a valid environment variable name must consist only of printable ASCII characters other than '='"
+        ]
+    return []
+
+
+def header_name_faults(text: str) -> list[str]:
+    """What is wrong with the name of an HTTP header."""
+    if _HEADER.fullmatch(text):
+        return []
+    return [
+        "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for "
+        "validation is '[-A-Za-z0-9]+')"
+    ]
+
+
+def c_identifier_faults(text: str) -> list[str]:
+    """What is wrong with an identifier as of C."""
+    if _C_IDENTIFIER.fullmatch(text):
+        return []
+    return [
+        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
+        "characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is "
+        "'[A-Za-z_][A-Za-z0-9_]*')"
+    ]
+
+
+def fully_qualified_faults(text: str) -> list[str]:
+    """What is wrong with a domain name that must have at least two parts."""
+    if faults := names.dns1123_subdomain_faults(text):
+        return faults
+    return [] if text.count(".") >= 1 else ["should be a domain with at least two segments separated by dots"]
+
+
+def three_part_faults(text: str) -> list[str]:
+    """What is wrong with a domain name that must have at least three parts."""
+    if faults := names.dns1123_subdomain_faults(text):
+        return [",".join(faults)]
+    return (
+        [] if text.count(".") >= 2 else ["should be a domain with at least three segments separated by dots"]
+    )
+
+
+def absolute_path_faults(text: str) -> list[str]:
+    """What is wrong with a path that must begin with a slash."""
+    return [] if text.startswith("/") else ["must be an absolute path"]
+
+
+FORMATS: dict[str, Callable[[str], list[str]]] = {
+    "absolute-path": absolute_path_faults,
+    "c-identifier": c_identifier_faults,
+    "canonical-ip": addresses.ip_faults,
+    "cidr": addresses.legacy_cidr_faults,
+    "config-key": names.config_key_faults,
+    "dns-1035-label": names.dns1035_label_faults,
+    "dns-label": names.dns1123_label_faults,
+    "dns-subdomain": names.dns1123_subdomain_faults,
+    "dns-subdomain-prefix": lambda text: names.dns_subdomain_name(text, True),
+    "dns-subdomain-underscore": names.dns1123_subdomain_with_underscore_faults,
+    "env-name": env_name_faults,
+    "fully-qualified": fully_qualified_faults,
+    "http-header": header_name_faults,
+    "ip": addresses.legacy_ip_faults,
+    "label-value": names.label_value_faults,
+    "path-segment": names.path_segment_faults,
+    "port-name": port_name_faults,
+    "qualified-name": names.qualified_name_faults,
+    "three-part-domain": three_part_faults,
+}
+"""The formats a rule file may name."""
+
+
+def string_format(value: Any, path: str, format: str) -> Errors:
+    """A string that is not empty must be of ``format``, one of ``FORMATS``."""
+    if isinstance(value, str) and value:
+        for detail in FORMATS[format](value):
+            yield invalid_value(path, value, detail)
+
+
+def each_fault(value: Any, path: str, format: str) -> Errors:
+    """A string, which an empty one is too, must be of ``format``."""
+    for detail in FORMATS[format](value) if isinstance(value, str) else ():
+        yield invalid_value(path, value, detail)
+
+
+@of_missing
+def text(value: Any, path: str, format: str) -> Errors:
+    """A string must be of ``format``; one that is missing is empty."""
+    yield from each_fault(value or "", path, format)
+
+
+def internal_error(path: str, detail: str) -> FieldError:
+    """What a check could not decide."""
+    return FieldError(Reason.INTERNAL, path, detail)
+
+
+@of_missing
+def name(value: Any, path: str, format: str = "dns-label") -> Errors:
+    """A name must be there and of ``format``."""
+    if value in (None, ""):
+        yield required_error(path)
+    else:
+        yield from string_format(value, path, format)
+
+
+def keys_format(value: Any, path: str, format: str) -> Errors:
+    """Every key of a map must be of ``format``."""
+    for key in value if isinstance(value, dict) else ():
+        for detail in FORMATS[format](key):
+            yield invalid_value(f"{path}[{key}]", key, detail)
+
+
+def items_format(value: Any, path: str, format: str) -> Errors:
+    """Every string of a list must be of ``format``."""
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        yield from string_format(item, f"{path}[{index}]", format)
+
+
+def items_one_of(value: Any, path: str, values: Sequence[str]) -> Errors:
+    """Every string of a list must be one of ``values``."""
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        if item not in values:
+            yield not_supported(f"{path}[{index}]", item, values)
+
+
+def labels(value: Any, path: str) -> Errors:
+    """A map of labels: qualified names to label values."""
+    for key, text in value.items() if isinstance(value, dict) else ():
+        for detail in names.qualified_name_faults(key):
+            yield invalid_value(path, key, detail)
+        for detail in names.label_value_faults(text) if isinstance(text, str) else ():
+            yield invalid_value(path, text, detail)
+
+
+def annotation_map(value: Any, path: str) -> Errors:
+    """A map of annotations: qualified names, 256 KiB in all."""
+    total = 0
+    for key, text in value.items() if isinstance(value, dict) else ():
+        for detail in names.qualified_name_faults(key.lower()):
+            yield invalid_value(path, key, detail)
+        total += len(key.encode()) + len(str(text).encode("utf-8", "surrogatepass"))
+    if total > 256 * 1024:
+        yield too_long(path, 256 * 1024)
+
+
+def label_selector(value: Any, path: str, name_values: bool = True) -> Errors:
+    """A label selector: ``matchLabels`` and ``matchExpressions``."""
+    if not isinstance(value, dict):
+        return
+    yield from labels(value.get("matchLabels"), f"{path}.matchLabels")
+    for index, expression in numbered(value, "matchExpressions"):
+        yield from selector_requirement(expression, f"{path}.matchExpressions[{index}]", name_values)
+
+
+def selector_requirement(
+    expression: Json, path: str, name_values: bool = True, known_operator: bool = True
+) -> Errors:
+    """One requirement of a selector: a key, an operator, and values where the operator takes some."""
+    operator, values = expression.get("operator"), expression.get("values") or []
+    if operator in ("In", "NotIn"):
+        if not values:
+            yield required_error(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            yield forbidden(
+                f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            )
+    elif known_operator:
+        yield invalid_value(f"{path}.operator", operator or "", "not a valid selector operator")
+    key = expression.get("key") or ""
+    for detail in names.qualified_name_faults(key) if isinstance(key, str) else ():
+        yield invalid_value(f"{path}.key", key, detail)
+    for index, text in enumerate(values if name_values and isinstance(values, list) else ()):
+        for detail in names.label_value_faults(text) if isinstance(text, str) else ():
+            yield invalid_value(f"{path}.values[{index}]", text, detail)
+
+
+@of_missing
+def selector_not_empty(value: Any, path: str, detail: str) -> Errors:
+    """A label selector must be there and select something less than everything."""
+    if value is None:
+        yield required_error(path)
+    elif isinstance(value, dict) and not value.get("matchLabels") and not value.get("matchExpressions"):
+        yield invalid_value(path, value, detail)
+
+
+def selects(selector: Any, given: Any) -> bool:
+    """Whether a label selector selects an object with the labels ``given``."""
+    held = given if isinstance(given, dict) else {}
+    if not isinstance(selector, dict):
+        return False
+    for key, text in (selector.get("matchLabels") or {}).items():
+        if held.get(key) != text:
+            return False
+    for expression in selector.get("matchExpressions") or ():
+        key, operator, values = (
+            expression.get("key"),
+            expression.get("operator"),
+            expression.get("values") or [],
+        )
+        if operator == "In" and held.get(key) not in values:
+            return False
+        if operator == "NotIn" and key in held and held[key] in values:
+            return False
+        if operator in ("Exists", "DoesNotExist") and (key in held) != (operator == "Exists"):
+            return False
+    return True
+
+
+@of_missing
+def template_labels_match(value: Any, path: str, selector: Any) -> Errors:
+    """The labels of a pod template must be selected by the selector next to it."""
+    narrow = isinstance(selector, dict) and (selector.get("matchLabels") or selector.get("matchExpressions"))
+    if narrow and not selects(selector, value):
+        yield invalid_value(path, value, "`selector` does not match template `labels`")
+
+
+@of_missing
+def plain_selector_matches(value: Any, path: str, selector: Any) -> Errors:
+    """The labels of a pod template must have every label of the plain selector next to it."""
+    if isinstance(selector, dict) and selector and not selects({"matchLabels": selector}, value):
+        yield invalid_value(path, value, "`selector` does not match template `labels`")
+
+
+def quantity(value: Any, path: str, least: int | None = 0) -> Errors:
+    """A resource quantity, by default not negative."""
+    if value is None or isinstance(value, bool):
+        return
+    try:
+        parsed = parse_quantity(str(value))
+    except ValueError:
+        return
+    if least is not None and parsed.value < least:
+        yield invalid_value(path, str(parsed), f"must be greater than or equal to {least}")
+
+
+def quantity_above_zero(value: Any, path: str) -> Errors:
+    """A resource quantity of more than nothing."""
+    try:
+        parsed = parse_quantity(str(value))
+    except ValueError:
+        return
+    if parsed.value <= 0:
+        yield invalid_value(path, str(parsed), "must be greater than zero")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def not_found(path: str, value: Any) -> FieldError:
+    """A name that nothing bears."""
+    return FieldError(Reason.NOT_FOUND, path, "", value)

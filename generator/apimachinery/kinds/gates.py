@@ -1,0 +1,36 @@
+"""Feature gates that rules depend on: since which release each is on by default.
+
+Source: kube-apiserver's table of gates. Rules are those of ``RELEASE``, the release that the server emulates unless
+told otherwise; a gate that no release has on by default is off.
+"""
+
+from __future__ import annotations
+
+RELEASE = (1, 36)
+
+_ON_SINCE: dict[str, tuple[int, int] | None] = {
+    "ContainerRestartRules": (1, 35),
+    "ContainerStopSignals": None,
+    "CrossNamespaceVolumeDataSource": None,
+    "GenericWorkload": None,
+    "HPAConfigurableTolerance": (1, 35),
+    "HPAScaleToZero": None,
+    "HostnameOverride": (1, 35),
+    "ImageVolumeWithDigest": None,
+    "InPlacePodLevelResourcesVerticalScaling": (1, 36),
+    "InPlacePodVerticalScalingInitContainers": (1, 36),
+    "MaxUnavailableStatefulSet": None,
+    "MutablePVNodeAffinity": None,
+    "MutablePodResourcesForSuspendedJobs": (1, 36),
+    "MutableSchedulingDirectivesForSuspendedJobs": (1, 36),
+    "PodCertificateRequest": None,
+    "RestartAllContainersOnContainerExits": (1, 36),
+    "SELinuxMount": None,
+    "TaintTolerationComparisonOperators": None,
+}
+
+
+def enabled(gate: str) -> bool:
+    """Whether the release has the gate on by default. Raises ``KeyError`` for a gate that is not in the table."""
+    since = _ON_SINCE[gate]
+    return since is not None and since <= RELEASE

@@ -1,0 +1,1 @@
+"""NetworkPolicies, Ingresses, IPAddresses: checks and table cells."""

@@ -1,0 +1,1 @@
+"""The Pod Security Standards: baseline, restricted, and how a violation is worded."""

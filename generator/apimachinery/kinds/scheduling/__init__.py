@@ -1,0 +1,1 @@
+"""PriorityClasses, workloads and pod groups: checks."""

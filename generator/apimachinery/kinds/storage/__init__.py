@@ -1,0 +1,1 @@
+"""StorageClasses, CSI drivers and nodes, attachments: checks and table cells."""

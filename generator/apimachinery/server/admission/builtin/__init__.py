@@ -1,0 +1,1 @@
+"""The admission plugins that are compiled into kube-apiserver, a file each."""

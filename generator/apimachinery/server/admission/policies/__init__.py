@@ -1,0 +1,1 @@
+"""Validating and mutating admission policies: matching, CEL values, evaluation, patches."""

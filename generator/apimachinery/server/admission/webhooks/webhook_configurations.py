@@ -1,0 +1,225 @@
+"""Which webhooks there are now, which of them are about an operation, and how one is asked.
+
+As with policies, configurations are read from the watch cache when one of them has changed, so a webhook is in force
+with the first request after the write that made it; internal writes of the server meet none. Webhooks are ordered by
+the name of their configuration, then as it lists them. A match condition that is false decides, whatever others fail
+with; where none is false, one that fails refuses the request or skips the webhook, as the failure policy says.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from time import perf_counter
+
+from apimachinery.access.control import Access
+from apimachinery.http.workers import apart_if
+from apimachinery.kinds.admissionregistration.policy_expressions import (
+    BOOL,
+    CONDITIONS_BUDGET,
+    BudgetSpent,
+    Compiler,
+    Evaluation,
+    Expression,
+    ExpressionFault,
+)
+from apimachinery.kinds.hooks import Json
+from apimachinery.meta.errors import ApiError, bad_request, forbidden, internal
+from apimachinery.meta.field_errors import aggregate
+from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.policies.matching import Constraints, NamespaceLabels, is_exempt
+from apimachinery.server.admission.policies.policies import GROUP
+from apimachinery.server.admission.policies.request_values import request_values
+from apimachinery.server.admission.webhooks.reviews import (
+    VERSIONS,
+    Verdict,
+    review_of,
+    verdict_of,
+)
+from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.catalog.served import Served
+from apimachinery.server.network.webhook_calls import WebhookCalls, WebhookFailed
+from apimachinery.storage.interface import Event
+from apimachinery.storage.watch_cache import WatchCache
+
+AGENT = "kube-apiserver-admission"
+SECONDS = 10
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Hook:
+    """One webhook of a configuration, compiled once."""
+
+    def __init__(self, configuration: str, stated: Json, number: int) -> None:
+        self.configuration = configuration
+        self.name: str = stated["name"]
+        self.key = (configuration, self.name, number)
+        self.stated = stated
+        self.ignores_failures = stated.get("failurePolicy") == "Ignore"
+        self.seconds = int(stated.get("timeoutSeconds") or SECONDS)
+        self.is_reinvoked = stated.get("reinvocationPolicy") == "IfNeeded"
+        offered = stated.get("admissionReviewVersions") or ()
+        self.version = next((version for version in offered if version in VERSIONS), "")
+        self.constraints = Constraints({**stated, "resourceRules": stated.get("rules") or ()})
+        self.conditions: list[Expression] = []
+        self.fault = ""
+        compiler = Compiler(has_params=False)
+        try:
+            for condition in stated.get("matchConditions") or ():
+                self.conditions.append(compiler.compile(condition["expression"], BOOL))
+        except ExpressionFault as fault:
+            self.fault = str(fault)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A webhook that is about an operation; ``served`` is the version that its rule matched."""
+
+    hook: Hook
+    served: Served
+
+
+class Webhooks:
+    """The webhooks of one kind that are in force. ``kind`` is ``validating`` or ``mutating``."""
+
+    def __init__(
+        self, kind: str, catalog: Catalog, cache: WatchCache, access: Access, calls: WebhookCalls
+    ) -> None:
+        self._mutates = kind == "mutating"
+        self._plural = f"{kind}webhookconfigurations"
+        self._catalog = catalog
+        self._cache = cache
+        self._access = access
+        self._calls = calls
+        self._namespaces = NamespaceLabels(cache)
+        self._compiled: dict[str, tuple[int, list[Hook]]] = {}
+        self._hooks: list[Hook] = []
+        self._stale = True
+        prefix = f"/{GROUP}/{self._plural}/"
+        cache.resource(prefix).listen(prefix, self._changed)
+
+    def _changed(self, event: Event) -> None:
+        self._stale = True
+
+    def in_force(self) -> list[Hook]:
+        """All webhooks, in order."""
+        if self._stale:
+            self._stale = False
+            self._hooks = self._read()
+        return self._hooks
+
+    def _read(self) -> list[Hook]:
+        served = self._catalog.find(GROUP, "v1", self._plural)
+        if served is None:
+            return []
+        compiled: dict[str, tuple[int, list[Hook]]] = {}
+        for record in self._cache.resource(served.prefix).snapshot(served.prefix).records:
+            name = record.key[len(served.prefix) :]
+            known = self._compiled.get(name)
+            if known is None or known[0] != record.revision:
+                stated = served.read(record).get("webhooks") or ()
+                known = (
+                    record.revision,
+                    [Hook(name, webhook, number) for number, webhook in enumerate(stated)],
+                )
+            compiled[name] = known
+        self._compiled = compiled
+        return [hook for name in sorted(compiled) for hook in compiled[name][1]]
+
+    def is_asked(self, operation: Operation) -> bool:
+        """Whether any webhook may be about an operation."""
+        return bool(self.in_force()) and operation.target.user is not None and not is_exempt(operation)
+
+    def call(self, hook: Hook, operation: Operation) -> Call | None:
+        """Whether a webhook is about an operation as it is now, and at which version. Raises ApiError 403."""
+        if not hook.constraints.has_rules:
+            return None
+        prefix = operation.target.served.prefix
+        versions = (served for served in self._catalog if served.prefix == prefix)
+        served = hook.constraints.match(operation, self._namespaces.of, versions)
+        if served is None or not self._conditions_hold(hook, served, operation):
+            return None
+        return Call(hook, served)
+
+    def _conditions_hold(self, hook: Hook, served: Served, operation: Operation) -> bool:
+        """Raises ApiError 403."""
+        if not hook.conditions and not hook.fault:
+            return True
+        values = request_values(operation, served, operation.obj, self._access)
+        evaluation = Evaluation({}, values, CONDITIONS_BUDGET)
+        failed = [hook.fault] if hook.fault else []
+        for condition in hook.conditions:
+            try:
+                outcome = evaluation.run(condition)
+            except BudgetSpent:
+                failed = [
+                    "validation failed due to running out of cost budget, no further validation rules will be run"
+                ]
+                break
+            if outcome.error is not None:
+                failed.append(f"expression '{condition.source}' resulted in error: {outcome.error}")
+            elif outcome.value is not True:
+                return False
+        if failed and not hook.ignores_failures:
+            own = operation.target.served
+            text = aggregate(failed)
+            raise forbidden(own.plural, own.group, operation.name, text)
+        return not failed
+
+    async def ask(self, call: Call, operation: Operation) -> Verdict:
+        """A webhook's answer, its warnings and annotations taken. Raises ApiError 400, WebhookFailed."""
+        hook = call.hook
+        if operation.dry_run and hook.stated.get("sideEffects") not in ("None", "NoneOnDryRun"):
+            raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
+        review = await apart_if(operation.target.asking, review_of, operation, call.served, hook.version)
+        began, code = perf_counter(), 0
+        try:
+            answer = await self._calls.post(hook.stated["clientConfig"], review, hook.seconds, AGENT)
+            verdict = verdict_of(review, answer, mutating=self._mutates)
+            code = 200 if verdict.allowed else rejected(hook, verdict).code
+        finally:
+            kind = "admit" if self._mutates else "validating"
+            self._calls.observe(hook.name, operation.verb, kind, code, perf_counter() - began)
+        for key, value in verdict.annotations.items():
+            operation.annotate(f"{hook.name}/{key}", value)
+        for text in verdict.warnings:
+            # No header can carry the others.
+            if text and not _CONTROL.search(text):
+                operation.warn(text)
+        return verdict
+
+
+def failed(hook: Hook, failure: WebhookFailed) -> ApiError:
+    """500 for a webhook that could not be asked, where its failure policy is Fail."""
+    return internal(f'failed calling webhook "{hook.name}": {failure}')
+
+
+class _Rejected(ApiError):
+    """The refusal of a webhook: its own Status, completed."""
+
+    def __init__(self, status: Json) -> None:
+        super().__init__(status["code"], status.get("reason") or "", status["message"])
+        self._status = status
+
+    def status(self) -> Json:
+        """See ApiError."""
+        return self._status
+
+
+def rejected(hook: Hook, verdict: Verdict) -> ApiError:
+    """The refusal of a webhook, at least 400."""
+    given = verdict.status or {}
+    text = f'admission webhook "{hook.name}" denied the request'
+    why = given.get("message") or given.get("reason")
+    status: Json = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": given.get("metadata") or {},
+        "status": "Failure",
+        "message": f"{text}: {why}" if why else f"{text} without explanation",
+    }
+    for key in ("reason", "details"):
+        if given.get(key):
+            status[key] = given[key]
+    status["code"] = max(int(given.get("code") or 0), 400)
+    return _Rejected(status)
