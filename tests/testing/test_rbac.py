@@ -39,7 +39,7 @@ APPLY = "application/apply-patch+yaml"
         ),
         ("DELETE", "/apis/x.io/v1/things/t", "", "x.io", "things", ["delete"]),
         ("DELETE", "/apis/x.io/v1/things", "", "x.io", "things", ["deletecollection"]),
-        ("GET", "/api/v1/namespaces/n/pods/p/exec?command=x", "", "", "pods/exec", ["create"]),
+        ("GET", "/api/v1/namespaces/n/pods/p/exec?command=x", "", "", "pods/exec", ["get", "create"]),
         ("GET", "/api/v1/namespaces/n/pods/p/log", "", "", "pods/log", ["get"]),
     ],
 )

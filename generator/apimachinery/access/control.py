@@ -210,6 +210,13 @@ class Access:
         """The verdict on anything: reviews, escalation, CEL."""
         return self.authorizer.decide(attributes) or await self.authorizer.ask(attributes)
 
+    async def ask_besides(self, attributes: Attributes) -> Verdict:
+        """The verdict on a further right that a request needs; one that is allowed is recorded like the first."""
+        verdict = await self.ask(attributes)
+        if verdict.allowed and self.record is not None:
+            self.record(attributes)
+        return verdict
+
     def _identified(self, request: Request) -> Identity | None:
         for authenticator in self._authenticators:
             identity = authenticator.authenticate(request)

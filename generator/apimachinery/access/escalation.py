@@ -2,13 +2,15 @@
 
 A role may be written by who holds all its rules in its scope, or the verb ``escalate`` on it; a binding by who holds
 all rules of the role it binds, or the verb ``bind`` on that role. Members of system:masters, and the server's own loops
-(which have no user), are not checked. A change of no more than metadata is not checked either: the garbage collector
-edits owner references of whatever it meets.
+(which have no user), are not checked. Nor is a change of no more than owner references and finalizers, which the
+garbage collector edits. Every other change is, even where the rules stay as they are: a label decides which roles with
+an ``aggregationRule`` gather them. Who writes such a role, before or after, must hold everything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from apimachinery.access.authorization import (
     MASTERS,
@@ -26,7 +28,7 @@ from apimachinery.access.rbac_rules import (
     uncovered,
 )
 from apimachinery.http.messages import User
-from apimachinery.meta.errors import ApiError, forbidden, not_found
+from apimachinery.meta.errors import ApiError, bad_request, forbidden, not_found, plain_failure
 from apimachinery.meta.json import Json
 from apimachinery.meta.printing import go_quote
 
@@ -73,8 +75,9 @@ class Escalation:
 
     def check(self, plural: str, namespace: str, name: str, user: User, obj: Json, old: Json | None) -> None:
         """For who ``may`` not write whatever he likes; on any thread. Raises ApiError 403 for a write that would give
-        more than the user holds, 404 for a binding to a role that does not exist."""
-        if old is not None and _changes_metadata_only(obj, old):
+        more than the user holds, 404 for a binding to a role that does not exist, 400 for one to a Role of no
+        namespace, 500 for one to a kind that is no role."""
+        if old is not None and _changes_only_what_garbage_does(obj, old):
             return
         if plural in ROLES:
             self._check_role(plural, namespace, name, user, obj, old)
@@ -84,26 +87,28 @@ class Escalation:
     def _check_role(
         self, plural: str, namespace: str, name: str, user: User, obj: Json, old: Json | None
     ) -> None:
-        if old is not None and obj.get("rules") == old.get("rules"):
-            if obj.get("aggregationRule") == old.get("aggregationRule"):
-                return
         own = (obj.get("metadata") or {}).get("name") or name
-        if obj.get("aggregationRule") or (old is not None and old.get("aggregationRule")):
-            # It gathers whatever has its labels, now and later: only who may do everything may write one.
-            try:
-                self._confirm(plural, own, user, namespace, FULL_AUTHORITY)
-            except ApiError:
-                raise forbidden(plural, GROUP, own, _AGGREGATES) from None
         self._confirm(plural, own, user, namespace, read_rules(obj.get("rules")))
+        if not (_gathers(obj) or (old is not None and _gathers(old))):
+            return
+        try:
+            # It gathers whatever has its labels, now and later.
+            self._confirm(plural, own, user, namespace, FULL_AUTHORITY)
+        except ApiError:
+            raise forbidden(plural, GROUP, own, _AGGREGATES) from None
 
     def _check_binding(self, plural: str, namespace: str, user: User, obj: Json) -> None:
         ref = obj.get("roleRef") or {}
         kind, role = str(ref.get("kind") or ""), str(ref.get("name") or "")
-        resource = "clusterroles" if kind == "ClusterRole" else "roles"
+        if kind not in ("ClusterRole", "Role"):
+            # As kube-apiserver has it: the role is looked up before the binding is validated.
+            raise plain_failure(f"unsupported role reference kind: {go_quote(kind)}")
+        if kind == "Role" and not namespace:
+            raise bad_request("Namespace parameter required.")
         own = (obj.get("metadata") or {}).get("name") or ""
         rules = self._rbac.role("" if kind == "ClusterRole" else namespace, role)
         if rules is None:
-            raise not_found(plural if kind == "Role" else resource, GROUP, role)
+            raise not_found(plural, GROUP, role)
         self._confirm(plural, own, user, namespace, rules)
 
     def _confirm(self, plural: str, name: str, user: User, namespace: str, wanted: Sequence[Rule]) -> None:
@@ -120,13 +125,30 @@ class Escalation:
         raise forbidden(plural, GROUP, name, text)
 
 
-def _changes_metadata_only(obj: Json, old: Json) -> bool:
-    """Whether owner references and finalizers are all that changes."""
-    return _compared(obj) == _compared(old)
+def _gathers(role: Json) -> bool:
+    """Whether a role has the rules of others; an ``aggregationRule`` without selectors is for validation to refuse."""
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
 
 
-def _compared(obj: Json) -> Json:
+def _changes_only_what_garbage_does(obj: Json, old: Json) -> bool:
+    return bool(_compared(obj) == _compared(old))
+
+
+def _compared(obj: Json) -> Any:
     metadata = {**(obj.get("metadata") or {})}
     for key in ("ownerReferences", "finalizers", "managedFields"):
         metadata.pop(key, None)
-    return {**obj, "metadata": metadata}
+    return _without_empties({**obj, "metadata": metadata})
+
+
+def _without_empties(value: Any) -> Any:
+    """As Go compares objects: what is null, empty or absent is the same, but for structures behind a pointer, of which
+    ``aggregationRule`` is the one in these kinds."""
+    if isinstance(value, dict):
+        members = ((key, _without_empties(member)) for key, member in value.items())
+        return {
+            key: member
+            for key, member in members
+            if member not in (None, "", [], {}) or (key == "aggregationRule" and member is not None)
+        }
+    return [_without_empties(item) for item in value] if isinstance(value, list) else value

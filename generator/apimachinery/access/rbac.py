@@ -153,7 +153,10 @@ class Rbac:
         binding = self._bindings.pop(key, None)
         if binding is None:
             return
-        holders = self._by_holder[binding.namespace]
+        # Without subjects a binding has no place here, and the last of a namespace takes the place with it.
+        holders = self._by_holder.get(binding.namespace)
+        if holders is None:
+            return
         for subject in binding.subjects:
             holder = subject.holder(binding.namespace)
             if holder is not None and holder in holders:

@@ -9,6 +9,7 @@ from __future__ import annotations
 RELEASE = (1, 36)
 
 _ON_SINCE: dict[str, tuple[int, int] | None] = {
+    "AuthorizePodWebsocketUpgradeCreatePermission": (1, 35),
     "ContainerRestartRules": (1, 35),
     "ContainerStopSignals": None,
     "CrossNamespaceVolumeDataSource": None,
@@ -30,7 +31,7 @@ _ON_SINCE: dict[str, tuple[int, int] | None] = {
 }
 
 
-def enabled(gate: str) -> bool:
-    """Whether the release has the gate on by default. Raises ``KeyError`` for a gate that is not in the table."""
+def enabled(gate: str, release: tuple[int, ...] = RELEASE) -> bool:
+    """Whether a release has the gate on by default. Raises ``KeyError`` for a gate that is not in the table."""
     since = _ON_SINCE[gate]
-    return since is not None and since <= RELEASE
+    return since is not None and since <= release

@@ -70,7 +70,7 @@ def _read(request: HttpRequest) -> tuple[str, str, list[str]] | None:
         watches = query.get("watch", [""])[0] in ("true", "1")
         verb = {"get": "watch" if watches else "list", "delete": "deletecollection"}.get(verb, verb)
     if resource.endswith(("/exec", "/attach", "/portforward")):
-        return group, resource, ["create"]  # how kube-apiserver asks for them, whatever the method
+        return group, resource, list(dict.fromkeys([verb, "create"]))  # by GET too
     if verb == "patch" and request.content_type.startswith("application/apply-patch") and len(rest) == 2:
         return group, resource, ["patch", "create"]  # an apply may create
     return group, resource, [verb]

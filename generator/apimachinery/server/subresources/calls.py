@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from apimachinery.access.authentication import unauthorized
+from apimachinery.access.authorization import Attributes
 from apimachinery.access.control import Access
 from apimachinery.access.reviews import (
     access_review,
@@ -19,8 +20,16 @@ from apimachinery.http.messages import (
     UpgradeResponse,
 )
 from apimachinery.http.workers import MANY_RECORDS, apart, apart_if
+from apimachinery.kinds.gates import enabled
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, not_acceptable, not_found
+from apimachinery.meta.errors import (
+    ApiError,
+    bad_request,
+    forbidden,
+    method_not_allowed,
+    not_acceptable,
+    not_found,
+)
 from apimachinery.meta.field_errors import invalid
 from apimachinery.server.admission.interface import Operation
 from apimachinery.server.answer.views import asked_view
@@ -132,6 +141,7 @@ class VirtualResources:
         if route.subresource in CONNECTIONS:
             options = connection_options(request, route)
             await self._writer.admitted(Operation("CONNECT", target, options, None, name))
+            await self._may_connect(request, target)
         record = self._writer.current(target)
         if record is None:
             raise not_found(resource, served.group, name)
@@ -149,6 +159,22 @@ class VirtualResources:
             return await self.node.answer(request, route, pod)
         said = f"{resource}/{route.subresource}: this server has no way to a node"
         raise ApiError(503, "ServiceUnavailable", said)
+
+    async def _may_connect(self, request: Request, target: WriteTarget) -> None:
+        """Who connects to a container by GET, as websockets must, needs the right to create as well: roles give get
+        away to those who only look. A proxy's methods are rights of their own. Raises ApiError 403."""
+        served, user = target.served, request.user
+        release = tuple(map(int, served.release.split(".")))
+        if request.method != "GET" or target.subresource == "proxy" or user is None:
+            return
+        if not enabled("AuthorizePodWebsocketUpgradeCreatePermission", release):
+            return
+        asked = Attributes(
+            user, "create", target.namespace, "", "v1", served.plural, target.subresource, target.name
+        )
+        verdict = await self._access.ask_besides(asked)
+        if not verdict.allowed:
+            raise forbidden(served.plural, served.group, target.name, verdict.reason)
 
     async def _finalize(self, request: Request, route: Route, served: Served) -> Response:
         """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
