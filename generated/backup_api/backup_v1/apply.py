@@ -40,10 +40,10 @@ class BackupScheduleSpec(Part, kw_only=True):
     Fields:
         schedule: When runs start.
         window: Time of day in which runs may start. Null means any.
-        suspend: Whether no further runs start.
-        concurrency_policy: What happens when a run is due while one is at work.
-        backoff_limit: How often a failed run is tried again.
-        workers: Number of workers a run is spread over.
+        suspend: Whether no further runs start. Default: false.
+        concurrency_policy: What happens when a run is due while one is at work. Default: "Forbid".
+        backoff_limit: How often a failed run is tried again. Default: 6.
+        workers: Number of workers a run is spread over. Default: 1.
         target: What is backed up.
         stores: Where copies are kept.
         retention: Which copies stay.
@@ -77,8 +77,8 @@ class BackupScheduleSpecSchedule(Part, kw_only=True):
 
     Fields:
         cron: Five fields as in crontab, or a word such as @daily.
-        time_zone: Name in the time zone database.
-        jitter: Starts are put off by a random time up to this.
+        time_zone: Name in the time zone database. Default: "Etc/UTC".
+        jitter: Starts are put off by a random time up to this. Default: "0s".
     """
 
     cron: str | None = None
@@ -91,9 +91,10 @@ class BackupScheduleSpecStore(Part, kw_only=True):
 
     Fields:
         name: Name of a BackupStore.
-        protocol: How the store is reached. A store may be listed once for each protocol.
+        protocol: How the store is reached. A store may be listed once for each protocol. Default:
+            "https".
         port: Port of the store: a number, or the name of a port of its Service.
-        path: Folder in the store.
+        path: Folder in the store. Default: "/".
         priority: Stores with a greater number are tried first.
         credentials: Access token of the store.
     """
@@ -136,9 +137,9 @@ class TargetResource(Part, kw_only=True):
     """One resource, by group and plural.
 
     Fields:
-        group: API group; empty for the core group.
+        group: API group; empty for the core group. Default: \"\".
         resource: Plural of the resource.
-        order: Place in the order of restoring: smaller first.
+        order: Place in the order of restoring: smaller first. Default: 100.
     """
 
     group: str | None = None
@@ -151,7 +152,7 @@ class Key(Part, kw_only=True):
 
     Fields:
         name: Name of a Secret in the same namespace.
-        key: Entry of the Secret that holds the value.
+        key: Entry of the Secret that holds the value. Default: "token".
     """
 
     name: str | None = None
@@ -162,7 +163,7 @@ class Retention(Part, kw_only=True):
     """Which copies stay.
 
     Fields:
-        keep_last: Number of newest copies that always stay.
+        keep_last: Number of newest copies that always stay. Default: 7.
         keep_daily: Number of days of which the last copy stays.
         max_age: Copies older than this are removed, unless the rules above keep them.
         share: Largest part of the store that copies may fill.
@@ -171,14 +172,14 @@ class Retention(Part, kw_only=True):
     keep_last: int | None = None
     keep_daily: int | None = None
     max_age: str | None = None
-    share: float | None = None
+    share: int | float | None = None
 
 
 class Encryption(Part, kw_only=True):
     """Encryption at rest. Null turns it off where the store would turn it on.
 
     Fields:
-        algorithm: Cipher.
+        algorithm: Cipher. Default: "aes-256-gcm".
         key: Key of 32 bytes.
         rotation: How long a key is used for new copies.
     """
@@ -193,8 +194,8 @@ class Hook(Part, kw_only=True):
 
     Fields:
         name: Name of the hook.
-        phase: When it is created.
-        timeout_seconds: How long the run waits for it.
+        phase: When it is created. Default: "Before".
+        timeout_seconds: How long the run waits for it. Default: 300.
         template: The object: any kind, usually a Job.
     """
 
@@ -208,10 +209,10 @@ class Transfer(Part, kw_only=True):
     """How bytes travel.
 
     Fields:
-        class_: Storage class of new copies.
+        class_: Storage class of new copies. Default: "standard".
         from_: Region that is read from.
         import_: Copies of other schedules that count as our own.
-        continue_: Whether a run goes on after an object failed.
+        continue_: Whether a run goes on after an object failed. Default: true.
         bandwidth: Upper limit, as a quantity of bytes a second.
     """
 
@@ -276,7 +277,7 @@ class BackupScheduleStatusLastRun(Part, kw_only=True):
     start_time: datetime | None = None
     completion_time: datetime | None = None
     bytes_: int | None = None
-    ratio: float | None = None
+    ratio: int | float | None = None
     checksum: str | None = None
 
 
@@ -305,10 +306,10 @@ class BackupStoreSpec(Part, kw_only=True):
 
     Fields:
         url: Where the store answers.
-        driver: Plugin that speaks to the store.
+        driver: Plugin that speaks to the store. Default: "s3".
         class_: Quality of the store.
         capacity: Size, as a quantity of bytes.
-        read_only: Whether nothing new is written.
+        read_only: Whether nothing new is written. Default: false.
         mirrors: Addresses of copies of this store.
         options: Settings of the plugin; `retries` is known to every plugin.
     """
@@ -326,7 +327,7 @@ class BackupStoreSpecOptions(Part, kw_only=True):
     """Settings of the plugin; `retries` is known to every plugin.
 
     Fields:
-        retries: How often a request is tried again.
+        retries: How often a request is tried again. Default: 2.
     """
 
     retries: int | None = None
@@ -371,12 +372,12 @@ class RestoreSpec(Part, kw_only=True):
 
     Fields:
         schedule_name: BackupSchedule whose copy is restored.
-        from_: Copy that is restored: `latest`, or the identity of a run.
+        from_: Copy that is restored: `latest`, or the identity of a run. Default: "latest".
         at: Restores the newest copy that is not younger than this.
         mode: How existing objects are treated. Exactly one way is given.
         rename: New namespace by old namespace.
         extra: Anything a plugin wants to know: an object, a list or a plain value.
-        dry_run: Whether only the report is made.
+        dry_run: Whether only the report is made. Default: false.
     """
 
     schedule_name: str | None = None
@@ -406,7 +407,7 @@ class RestoreSpecModeReplace(Part, kw_only=True):
     """Existing objects are replaced.
 
     Fields:
-        force: Also objects that others own.
+        force: Also objects that others own. Default: false.
     """
 
     force: bool | None = None
@@ -416,7 +417,7 @@ class RestoreSpecModeMerge(Part, kw_only=True):
     """Existing objects are merged with the copy.
 
     Fields:
-        strategy: How lists are merged.
+        strategy: How lists are merged. Default: "byKey".
     """
 
     strategy: Literal["atomic", "byKey"] | None = None
@@ -426,7 +427,7 @@ class RestoreStatus(Part, kw_only=True):
     """What the controller saw last.
 
     Fields:
-        phase: Where the restore stands.
+        phase: Where the restore stands. Default: "Pending".
         restored: Objects restored.
         errors: Objects that failed.
     """
@@ -441,7 +442,7 @@ class RestoreStatusError(Part, kw_only=True):
 
     Fields:
         resource: Plural of its resource.
-        namespace: Its namespace.
+        namespace: Its namespace. Default: \"\".
         name: Its name.
         message: The fault.
     """

@@ -41,10 +41,10 @@ class BackupScheduleSpec(Part, kw_only=True):
     Fields:
         schedule: When runs start.
         window: Time of day in which runs may start. Null means any.
-        suspend: Whether no further runs start.
-        concurrency_policy: What happens when a run is due while one is at work.
-        backoff_limit: How often a failed run is tried again.
-        workers: Number of workers a run is spread over.
+        suspend: Whether no further runs start. Default: false.
+        concurrency_policy: What happens when a run is due while one is at work. Default: "Forbid".
+        backoff_limit: How often a failed run is tried again. Default: 6.
+        workers: Number of workers a run is spread over. Default: 1.
         target: What is backed up.
         stores: Where copies are kept.
         retention: Which copies stay.
@@ -58,10 +58,10 @@ class BackupScheduleSpec(Part, kw_only=True):
 
     schedule: BackupScheduleSpecSchedule
     window: Window | UnsetType | None = UNSET
-    suspend: bool = False
-    concurrency_policy: Literal["Allow", "Forbid", "Replace"] = "Forbid"
-    backoff_limit: int = 6
-    workers: int = 1
+    suspend: bool | None = None
+    concurrency_policy: Literal["Allow", "Forbid", "Replace"] | None = None
+    backoff_limit: int | None = None
+    workers: int | None = None
     target: Target
     stores: list[BackupScheduleSpecStore]
     retention: Retention | None = None
@@ -78,13 +78,13 @@ class BackupScheduleSpecSchedule(Part, kw_only=True):
 
     Fields:
         cron: Five fields as in crontab, or a word such as @daily.
-        time_zone: Name in the time zone database.
-        jitter: Starts are put off by a random time up to this.
+        time_zone: Name in the time zone database. Default: "Etc/UTC".
+        jitter: Starts are put off by a random time up to this. Default: "0s".
     """
 
     cron: str
-    time_zone: str = "Etc/UTC"
-    jitter: str = "0s"
+    time_zone: str | None = None
+    jitter: str | None = None
 
 
 class BackupScheduleSpecStore(Part, kw_only=True):
@@ -92,17 +92,18 @@ class BackupScheduleSpecStore(Part, kw_only=True):
 
     Fields:
         name: Name of a BackupStore.
-        protocol: How the store is reached. A store may be listed once for each protocol.
+        protocol: How the store is reached. A store may be listed once for each protocol. Default:
+            "https".
         port: Port of the store: a number, or the name of a port of its Service.
-        path: Folder in the store.
+        path: Folder in the store. Default: "/".
         priority: Stores with a greater number are tried first.
         credentials: Access token of the store.
     """
 
     name: str
-    protocol: Literal["https", "sftp"] = "https"
+    protocol: Literal["https", "sftp"] | None = None
     port: int | str | None = None
-    path: str = "/"
+    path: str | None = None
     priority: int | None = None
     credentials: Key | None = None
 
@@ -137,14 +138,14 @@ class TargetResource(Part, kw_only=True):
     """One resource, by group and plural.
 
     Fields:
-        group: API group; empty for the core group.
+        group: API group; empty for the core group. Default: \"\".
         resource: Plural of the resource.
-        order: Place in the order of restoring: smaller first.
+        order: Place in the order of restoring: smaller first. Default: 100.
     """
 
-    group: str = ""
+    group: str | None = None
     resource: str
-    order: int = 100
+    order: int | None = None
 
 
 class Key(Part, kw_only=True):
@@ -152,39 +153,39 @@ class Key(Part, kw_only=True):
 
     Fields:
         name: Name of a Secret in the same namespace.
-        key: Entry of the Secret that holds the value.
+        key: Entry of the Secret that holds the value. Default: "token".
     """
 
     name: str
-    key: str = "token"
+    key: str | None = None
 
 
 class Retention(Part, kw_only=True):
     """Which copies stay.
 
     Fields:
-        keep_last: Number of newest copies that always stay.
+        keep_last: Number of newest copies that always stay. Default: 7.
         keep_daily: Number of days of which the last copy stays.
         max_age: Copies older than this are removed, unless the rules above keep them.
         share: Largest part of the store that copies may fill.
     """
 
-    keep_last: int = 7
+    keep_last: int | None = None
     keep_daily: int | None = None
     max_age: str | None = None
-    share: float | None = None
+    share: int | float | None = None
 
 
 class Encryption(Part, kw_only=True):
     """Encryption at rest. Null turns it off where the store would turn it on.
 
     Fields:
-        algorithm: Cipher.
+        algorithm: Cipher. Default: "aes-256-gcm".
         key: Key of 32 bytes.
         rotation: How long a key is used for new copies.
     """
 
-    algorithm: Literal["aes-256-gcm", "chacha20-poly1305"] = "aes-256-gcm"
+    algorithm: Literal["aes-256-gcm", "chacha20-poly1305"] | None = None
     key: Key
     rotation: str | UnsetType | None = UNSET
 
@@ -194,14 +195,14 @@ class Hook(Part, kw_only=True):
 
     Fields:
         name: Name of the hook.
-        phase: When it is created.
-        timeout_seconds: How long the run waits for it.
+        phase: When it is created. Default: "Before".
+        timeout_seconds: How long the run waits for it. Default: 300.
         template: The object: any kind, usually a Job.
     """
 
     name: str
-    phase: Literal["Before", "After"] = "Before"
-    timeout_seconds: int = 300
+    phase: Literal["Before", "After"] | None = None
+    timeout_seconds: int | None = None
     template: dict[str, Any]
 
 
@@ -209,17 +210,17 @@ class Transfer(Part, kw_only=True):
     """How bytes travel.
 
     Fields:
-        class_: Storage class of new copies.
+        class_: Storage class of new copies. Default: "standard".
         from_: Region that is read from.
         import_: Copies of other schedules that count as our own.
-        continue_: Whether a run goes on after an object failed.
+        continue_: Whether a run goes on after an object failed. Default: true.
         bandwidth: Upper limit, as a quantity of bytes a second.
     """
 
-    class_: Literal["standard", "reduced", "archive"] = "standard"
+    class_: Literal["standard", "reduced", "archive"] | None = None
     from_: str | None = None
     import_: list[str] | None = None
-    continue_: bool = True
+    continue_: bool | None = None
     bandwidth: int | str | None = None
 
 
@@ -277,7 +278,7 @@ class BackupScheduleStatusLastRun(Part, kw_only=True):
     start_time: datetime
     completion_time: datetime | None = None
     bytes_: int | None = None
-    ratio: float | None = None
+    ratio: int | float | None = None
     checksum: str | None = None
 
 
@@ -307,19 +308,19 @@ class BackupStoreSpec(Part, kw_only=True):
 
     Fields:
         url: Where the store answers.
-        driver: Plugin that speaks to the store.
+        driver: Plugin that speaks to the store. Default: "s3".
         class_: Quality of the store.
         capacity: Size, as a quantity of bytes.
-        read_only: Whether nothing new is written.
+        read_only: Whether nothing new is written. Default: false.
         mirrors: Addresses of copies of this store.
         options: Settings of the plugin; `retries` is known to every plugin.
     """
 
     url: str
-    driver: Literal["s3", "gcs", "azure", "sftp", "memory"] = "s3"
+    driver: Literal["s3", "gcs", "azure", "sftp", "memory"] | None = None
     class_: str | None = None
     capacity: int | str | None = None
-    read_only: bool = False
+    read_only: bool | None = None
     mirrors: list[str] | None = None
     options: BackupStoreSpecOptions | None = None
 
@@ -328,10 +329,10 @@ class BackupStoreSpecOptions(Part, kw_only=True):
     """Settings of the plugin; `retries` is known to every plugin.
 
     Fields:
-        retries: How often a request is tried again.
+        retries: How often a request is tried again. Default: 2.
     """
 
-    retries: int = 2
+    retries: int | None = None
 
 
 class BackupStoreStatus(Part, kw_only=True):
@@ -374,21 +375,21 @@ class RestoreSpec(Part, kw_only=True):
 
     Fields:
         schedule_name: BackupSchedule whose copy is restored.
-        from_: Copy that is restored: `latest`, or the identity of a run.
+        from_: Copy that is restored: `latest`, or the identity of a run. Default: "latest".
         at: Restores the newest copy that is not younger than this.
         mode: How existing objects are treated. Exactly one way is given.
         rename: New namespace by old namespace.
         extra: Anything a plugin wants to know: an object, a list or a plain value.
-        dry_run: Whether only the report is made.
+        dry_run: Whether only the report is made. Default: false.
     """
 
     schedule_name: str
-    from_: str = "latest"
+    from_: str | None = None
     at: datetime | None = None
     mode: RestoreSpecMode
     rename: dict[str, str] | None = None
     extra: Any | UnsetType = UNSET
-    dry_run: bool = False
+    dry_run: bool | None = None
 
 
 class RestoreSpecMode(Part, kw_only=True):
@@ -409,32 +410,32 @@ class RestoreSpecModeReplace(Part, kw_only=True):
     """Existing objects are replaced.
 
     Fields:
-        force: Also objects that others own.
+        force: Also objects that others own. Default: false.
     """
 
-    force: bool = False
+    force: bool | None = None
 
 
 class RestoreSpecModeMerge(Part, kw_only=True):
     """Existing objects are merged with the copy.
 
     Fields:
-        strategy: How lists are merged.
+        strategy: How lists are merged. Default: "byKey".
     """
 
-    strategy: Literal["atomic", "byKey"] = "byKey"
+    strategy: Literal["atomic", "byKey"] | None = None
 
 
 class RestoreStatus(Part, kw_only=True):
     """What the controller saw last.
 
     Fields:
-        phase: Where the restore stands.
+        phase: Where the restore stands. Default: "Pending".
         restored: Objects restored.
         errors: Objects that failed.
     """
 
-    phase: Literal["Pending", "Running", "Done", "Failed"] = "Pending"
+    phase: Literal["Pending", "Running", "Done", "Failed"] | None = None
     restored: int | None = None
     errors: list[RestoreStatusError] | None = None
 
@@ -444,13 +445,13 @@ class RestoreStatusError(Part, kw_only=True):
 
     Fields:
         resource: Plural of its resource.
-        namespace: Its namespace.
+        namespace: Its namespace. Default: \"\".
         name: Its name.
         message: The fault.
     """
 
     resource: str
-    namespace: str = ""
+    namespace: str | None = None
     name: str
     message: str | None = None
 

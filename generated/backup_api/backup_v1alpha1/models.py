@@ -41,30 +41,30 @@ class BackupScheduleSpec(Part, kw_only=True):
 
     Fields:
         cron: Five fields as in crontab, or a word such as @daily.
-        timezone: Name in the time zone database.
+        timezone: Name in the time zone database. Default: "Etc/UTC".
         window: Time of day in which runs may start, as HH:MM-HH:MM.
-        paused: Whether no further runs start.
-        overlap: What happens when a run is due while one is at work.
-        retries: How often a failed run is tried again.
-        workers: Number of workers a run is spread over.
+        paused: Whether no further runs start. Default: false.
+        overlap: What happens when a run is due while one is at work. Default: "allow".
+        retries: How often a failed run is tried again. Default: 3.
+        workers: Number of workers a run is spread over. Default: 1.
         namespaces: Namespaces whose objects are backed up.
         selector: Which objects are backed up, by their labels. Left out, all are.
         store: Name of the BackupStore that keeps the copies.
-        keep: Number of newest copies that stay.
+        keep: Number of newest copies that stay. Default: 7.
         parameters: Settings handed to the plugin of the store as they are.
     """
 
     cron: str
-    timezone: str = "Etc/UTC"
+    timezone: str | None = None
     window: str | None = None
-    paused: bool = False
-    overlap: Literal["allow", "skip", "replace"] = "allow"
-    retries: int = 3
-    workers: int = 1
+    paused: bool | None = None
+    overlap: Literal["allow", "skip", "replace"] | None = None
+    retries: int | None = None
+    workers: int | None = None
     namespaces: list[str] | None = None
     selector: meta_v1.LabelSelector | None = None
     store: str
-    keep: int = 7
+    keep: int | None = None
     parameters: dict[str, Any] | None = None
 
 

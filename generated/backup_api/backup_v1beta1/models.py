@@ -39,13 +39,13 @@ class BackupScheduleSpec(Part, kw_only=True):
 
     Fields:
         cron: Five fields as in crontab, or a word such as @daily.
-        time_zone: Name in the time zone database.
-        jitter: Starts are put off by a random time up to this.
+        time_zone: Name in the time zone database. Default: "Etc/UTC".
+        jitter: Starts are put off by a random time up to this. Default: "0s".
         window: Time of day in which runs may start. Null means any.
-        suspend: Whether no further runs start.
-        concurrency_policy: What happens when a run is due while one is at work.
-        backoff_limit: How often a failed run is tried again.
-        workers: Number of workers a run is spread over.
+        suspend: Whether no further runs start. Default: false.
+        concurrency_policy: What happens when a run is due while one is at work. Default: "Allow".
+        backoff_limit: How often a failed run is tried again. Default: 3.
+        workers: Number of workers a run is spread over. Default: 1.
         target: What is backed up.
         stores: Where copies are kept.
         retention: Which copies stay.
@@ -58,13 +58,13 @@ class BackupScheduleSpec(Part, kw_only=True):
     """
 
     cron: str
-    time_zone: str = "Etc/UTC"
-    jitter: str = "0s"
+    time_zone: str | None = None
+    jitter: str | None = None
     window: backup_v1.Window | UnsetType | None = UNSET
-    suspend: bool = False
-    concurrency_policy: Literal["Allow", "Forbid", "Replace"] = "Allow"
-    backoff_limit: int = 3
-    workers: int = 1
+    suspend: bool | None = None
+    concurrency_policy: Literal["Allow", "Forbid", "Replace"] | None = None
+    backoff_limit: int | None = None
+    workers: int | None = None
     target: backup_v1.Target
     stores: list[BackupScheduleSpecStore]
     retention: backup_v1.Retention | None = None
@@ -81,17 +81,18 @@ class BackupScheduleSpecStore(Part, kw_only=True):
 
     Fields:
         name: Name of a BackupStore.
-        protocol: How the store is reached. A store may be listed once for each protocol.
+        protocol: How the store is reached. A store may be listed once for each protocol. Default:
+            "https".
         port: Port of the store: a number, or the name of a port of its Service.
-        path: Folder in the store.
+        path: Folder in the store. Default: "/".
         priority: Stores with a greater number are tried first.
         secret_name: Secret with the access token under the entry `token`.
     """
 
     name: str
-    protocol: Literal["https", "sftp"] = "https"
+    protocol: Literal["https", "sftp"] | None = None
     port: int | str | None = None
-    path: str = "/"
+    path: str | None = None
     priority: int | None = None
     secret_name: str | None = None
 

@@ -39,7 +39,7 @@ class FeatureFlagSpec(Part, kw_only=True):
     Fields:
         description: What the flag is for.
         type: What kind of value the variants have.
-        enabled: Whether rules are looked at. Off, everybody gets the default variant.
+        enabled: Whether rules are looked at. Off, everybody gets the default variant. Default: false.
         variants: Values that can be given.
         default_variant: Variant for who matches no rule.
         rules: Who gets what; the first that matches counts.
@@ -77,7 +77,7 @@ class FeatureFlagStatus(Part, kw_only=True):
     observed_generation: int | None = None
     evaluations: dict[str, int] | None = None
     last_evaluated: meta_v1.Time | None = None
-    share: float | None = None
+    share: int | float | None = None
     conditions: list[meta_v1.Condition] | None = None
 
 
@@ -119,9 +119,9 @@ class Rollout(Part, kw_only=True):
     """How a new variant spreads.
 
     Fields:
-        strategy: Immediate or Stepped.
+        strategy: Immediate or Stepped. Default: "Immediate".
         steps: Shares to go through.
-        step_seconds: Seconds a step takes.
+        step_seconds: Seconds a step takes. Default: 3600.
         class_: Class of users that goes first.
         from_: Variant that is left.
     """
@@ -138,7 +138,7 @@ class Prerequisite(Part, kw_only=True):
 
     Fields:
         flag: The flag.
-        variant: The variant.
+        variant: The variant. Default: "on".
     """
 
     flag: str | None = None

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from msgspec import field
 
@@ -25,7 +25,6 @@ class FeatureFlag(Object, kw_only=True):
 
     API_VERSION = "flags.kubewright.dev/v1"
     KIND = "FeatureFlag"
-    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "flags.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "FeatureFlag")
@@ -40,7 +39,7 @@ class FeatureFlagSpec(Part, kw_only=True):
     Fields:
         description: What the flag is for.
         type: What kind of value the variants have.
-        enabled: Whether rules are looked at. Off, everybody gets the default variant.
+        enabled: Whether rules are looked at. Off, everybody gets the default variant. Default: false.
         variants: Values that can be given.
         default_variant: Variant for who matches no rule.
         rules: Who gets what; the first that matches counts.
@@ -78,7 +77,7 @@ class FeatureFlagStatus(Part, kw_only=True):
     observed_generation: int | None = None
     evaluations: dict[str, int] | None = None
     last_evaluated: meta_v1.Time | None = None
-    share: float | None = None
+    share: int | float | None = None
     conditions: list[meta_v1.Condition] | None = None
 
 
@@ -120,16 +119,16 @@ class Rollout(Part, kw_only=True):
     """How a new variant spreads.
 
     Fields:
-        strategy: Immediate or Stepped.
+        strategy: Immediate or Stepped. Default: "Immediate".
         steps: Shares to go through.
-        step_seconds: Seconds a step takes.
+        step_seconds: Seconds a step takes. Default: 3600.
         class_: Class of users that goes first.
         from_: Variant that is left.
     """
 
-    strategy: Literal["Immediate", "Stepped"] = "Immediate"
+    strategy: Literal["Immediate", "Stepped"] | None = None
     steps: list[int | str] | None = None
-    step_seconds: int = 3600
+    step_seconds: int | None = None
     class_: str | None = None
     from_: str | None = None
 
@@ -139,11 +138,11 @@ class Prerequisite(Part, kw_only=True):
 
     Fields:
         flag: The flag.
-        variant: The variant.
+        variant: The variant. Default: "on".
     """
 
     flag: str
-    variant: str = "on"
+    variant: str | None = None
 
 
 class Expression(Part, kw_only=True):
@@ -229,7 +228,6 @@ class FeatureFlagList(Object, kw_only=True):
 
     API_VERSION = "flags.kubewright.dev/v1"
     KIND = "FeatureFlagList"
-    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "flags.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "FeatureFlagList")

@@ -86,9 +86,9 @@ class QueueSpec(Part, kw_only=True):
     """What a queue is to be.
 
     Fields:
-        replicas: Number of brokers that hold the queue.
+        replicas: Number of brokers that hold the queue. Default: 1.
         selector: Brokers that may hold it.
-        ports: Where the queue is reached.
+        ports: Where the queue is reached. Default: [{"port": 5672}].
         capacity: Room for messages.
         limits: Room for each class of consumer.
         retention: How long messages stay.
@@ -98,7 +98,7 @@ class QueueSpec(Part, kw_only=True):
         brokers: Brokers pinned by name.
         arguments: Flags handed to the brokers, in this order.
         node_selector: Labels of the nodes brokers run on.
-        ordering: Which order consumers may rely on.
+        ordering: Which order consumers may rely on. Default: "None".
         secret: Value that signs messages.
         settings: Settings of the broker as they are.
     """
@@ -139,7 +139,7 @@ class QueueStatus(Part, kw_only=True):
     ready_replicas: int | None = None
     selector: str | None = None
     depth: int | None = None
-    rate: float | None = None
+    rate: int | float | None = None
     oldest: meta_v1.Time | None = None
     conditions: list[meta_v1.Condition] | None = None
 
@@ -150,7 +150,7 @@ class QueuePort(Part, kw_only=True):
     Fields:
         name: Name of the port.
         port: Number of the port.
-        protocol: Protocol spoken there.
+        protocol: Protocol spoken there. Default: "AMQP".
         target_port: Port of the broker: a number, or a name.
     """
 
@@ -164,9 +164,9 @@ class RetentionPolicy(Part, kw_only=True):
     """How long messages stay.
 
     Fields:
-        max_age_seconds: Seconds until a message goes.
+        max_age_seconds: Seconds until a message goes. Default: 604800.
         max_bytes: Bytes until the oldest message goes.
-        compact: Whether only the newest message of a key stays.
+        compact: Whether only the newest message of a key stays. Default: false.
     """
 
     max_age_seconds: int | UnsetType | None = UNSET
@@ -179,7 +179,7 @@ class DeadLetter(Part, kw_only=True):
 
     Fields:
         queue_name: Another queue of the namespace.
-        after_attempts: Failed deliveries until a message goes there.
+        after_attempts: Failed deliveries until a message goes there. Default: 5.
     """
 
     queue_name: str | None = None
@@ -190,7 +190,7 @@ class RolloutStrategy(Part, kw_only=True):
     """How brokers are exchanged. `type` says which of the others counts.
 
     Fields:
-        type: Rolling or Recreate.
+        type: Rolling or Recreate. Default: "Rolling".
         rolling: Settings of Rolling.
         recreate: Settings of Recreate.
     """
@@ -218,8 +218,8 @@ class RollingRollout(Part, kw_only=True):
     """One after the other.
 
     Fields:
-        max_unavailable: Brokers that may be away: a number, or a percentage.
-        max_surge: Brokers beyond the wanted number: a number, or a percentage.
+        max_unavailable: Brokers that may be away: a number, or a percentage. Default: "25%".
+        max_surge: Brokers beyond the wanted number: a number, or a percentage. Default: 1.
     """
 
     max_unavailable: int | str | None = None
@@ -230,7 +230,7 @@ class RecreateRollout(Part, kw_only=True):
     """All at once.
 
     Fields:
-        drain_seconds: How long consumers are given to finish.
+        drain_seconds: How long consumers are given to finish. Default: 30.
     """
 
     drain_seconds: int | None = None
@@ -286,7 +286,8 @@ class SubscriptionSpec(Part, kw_only=True):
         from_: Queue that is read.
         filter: Messages that are wanted. Left out, all are.
         delivery: How messages are brought.
-        continue_: Whether reading goes on where it ended when the subscription is made again.
+        continue_: Whether reading goes on where it ended when the subscription is made again. Default:
+            true.
         class_: Class of the consumer.
         properties: Properties given to each message.
         items: Keys of messages that are brought first.
@@ -362,9 +363,9 @@ class Push(Part, kw_only=True):
 
     Fields:
         url: Address of the consumer.
-        timeout: How long an answer may take.
+        timeout: How long an answer may take. Default: "10s".
         headers: Headers of each request.
-        concurrency: Requests at a time.
+        concurrency: Requests at a time. Default: 1.
         tls: How the consumer is known.
     """
 
@@ -379,8 +380,8 @@ class Pull(Part, kw_only=True):
     """Messages wait until they are asked for.
 
     Fields:
-        lease_seconds: How long a message belongs to who took it.
-        batch: Most messages at a time.
+        lease_seconds: How long a message belongs to who took it. Default: 60.
+        batch: Most messages at a time. Default: 100.
     """
 
     lease_seconds: int | None = None

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from msgspec import UNSET, UnsetType, convert, field
+from msgspec import UNSET, UnsetType, field
 
 from apimachinery.typed.object import Object, Part
 from messaging_api.meta_v1 import models as meta_v1
@@ -74,7 +74,6 @@ class Queue(Object, kw_only=True):
 
     API_VERSION = "messaging.kubewright.dev/v1"
     KIND = "Queue"
-    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "messaging.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Queue")
@@ -87,9 +86,9 @@ class QueueSpec(Part, kw_only=True):
     """What a queue is to be.
 
     Fields:
-        replicas: Number of brokers that hold the queue.
+        replicas: Number of brokers that hold the queue. Default: 1.
         selector: Brokers that may hold it.
-        ports: Where the queue is reached.
+        ports: Where the queue is reached. Default: [{"port": 5672}].
         capacity: Room for messages.
         limits: Room for each class of consumer.
         retention: How long messages stay.
@@ -99,14 +98,14 @@ class QueueSpec(Part, kw_only=True):
         brokers: Brokers pinned by name.
         arguments: Flags handed to the brokers, in this order.
         node_selector: Labels of the nodes brokers run on.
-        ordering: Which order consumers may rely on.
+        ordering: Which order consumers may rely on. Default: "None".
         secret: Value that signs messages.
         settings: Settings of the broker as they are.
     """
 
-    replicas: int = 1
+    replicas: int | None = None
     selector: meta_v1.LabelSelector
-    ports: list[QueuePort] = field(default_factory=lambda: convert([{"port": 5672}], list[QueuePort]))
+    ports: list[QueuePort] | None = None
     capacity: meta_v1.Quantity | None = None
     limits: dict[str, meta_v1.Quantity] | None = None
     retention: RetentionPolicy | None = None
@@ -116,7 +115,7 @@ class QueueSpec(Part, kw_only=True):
     brokers: list[str] | None = None
     arguments: list[str] | None = None
     node_selector: dict[str, str] | None = None
-    ordering: Literal["None", "Key", "Total"] = "None"
+    ordering: Literal["None", "Key", "Total"] | None = None
     secret: str | None = None
     settings: dict[str, Any] | None = None
 
@@ -140,7 +139,7 @@ class QueueStatus(Part, kw_only=True):
     ready_replicas: int | None = None
     selector: str | None = None
     depth: int | None = None
-    rate: float | None = None
+    rate: int | float | None = None
     oldest: meta_v1.Time | None = None
     conditions: list[meta_v1.Condition] | None = None
 
@@ -151,13 +150,13 @@ class QueuePort(Part, kw_only=True):
     Fields:
         name: Name of the port.
         port: Number of the port.
-        protocol: Protocol spoken there.
+        protocol: Protocol spoken there. Default: "AMQP".
         target_port: Port of the broker: a number, or a name.
     """
 
     name: str | None = None
     port: int
-    protocol: Literal["AMQP", "MQTT", "STOMP"] = "AMQP"
+    protocol: Literal["AMQP", "MQTT", "STOMP"] | None = None
     target_port: int | str | None = None
 
 
@@ -165,12 +164,12 @@ class RetentionPolicy(Part, kw_only=True):
     """How long messages stay.
 
     Fields:
-        max_age_seconds: Seconds until a message goes.
+        max_age_seconds: Seconds until a message goes. Default: 604800.
         max_bytes: Bytes until the oldest message goes.
-        compact: Whether only the newest message of a key stays.
+        compact: Whether only the newest message of a key stays. Default: false.
     """
 
-    max_age_seconds: int | None = 604800
+    max_age_seconds: int | UnsetType | None = UNSET
     max_bytes: meta_v1.Quantity | None = None
     compact: bool | None = None
 
@@ -180,23 +179,23 @@ class DeadLetter(Part, kw_only=True):
 
     Fields:
         queue_name: Another queue of the namespace.
-        after_attempts: Failed deliveries until a message goes there.
+        after_attempts: Failed deliveries until a message goes there. Default: 5.
     """
 
     queue_name: str
-    after_attempts: int = 5
+    after_attempts: int | None = None
 
 
 class RolloutStrategy(Part, kw_only=True):
     """How brokers are exchanged. `type` says which of the others counts.
 
     Fields:
-        type: Rolling or Recreate.
+        type: Rolling or Recreate. Default: "Rolling".
         rolling: Settings of Rolling.
         recreate: Settings of Recreate.
     """
 
-    type: Literal["Rolling", "Recreate"] = "Rolling"
+    type: Literal["Rolling", "Recreate"] | None = None
     rolling: RollingRollout | None = None
     recreate: RecreateRollout | None = None
 
@@ -219,22 +218,22 @@ class RollingRollout(Part, kw_only=True):
     """One after the other.
 
     Fields:
-        max_unavailable: Brokers that may be away: a number, or a percentage.
-        max_surge: Brokers beyond the wanted number: a number, or a percentage.
+        max_unavailable: Brokers that may be away: a number, or a percentage. Default: "25%".
+        max_surge: Brokers beyond the wanted number: a number, or a percentage. Default: 1.
     """
 
-    max_unavailable: int | str = "25%"
-    max_surge: int | str = 1
+    max_unavailable: int | str | None = None
+    max_surge: int | str | None = None
 
 
 class RecreateRollout(Part, kw_only=True):
     """All at once.
 
     Fields:
-        drain_seconds: How long consumers are given to finish.
+        drain_seconds: How long consumers are given to finish. Default: 30.
     """
 
-    drain_seconds: int = 30
+    drain_seconds: int | None = None
 
 
 class DiskSource(Part, kw_only=True):
@@ -272,7 +271,6 @@ class Subscription(Object, kw_only=True):
 
     API_VERSION = "messaging.kubewright.dev/v1"
     KIND = "Subscription"
-    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "messaging.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Subscription")
@@ -288,7 +286,8 @@ class SubscriptionSpec(Part, kw_only=True):
         from_: Queue that is read.
         filter: Messages that are wanted. Left out, all are.
         delivery: How messages are brought.
-        continue_: Whether reading goes on where it ended when the subscription is made again.
+        continue_: Whether reading goes on where it ended when the subscription is made again. Default:
+            true.
         class_: Class of the consumer.
         properties: Properties given to each message.
         items: Keys of messages that are brought first.
@@ -300,7 +299,7 @@ class SubscriptionSpec(Part, kw_only=True):
     from_: str
     filter: Filter | None = None
     delivery: Delivery
-    continue_: bool = True
+    continue_: bool | None = None
     class_: str | UnsetType | None = UNSET
     properties: dict[str, str] | None = None
     items: list[str] | None = None
@@ -364,16 +363,16 @@ class Push(Part, kw_only=True):
 
     Fields:
         url: Address of the consumer.
-        timeout: How long an answer may take.
+        timeout: How long an answer may take. Default: "10s".
         headers: Headers of each request.
-        concurrency: Requests at a time.
+        concurrency: Requests at a time. Default: 1.
         tls: How the consumer is known.
     """
 
     url: str
-    timeout: str = "10s"
+    timeout: str | None = None
     headers: list[Header] | None = None
-    concurrency: int = 1
+    concurrency: int | None = None
     tls: Tls | None = None
 
 
@@ -381,12 +380,12 @@ class Pull(Part, kw_only=True):
     """Messages wait until they are asked for.
 
     Fields:
-        lease_seconds: How long a message belongs to who took it.
-        batch: Most messages at a time.
+        lease_seconds: How long a message belongs to who took it. Default: 60.
+        batch: Most messages at a time. Default: 100.
     """
 
-    lease_seconds: int = 60
-    batch: int = 100
+    lease_seconds: int | None = None
+    batch: int | None = None
 
 
 class Header(Part, kw_only=True):
@@ -462,7 +461,6 @@ class QueueList(Object, kw_only=True):
 
     API_VERSION = "messaging.kubewright.dev/v1"
     KIND = "QueueList"
-    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "messaging.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "QueueList")
@@ -482,7 +480,6 @@ class SubscriptionList(Object, kw_only=True):
 
     API_VERSION = "messaging.kubewright.dev/v1"
     KIND = "SubscriptionList"
-    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "messaging.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "SubscriptionList")

@@ -33,8 +33,8 @@ class WebsiteSpec(Part, kw_only=True):
 
     Fields:
         image: The image that serves the pages.
-        replicas: How many copies serve it.
-        port: The port the image listens on.
+        replicas: How many copies serve it. Default: 1.
+        port: The port the image listens on. Default: 80.
     """
 
     image: str | None = None

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from msgspec import field
 
 from apimachinery.typed.object import Object, Part
@@ -22,7 +20,6 @@ class Website(Object, kw_only=True):
 
     API_VERSION = "example.kubewright.dev/v1"
     KIND = "Website"
-    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "example.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "Website")
@@ -36,13 +33,13 @@ class WebsiteSpec(Part, kw_only=True):
 
     Fields:
         image: The image that serves the pages.
-        replicas: How many copies serve it.
-        port: The port the image listens on.
+        replicas: How many copies serve it. Default: 1.
+        port: The port the image listens on. Default: 80.
     """
 
     image: str
-    replicas: int = 1
-    port: int = 80
+    replicas: int | None = None
+    port: int | None = None
 
 
 class WebsiteStatus(Part, kw_only=True):
@@ -64,7 +61,6 @@ class WebsiteList(Object, kw_only=True):
 
     API_VERSION = "example.kubewright.dev/v1"
     KIND = "WebsiteList"
-    KEEPS_ORIGIN: ClassVar[bool] = True
 
     api_version: str = field(default_factory=lambda: "example.kubewright.dev/v1")
     kind: str = field(default_factory=lambda: "WebsiteList")

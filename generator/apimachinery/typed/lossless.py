@@ -131,12 +131,10 @@ def encode(obj: Object) -> bytes:
         old = msgspec.json.decode(raw, type=type(obj))
     except msgspec.ValidationError as refusal:
         old = read_as(type(obj), raw, refusal)
-    old_bytes = msgspec.json.encode(old)
-    new_bytes = msgspec.json.encode(obj)
-    if old_bytes == new_bytes:
+    if msgspec.json.encode(old) == msgspec.json.encode(obj):
         return bytes(raw)
-    decode = msgspec.json.decode
-    return msgspec.json.encode(rewrite(decode(raw), decode(old_bytes), decode(new_bytes)))
+    plain = partial(msgspec.to_builtins, str_keys=True)
+    return msgspec.json.encode(rewrite(msgspec.json.decode(raw), plain(old), plain(obj)))
 
 
 def rewrite(raw: Any, old: Any, new: Any) -> Any:
@@ -146,16 +144,23 @@ def rewrite(raw: Any, old: Any, new: Any) -> Any:
         for key, value in new.items():
             if key not in old:
                 kept[key] = value
-            elif old[key] != value or type(old[key]) is not type(value):
+            elif not _same(old[key], value):
                 kept[key] = rewrite(raw.get(key), old[key], value)
         return kept
     if isinstance(raw, list) and isinstance(old, list) and isinstance(new, list) and len(raw) == len(old):
         origins = pair(old, new)
         return [
-            item if at is None else rewrite(raw[at], old[at], item) if old[at] != item else raw[at]
+            item if at is None else raw[at] if _same(old[at], item) else rewrite(raw[at], old[at], item)
             for item, at in zip(new, origins, strict=True)
         ]
     return new
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether two JSON values are written the same; Python takes 1, 1.0 and true for equal."""
+    if old != new or type(old) is not type(new):
+        return False
+    return not isinstance(new, dict | list) or msgspec.json.encode(old) == msgspec.json.encode(new)
 
 
 def pair(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
@@ -163,7 +168,7 @@ def pair(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
     free = dict.fromkeys(range(len(old)))
     found: list[int | None] = [None] * len(new)
     for at, item in enumerate(new):
-        if at in free and old[at] == item:
+        if at in free and _same(old[at], item):
             found[at] = at
             del free[at]
     _match(found, new, old, free, msgspec.json.encode)

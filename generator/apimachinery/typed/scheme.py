@@ -72,8 +72,8 @@ class Scheme:
     def decode(self, content: bytes | str) -> Object:
         """The typed object in JSON ``content``, by its own apiVersion and kind.
 
-        Fields that are left out, or null where null is not allowed, have the default of their schema; without one,
-        a field that must be there has the zero value, as Go's decoder gives. Unknown fields that the schema keeps
+        Fields that are left out, or null where null is not allowed, are unset; one that must be there has the zero
+        value, as Go's decoder gives. Unknown fields that the schema keeps
         come back when the object is encoded. Raises ``UnknownKindError``, or ``msgspec.DecodeError`` where the JSON
         is broken or does not fit; of YAML the error says so.
         """

@@ -50,5 +50,5 @@ def _optional(plan: ClassPlan) -> ClassPlan:
     return replace(
         plan,
         keeps_origin=False,
-        fields=tuple(replace(f, required=False, default="", factory="") for f in plan.fields),
+        fields=tuple(replace(f, required=False, factory="") for f in plan.fields),
     )

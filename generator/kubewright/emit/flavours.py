@@ -240,8 +240,6 @@ class _Schema:
             schema = self._bounded(schema, member)
         if member.nullable and schema:
             schema = {"anyOf": [schema, {"type": "null"}]}
-        if (member.default or member.factory) and not _holds_class(member.value.default):
-            schema = {**schema, "default": member.value.default}
         return schema
 
     def _bounded(self, schema: Json, member: FieldPlan) -> Json:
@@ -276,6 +274,8 @@ class _Schema:
             return self._reference(home, node.id)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             return self._reference(self._module(node.value.id), node.attr)
+        if ast.unparse(node) == "int | float":
+            return {"type": "number"}
         if isinstance(node, ast.BinOp):
             return {"anyOf": [self._type(home, node.left), self._type(home, node.right)]}
         assert isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name), ast.dump(node)
@@ -322,11 +322,6 @@ def _is_pattern(pattern: str) -> bool:
 
 def _given(words: Mapping[str, Json]) -> Json:
     return {key: value for key, value in words.items() if value is not None and value is not False}
-
-
-def _holds_class(default: Json) -> bool:
-    """Whether a default is an object or has some inside: those are left to the server."""
-    return isinstance(default, dict) or (isinstance(default, list) and any(map(_holds_class, default)))
 
 
 def _is_attribute(wire_name: str) -> bool:

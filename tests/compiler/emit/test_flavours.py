@@ -229,7 +229,7 @@ def test_enums_are_classes_where_that_is_asked_for(pools: Path, models: str) -> 
     members = {each.name: each.value for each in module.PoolSpecMode}
     assert members == {"ALWAYS": "Always", "NEVER_EVER": "never-ever", "EMPTY": "", "VALUE_4X": "4x"}
     made = module.PoolSpec()
-    assert made.mode is module.PoolSpecMode.ALWAYS and made.tags == [module.PoolSpecTag.A]
+    assert made.mode is None and made.tags is None  # the server knows their defaults
     if models == "msgspec":
         scheme = importlib.import_module("pools_msgspec.scheme").SCHEME
         pool = scheme.from_dict(POOL)

@@ -2,9 +2,9 @@
 
 One module per group-version. Objects that a schema declares inline are hoisted to classes of their own whose
 name says where they belong: an item of ``spec.rules`` of HTTPRoute is an ``HTTPRouteSpecRule``; a name that would
-be longer than ``MAX_NAME`` says less of the way. Types of installed packages (``Api.external``) are imported. Defaults
-that a spec states are those of the fields, except for definitions of Kubernetes (``io.k8s.…``): what OpenAPI documents
-call defaults there are the zeros of Go types. Likewise their enums stay open, those of other specs are ``Literal``.
+be longer than ``MAX_NAME`` says less of the way. Types of installed packages (``Api.external``) are imported. A field
+with a default may be left out, but its default never becomes a Python value: only the server knows the current one.
+Enums of Kubernetes' own definitions (``io.k8s.…``) stay open, those of other specs are ``Literal``.
 Order is that of a newspaper: each kind, its spec, its status, their parts as they are met, what no kind reaches,
 lists, then names for types that are not objects. Other modules are imported whole under their own name
 (``core_v1.PodSpec``), so that no two classes of one name ever meet.
@@ -12,12 +12,11 @@ lists, then names for types that are not objects. Other modules are imported who
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kubewright.emit.code import names
-from kubewright.emit.code.field_defaults import KUBERNETES, PRESERVE, Defaults
+from kubewright.emit.code.presence import KUBERNETES, PRESERVE, Presence
 from kubewright.emit.code.render import literal
 from kubewright.emit.code.unions import Unions
 from kubewright.ir.api import Api, External
@@ -50,10 +49,11 @@ from kubewright.location import NOWHERE
 MAX_NAME = 72
 _NOBODY = Definition(name="", group="", version="", value=Value(type=RawJson(), location=NOWHERE))
 
+# A number keeps its text: as floats 3 would be written 3.0, and integers past 2**53 would lose digits.
 SCALARS = {
     Primitive.STRING: "str",
     Primitive.INTEGER: "int",
-    Primitive.NUMBER: "float",
+    Primitive.NUMBER: "int | float",
     Primitive.BOOLEAN: "bool",
 }
 
@@ -61,8 +61,8 @@ SCALARS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlan:
     """One attribute. ``annotation`` is that of a value that is present; ``optional`` and ``nullable`` are
-    left to the flavour of model. ``value`` is the IR's, for emitters that need more. ``default`` is the expression
-    of the default that the spec states, ``factory`` that of a function giving it where the value can be changed.
+    left to the flavour of model. ``value`` is the IR's, for emitters that need more. ``factory`` is the expression of
+    a function that gives the value of a field that is always written.
     """
 
     attribute: str
@@ -71,7 +71,6 @@ class FieldPlan:
     required: bool
     nullable: bool
     value: Value
-    default: str = ""
     factory: str = ""
 
     @property
@@ -83,9 +82,9 @@ class FieldPlan:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassPlan:
     """One class. ``kind`` is its GVK where it is a Kind; ``path`` says which part of the definition it is;
-    ``is_open`` whether objects may hold fields besides the declared ones. With ``keeps_origin`` a Kind holds, anywhere
-    inside, more or other than its model shows: unknown fields that are kept, or defaults. As a member of a union that
-    has a discriminator it has a ``tag``: the field and its value."""
+    ``is_open`` whether objects may hold fields besides the declared ones. With ``keeps_origin`` a Kind may hold,
+    anywhere inside, more than its model shows: unknown fields that are kept, or times of more digits. As a member of
+    a union that has a discriminator it has a ``tag``: the field and its value."""
 
     name: str
     definition: Definition
@@ -232,7 +231,7 @@ class _Planner:
         self.used: dict[tuple[str, str], set[str]] = {pair: set() for pair in pairs}
         for definition in api.definitions:
             self.used[definition.group, definition.version].add(self.class_names[definition.name])
-        self.defaults = Defaults(self.table, self.crds)
+        self.presence = Presence(self.table, self.crds, fills_in=api.interface is None)
         self.unions = Unions(self.table)
         self.forms = api.interface.forms if api.interface else frozenset()
         aliases = {_foreign_name(external, self.module_names) for external in api.external}
@@ -280,7 +279,7 @@ class _Planner:
                 is_list=not path and _is_list(definition),
                 is_open=_is_open(value.type),
                 tag=None if path else self.unions.tags.get(definition.name),
-                keeps_origin=bool(kind and not path and self.defaults.keeps_origin(definition)),
+                keeps_origin=bool(kind and not path and self.presence.keeps_origin(definition)),
             )
             pending = found + pending
 
@@ -328,21 +327,14 @@ class _Planner:
         plans = []
         for member in _head_first(struct.fields, is_kind=not path and _kind_of(definition) is not None):
             annotation = annotate(member.value, member.wire_name, f"{path}.{member.wire_name}")
-            default, factory = self.defaults.of(definition, member, annotation)
-            if self.enums and (default or factory):
-                default, factory = self._enum_default(
-                    module, member.value.default, annotation, default, factory
-                )
             plans.append(
                 FieldPlan(
                     attribute=attributes[member.wire_name],
                     wire_name=member.wire_name,
                     annotation=annotation,
-                    required=member.required and not default and not factory,
+                    required=self.presence.must_be_sent(definition, member),
                     nullable=member.value.nullable,
                     value=member.value,
-                    default=default,
-                    factory=factory,
                 )
             )
         return tuple(plans)
@@ -376,17 +368,6 @@ class _Planner:
             )
             module.enums.append(plan)
         return plan.name
-
-    def _enum_default(
-        self, module: ModulePlan, given: Json, annotation: str, default: str, factory: str
-    ) -> tuple[str, str]:
-        """A default that is, or holds, a member of an enum."""
-        for plan in module.enums:
-            if plan.name == annotation:
-                return next(f"{plan.name}.{name}" for name, value in plan.members if value == given), ""
-            if re.search(rf"\b{plan.name}\b", annotation) and given:
-                return "", f"lambda: convert({literal(given)}, {annotation})"
-        return default, factory
 
     def _annotate(self, module: ModulePlan, node: Type) -> str:
         """The annotation of a type that holds no inline class."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
 from kubewright.emit.code.layout import ClassPlan, FieldPlan, ModulePlan
+from kubewright.emit.code.presence import KUBERNETES
 from kubewright.emit.code.render import class_header, docstring, literal, render, statement, string_literal
 from kubewright.emit.registry import Options
+from kubewright.ir.types import ABSENT
+
+MAX_SHOWN_DEFAULT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +80,20 @@ class StructClasses:
         if not self.options.documentation:
             return fallback
         text = plan.doc or fallback
-        described = [(f.attribute, " ".join(f.value.doc.split())) for f in plan.fields if f.value.doc]
+        described = [(f.attribute, said) for f in plan.fields if (said := _field_doc(f, plan))]
         if not described:
             return text
         return "\n".join([text, "", "Fields:", *(f"    {name}: {doc}" for name, doc in described)])
+
+
+def _field_doc(field: FieldPlan, plan: ClassPlan) -> str:
+    """What the spec says of a field, and its default: the model has none, so this is where readers see it."""
+    parts = [" ".join(field.value.doc.split())]
+    given = field.value.default
+    if not (given is ABSENT or given in (None, {}, []) or plan.definition.name.startswith(KUBERNETES)):
+        shown = json.dumps(given, ensure_ascii=False)
+        parts += [f"Default: {shown}."] if len(shown) <= MAX_SHOWN_DEFAULT else []
+    return " ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +117,7 @@ class _Uses:
     @property
     def msgspec(self) -> list[str]:
         words = self._words()
-        return [name for name in ("UNSET", "UnsetType", "convert", "field") if name in words]
+        return [name for name in ("UNSET", "UnsetType", "field") if name in words]
 
     @property
     def datetime(self) -> bool:
@@ -133,12 +148,9 @@ def _field_line(plan: FieldPlan, kind: tuple[str, str, str] | None) -> str:
         return f"{plan.attribute}: str = field({rename}default_factory=lambda: {string_literal(constant)})"
     annotation = plan.annotation
     is_any = annotation == "Any"
-    if plan.default or plan.factory:
-        annotation += " | None" if plan.nullable and not is_any else ""
-        if plan.factory:
-            return f"{plan.attribute}: {annotation} = field({rename}default_factory={plan.factory})"
-        default = plan.default
-    elif plan.required:
+    if plan.factory:
+        return f"{plan.attribute}: {annotation} = field({rename}default_factory={plan.factory})"
+    if plan.required:
         annotation += " | None" if plan.nullable and not is_any else ""
         default = ""
     elif plan.nullable:

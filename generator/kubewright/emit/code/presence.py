@@ -1,0 +1,64 @@
+"""Which fields a client must send, and which objects hold more than their model shows.
+
+A required field with a default need not be sent to a server that fills in defaults before it validates, as it does for
+CustomResourceDefinitions. OpenAPI documents of Kubernetes-like servers state the zero of a Go type as the default of
+every required field; those fields must be sent. The server of an ordinary HTTP API fills in nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubewright.ir.types import ABSENT, Definition, EmbeddedObject, Field, ListOf, Ref, Scalar, Struct, Value
+from kubewright.ir.walk import values
+
+KUBERNETES = "io.k8s."
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+
+
+class Presence:
+    """What is there of the fields of an API: ``table`` has its definitions, ``crds`` the group-versions that CRDs
+    define; ``fills_in`` says whether the server fills in defaults."""
+
+    def __init__(
+        self, table: Mapping[str, Definition], crds: set[tuple[str, str]], *, fills_in: bool
+    ) -> None:
+        self._table = table
+        self._crds = crds
+        self._fills_in = fills_in
+        self._kept: dict[str, bool] = {}
+
+    def must_be_sent(self, owner: Definition, member: Field) -> bool:
+        """Whether a server refuses an object without this field."""
+        given = member.value.default
+        if not member.required or given is ABSENT or given is None:  # `default: null` is none (apiextensions)
+            return member.required
+        if not self._fills_in or owner.name.startswith(KUBERNETES):
+            return True
+        return not given and (owner.group, owner.version) not in self._crds
+
+    def keeps_origin(self, definition: Definition) -> bool:
+        """Whether objects may hold, anywhere inside, unknown fields that are kept, or times whose text says more than
+        a ``datetime``."""
+        found = self._kept.get(definition.name)
+        if found is None:
+            self._kept[definition.name] = False  # a type inside itself
+            found = self._kept[definition.name] = any(
+                self._keeps(value) for value in values(definition.value)
+            )
+        return found
+
+    def _keeps(self, value: Value) -> bool:
+        node = value.type.body if isinstance(value.type, EmbeddedObject) else value.type
+        if isinstance(node, Ref):
+            target = self._table.get(node.name)
+            return target is not None and not target.name.startswith(KUBERNETES) and self.keeps_origin(target)
+        if isinstance(node, Scalar):
+            return node.is_moment
+        if isinstance(node, ListOf):
+            return (PRESERVE, True) in value.extensions
+        return (
+            isinstance(node, Struct)
+            and bool(node.fields)
+            and (node.preserve_unknown or node.extra is not None)
+        )
