@@ -14,11 +14,11 @@ import time
 
 from apimachinery.access.control import OPEN_TO_LOOPBACK, Access
 from apimachinery.http.messages import Request, Response
+from apimachinery.metrics import Metrics
 from apimachinery.server.api import build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.operate.health import Health
-from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.process import Backend
 from apimachinery.server.read.listing import JoinedBodies

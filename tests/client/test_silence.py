@@ -24,7 +24,8 @@ from apimachinery.client.connection import Client, warnings_of
 from apimachinery.client.errors import TransportError
 from apimachinery.client.reflector import ReflectorOptions
 from apimachinery.client.resource import DynamicResource
-from apimachinery.client.throttle import Limits, TokenBucket
+from apimachinery.client.throttle import Limits
+from apimachinery.queue.bucket import TokenBucket
 from kubewright.testing import ApiServer
 
 
@@ -165,13 +166,13 @@ def test_watches_do_not_take_the_places_of_calls(server: ApiServer, config: Conf
 
 
 def test_a_bucket_gives_a_burst_and_then_so_many_a_second() -> None:
-    bucket = TokenBucket(Limits(qps=5.0, burst=3))
+    bucket = TokenBucket(5.0, 3)
     now = time.monotonic()
     waits = [bucket.reserve(now) for _ in range(5)]
     assert waits[:3] == [0.0] * 3
     assert [round(wait, 2) for wait in waits[3:]] == [0.2, 0.4]
     assert bucket.reserve(now + 60) == 0.0
-    assert TokenBucket(Limits()).reserve() == 0.0
+    assert TokenBucket(0.0, 10).reserve() == 0.0
 
 
 @both

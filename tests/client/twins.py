@@ -13,6 +13,7 @@ from pathlib import Path
 CLIENT = Path(__file__).parents[2] / "generator/apimachinery/client"
 AWAITED, PLAIN = CLIENT / "async_resource.py", CLIENT / "resource.py"
 CONTROLLER = CLIENT.parent / "controller"
+QUEUE = CLIENT.parent / "queue"
 BY_HAND = {"async_running.py"}
 """What concurrency is made of differs; everything above it does not."""
 PAIRS = [
@@ -21,7 +22,7 @@ PAIRS = [
     (CLIENT / "async_processes.py", CLIENT / "processes.py"),
     *(
         (path, path.with_name(path.name.removeprefix("async_")))
-        for path in sorted(CONTROLLER.glob("async_*.py"))
+        for path in sorted([*CONTROLLER.glob("async_*.py"), *QUEUE.glob("async_*.py")])
         if path.name not in BY_HAND
     ),
 ]

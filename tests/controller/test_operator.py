@@ -18,7 +18,6 @@ from apimachinery.client.errors import Conflict, NotFound
 from apimachinery.client.partial import PartialObjectMetadata
 from apimachinery.controller import async_controller, async_operator
 from apimachinery.controller.caches import SharedInformers
-from apimachinery.controller.clock import FakeClock
 from apimachinery.controller.controller import (
     Context,
     Controller,
@@ -33,8 +32,9 @@ from apimachinery.controller.kinds import UnknownResourceError, resource_of
 from apimachinery.controller.lister import Lister
 from apimachinery.controller.objects import create_or_update, retry_on_conflict, wait_for
 from apimachinery.controller.operator import Operator
-from apimachinery.controller.prometheus import PrometheusObserver
-from apimachinery.controller.running import Flag
+from apimachinery.queue.clock import FakeClock
+from apimachinery.queue.prometheus import PrometheusObserver
+from apimachinery.queue.running import Flag
 from apimachinery.typed.object import Object
 from kubernetes_api.core_v1 import ConfigMap, Secret
 from kubernetes_api.meta_v1 import ObjectMeta

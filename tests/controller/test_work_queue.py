@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.controller.async_work_queue import AsyncWorkQueue
-from apimachinery.controller.backlog import (
+from apimachinery.queue.async_work_queue import AsyncWorkQueue
+from apimachinery.queue.backlog import (
     Backlog,
     ExponentialBackoff,
     LongestOf,
     OverallLimit,
     default_limiter,
 )
-from apimachinery.controller.clock import FakeClock
-from apimachinery.controller.work_queue import WorkQueue
+from apimachinery.queue.clock import FakeClock
+from apimachinery.queue.work_queue import WorkQueue
 
 
 def test_a_key_is_in_line_once() -> None:

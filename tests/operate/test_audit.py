@@ -21,12 +21,12 @@ from apimachinery.http.messages import (
 )
 from apimachinery.http.outgoing import CallFailed, Endpoint
 from apimachinery.meta.errors import ApiError, not_found
+from apimachinery.metrics import Count, Metrics
 from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.audit.batches import Batches, Batching, Webhook
 from apimachinery.server.operate.audit.log_file import LogFile, Rotation, legacy_line
 from apimachinery.server.operate.audit.policy import Policy, parse_policy
 from apimachinery.server.operate.audit.truncation import Truncated
-from apimachinery.server.operate.metrics import Count, Metrics
 
 ANN = User("ann", "1", ("devs", "system:authenticated"), (("scopes", ("a",)),))
 PATH = "/api/v1/namespaces/ns/configmaps"

@@ -10,11 +10,11 @@ import pytest
 
 from apimachinery.access.attributes import attributes_of
 from apimachinery.http.messages import Request, User
+from apimachinery.metrics import Metrics
 from apimachinery.server.fairness import fairness as at_work
 from apimachinery.server.fairness.facts import GROUP, LEVELS, SCHEMAS
 from apimachinery.server.fairness.fairness import Fairness, Ticket
 from apimachinery.server.fairness.levels import Level, Rejected, Shape, deal
-from apimachinery.server.operate.metrics import Metrics
 from apimachinery.storage.interface import REVISION_MARK, Value
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache

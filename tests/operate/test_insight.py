@@ -16,10 +16,10 @@ from tests.server.test_shell import ready
 from apimachinery.access.authentication import Tokens
 from apimachinery.access.control import Access, AccessOptions
 from apimachinery.http.messages import Request, Response, User
+from apimachinery.metrics import Metrics
 from apimachinery.server import app as app_module
 from apimachinery.server.app import App
 from apimachinery.server.operate.debug import Debug
-from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.operate.tracing import Tracing
 from apimachinery.storage.memory import MemoryStorage

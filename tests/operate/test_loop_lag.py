@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from apimachinery.metrics import Metrics
 from apimachinery.server.operate.loop_lag import LoopLag
-from apimachinery.server.operate.metrics import Metrics
 
 
 @pytest.mark.parametrize(

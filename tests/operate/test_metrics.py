@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from apimachinery.http.messages import Request, Response, StreamResponse
+from apimachinery.metrics import Metrics, number
 from apimachinery.server.operate.api_metrics import ApiMetrics
-from apimachinery.server.operate.metrics import Metrics, number
 from apimachinery.server.operate.requests import RequestMetrics
 
 

@@ -20,7 +20,7 @@ from apimachinery.http.tls import (
     renew,
     server_context,
 )
-from apimachinery.server.operate.metrics import Metrics
+from apimachinery.metrics import Metrics
 from apimachinery.server.operate.reload import Reload, Reloads
 from apimachinery.server.process import Server, ServerOptions
 

@@ -20,7 +20,7 @@ from apimachinery.client.calls import Call
 from apimachinery.client.config import Config
 from apimachinery.client.errors import UnreadableObject, error_of
 from apimachinery.client.retry import RetryPolicy
-from apimachinery.client.throttle import Limits, TokenBucket
+from apimachinery.client.throttle import Limits
 from apimachinery.client.transport import (
     LineStream,
     Request,
@@ -30,6 +30,7 @@ from apimachinery.client.transport import (
     Wire,
 )
 from apimachinery.meta.errors import ApiError
+from apimachinery.queue.bucket import TokenBucket
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ class Connection:
         self.on_warning = on_warning
         self.limits = limits if limits is not None else Limits()
         self._seconds: float | None = None
-        self._bucket = TokenBucket(self.limits)
+        self._bucket = TokenBucket(self.limits.qps, self.limits.burst)
         self._warned: set[str] = set()
         self._open()
 

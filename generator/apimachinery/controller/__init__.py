@@ -2,12 +2,13 @@
 
 - ``operator``    ``Operator``: runs controllers with their informers, election, probes and a graceful stop
 - ``controller``  ``Controller``, ``Watch``, ``Context``: reconcile functions typed by model
-- ``work_queue``  ``WorkQueue``; ``backlog`` its state, rate limiters; ``clock`` ``FakeClock`` for tests of both
 - ``caches``      ``SharedInformers``: one watch for each resource; ``lister`` ``Lister``
 - ``objects``     create-or-update, conflict retry, finalizers, owners, wait-for
 - ``election``    leader election on a Lease; ``recorder`` events, aggregated
-- ``observing``   hooks for metrics, traces and logs; ``prometheus`` and ``tracing`` implement them; ``probes`` HTTP
+- ``tracing``     spans of OpenTelemetry; ``probes`` HTTP
 - ``kinds``       which resource a model class belongs to
+
+Work queues, rate limiters, clocks and the hooks for metrics, traces and logs are in ``apimachinery.queue``.
 
 Every module ``x`` that does I/O has a twin ``async_x``; the plain one is made of it by ``make golden``.
 """

@@ -32,14 +32,14 @@ from apimachinery.controller.async_objects import (
     async_write_status,
 )
 from apimachinery.controller.async_recorder import AsyncRecorder
-from apimachinery.controller.async_running import AsyncGroup
-from apimachinery.controller.async_work_queue import AsyncWorkQueue
-from apimachinery.controller.backlog import RateLimiter
-from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
 from apimachinery.controller.event_series import EventKind
 from apimachinery.controller.kinds import as_json, finalizers_of, is_deleting, meta_of, owner_of, resource_of
 from apimachinery.controller.lister import Lister
-from apimachinery.controller.observing import Observer, Outcome
+from apimachinery.queue.async_running import AsyncGroup
+from apimachinery.queue.async_work_queue import AsyncWorkQueue
+from apimachinery.queue.backlog import RateLimiter
+from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
+from apimachinery.queue.observing import Observer, Outcome
 from apimachinery.typed.object import Object
 
 T = TypeVar("T", bound=Object)

@@ -24,10 +24,10 @@ from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.async_resource import AsyncDynamicResource
 from apimachinery.client.config import ConfigError
 from apimachinery.client.errors import ApiError, NotFound, TransportError
-from apimachinery.controller.async_running import AsyncFlag
-from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
-from apimachinery.controller.observing import Observer
 from apimachinery.meta.resources import Resource
+from apimachinery.queue.async_running import AsyncFlag
+from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
+from apimachinery.queue.observing import Observer
 
 LEASES = Resource(
     group="coordination.k8s.io",

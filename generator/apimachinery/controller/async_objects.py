@@ -23,7 +23,6 @@ from apimachinery.client.async_resource import (
 )
 from apimachinery.client.calls import PatchType, typed_codec
 from apimachinery.client.errors import AlreadyExists, ApiError, Conflict, Gone, NotFound, TransportError
-from apimachinery.controller.async_running import async_sleep
 from apimachinery.controller.kinds import (
     as_json,
     finalizers_of,
@@ -33,6 +32,7 @@ from apimachinery.controller.kinds import (
     resource_of,
     shown,
 )
+from apimachinery.queue.async_running import async_sleep
 from apimachinery.typed.object import Object
 
 O = TypeVar("O", bound=Object)  # noqa: E741 - an object

@@ -15,11 +15,11 @@ from apimachinery.client.reflector import ReflectorOptions
 from apimachinery.controller.async_caches import AsyncSharedInformers
 from apimachinery.controller.async_controller import AsyncController, AsyncRuntime
 from apimachinery.controller.async_election import AsyncElection, AsyncElector, LostLeadership
-from apimachinery.controller.async_running import AsyncFlag, AsyncGroup, async_on_signals
-from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
-from apimachinery.controller.observing import Observer
 from apimachinery.controller.probes import Probes
 from apimachinery.meta.resources import Resource
+from apimachinery.queue.async_running import AsyncFlag, AsyncGroup, async_on_signals
+from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
+from apimachinery.queue.observing import Observer
 
 _log = logging.getLogger("kubewright.controller")
 

@@ -16,10 +16,10 @@ from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.async_resource import AsyncDynamicResource
 from apimachinery.client.config import ConfigError
 from apimachinery.client.errors import ApiError, NotFound, TransportError
-from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
 from apimachinery.controller.event_series import EventKind, EventSeries, Occurrence, Series
 from apimachinery.controller.kinds import shown
 from apimachinery.meta.resources import Resource
+from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 from apimachinery.typed.object import Object
 
 EVENTS = Resource(

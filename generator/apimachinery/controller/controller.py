@@ -24,9 +24,7 @@ from apimachinery.client.connection import Client
 from apimachinery.client.errors import Conflict, NotFound
 from apimachinery.client.informer import Informer
 from apimachinery.client.reflector import Change
-from apimachinery.controller.backlog import RateLimiter
 from apimachinery.controller.caches import SharedInformers
-from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
 from apimachinery.controller.event_series import EventKind
 from apimachinery.controller.kinds import as_json, finalizers_of, is_deleting, meta_of, owner_of, resource_of
 from apimachinery.controller.lister import Lister
@@ -36,10 +34,12 @@ from apimachinery.controller.objects import (
     remove_finalizer,
     write_status,
 )
-from apimachinery.controller.observing import Observer, Outcome
 from apimachinery.controller.recorder import Recorder
-from apimachinery.controller.running import Group
-from apimachinery.controller.work_queue import WorkQueue
+from apimachinery.queue.backlog import RateLimiter
+from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
+from apimachinery.queue.observing import Observer, Outcome
+from apimachinery.queue.running import Group
+from apimachinery.queue.work_queue import WorkQueue
 from apimachinery.typed.object import Object
 
 T = TypeVar("T", bound=Object)

@@ -24,10 +24,10 @@ from apimachinery.client.config import ConfigError
 from apimachinery.client.connection import Client
 from apimachinery.client.errors import ApiError, NotFound, TransportError
 from apimachinery.client.resource import DynamicResource
-from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
-from apimachinery.controller.observing import Observer
-from apimachinery.controller.running import Flag
 from apimachinery.meta.resources import Resource
+from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
+from apimachinery.queue.observing import Observer
+from apimachinery.queue.running import Flag
 
 LEASES = Resource(
     group="coordination.k8s.io",

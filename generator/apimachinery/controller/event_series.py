@@ -13,15 +13,16 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from apimachinery.client.throttle import Limits, TokenBucket
-from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
+from apimachinery.queue.bucket import TokenBucket
+from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 
 EventKind: TypeAlias = Literal["Normal", "Warning"]
 
 SIMILAR: Final = 10
 SIMILAR_SECONDS: Final = 600.0
 KEPT: Final = 4096
-SPAM: Final = Limits(qps=1 / 300, burst=25)
+SPAM_QPS: Final = 1 / 300
+SPAM_BURST: Final = 25
 COMBINED: Final = "(combined from similar events): "
 LONGEST_MESSAGE: Final = 1024
 
@@ -66,7 +67,7 @@ class EventSeries:
         """The series that an occurrence belongs to, counted; None where its object says too much."""
         with self._lock:
             now = self._clock.now()
-            bucket = self._buckets.setdefault(seen.uid, TokenBucket(SPAM, now))
+            bucket = self._buckets.setdefault(seen.uid, TokenBucket(SPAM_QPS, SPAM_BURST, now))
             if not bucket.take(now):
                 return None
             message = seen.message[:LONGEST_MESSAGE]

@@ -32,7 +32,7 @@ from apimachinery.controller.kinds import (
     resource_of,
     shown,
 )
-from apimachinery.controller.running import sleep
+from apimachinery.queue.running import sleep
 from apimachinery.typed.object import Object
 
 O = TypeVar("O", bound=Object)  # noqa: E741 - an object

@@ -13,13 +13,13 @@ from typing import Any, Self
 from apimachinery.client.connection import Client
 from apimachinery.client.reflector import ReflectorOptions
 from apimachinery.controller.caches import SharedInformers
-from apimachinery.controller.clock import SYSTEM_CLOCK, Clock
 from apimachinery.controller.controller import Controller, Runtime
 from apimachinery.controller.election import Election, Elector, LostLeadership
-from apimachinery.controller.observing import Observer
 from apimachinery.controller.probes import Probes
-from apimachinery.controller.running import Flag, Group, on_signals
 from apimachinery.meta.resources import Resource
+from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
+from apimachinery.queue.observing import Observer
+from apimachinery.queue.running import Flag, Group, on_signals
 
 _log = logging.getLogger("kubewright.controller")
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from opentelemetry import trace
 
-from apimachinery.controller.observing import Observer
+from apimachinery.queue.observing import Observer
 
 
 class TracingObserver(Observer):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from apimachinery.access.authorization import Attributes
 from apimachinery.http.messages import Request, Response, StreamResponse
+from apimachinery.queue.prometheus import PrometheusObserver
 from apimachinery.server import loops
 from apimachinery.server.admission.builtin.resource_quota import ResourceQuota
 from apimachinery.server.admission.interface import Admission
@@ -80,6 +81,7 @@ class Api:
             self.catalog, backend.cache, access, calls, options.namespaces, options.toleration_seconds
         )
         figures = ApiMetrics(backend.metrics)
+        self._observer = PrometheusObserver(backend.metrics)
         add_build_info(backend.metrics, options.emulated_version)
         figures.objects(self._stored_objects)
         calls.observe = figures.webhook
@@ -275,7 +277,8 @@ class Api:
         self._calls.loop = asyncio.get_running_loop()
         if not self._writable:
             if self.definitions is not None:
-                await self.definitions.start(writes=False)
+                await self.definitions.prepare(writes=False)
+                self.definitions.start(self._observer)
             return
         await make_first_objects(self.catalog, self.writer)
         await make_service_range(self.catalog, self.writer, [str(network) for network in self._networks])
@@ -284,7 +287,7 @@ class Api:
         await make_own_service(self.catalog, self.writer, first_of(self._networks[0]), self._port)
         if self._published is not None:
             await self._published.show()
-            self._published.start()
+            self._published.start(self._observer)
         elif self._advertised:
             await publish(self.catalog, self.writer, [self._advertised], self._port)
         if self._fairness is not None:
@@ -292,13 +295,14 @@ class Api:
         if self._bootstraps:
             await make_roles(self.catalog, self.writer, self.deleter)
         if self.definitions is not None:
-            await self.definitions.start()
+            await self.definitions.prepare()
+            self.definitions.start(self._observer)
         if self.aggregator is not None:
             await self.aggregator.prepare()
-            self.aggregator.start()
+            self.aggregator.start(self._observer)
         if self._expiry is not None:
-            self._expiry.start()
-        self._controllers.start()
+            self._expiry.start(self._observer)
+        self._controllers.start(self._observer)
         await asyncio.sleep(0)
 
     async def stop(self) -> None:

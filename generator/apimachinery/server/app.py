@@ -28,14 +28,15 @@ from apimachinery.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
+from apimachinery.http.workers import ASKING, apart_if
 from apimachinery.meta.errors import ApiError
+from apimachinery.metrics import TEXT, Metrics, exposition
 from apimachinery.server.answer.pretty import prettied, wants_pretty
 from apimachinery.server.fairness.fairness import Fairness
 from apimachinery.server.fairness.levels import Rejected
 from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.debug import Debug
 from apimachinery.server.operate.health import Health
-from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.operate.tracing import Tracing
 from apimachinery.wire.json import encode
@@ -251,7 +252,9 @@ class App:
     async def _beside(self, request: Request) -> Response | None:
         """What is next to the API: how the server is, and what it does."""
         if request.path == "/metrics":
-            return await self._metrics.answer()
+            # Not among the long work of requests, of which there may be much just when this is asked for.
+            shown = await apart_if(ASKING, exposition, self._metrics.current())
+            return Response(200, shown.encode(), TEXT)
         if request.path.startswith("/debug/") and self._debug is not None:
             return await self._debug.answer(request)
         return self._health.answer(request)

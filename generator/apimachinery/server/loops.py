@@ -142,14 +142,18 @@ def _account_secrets(around: Around, options: ApiOptions) -> Iterator[Maker]:
 def _accounts(around: Around, options: ApiOptions) -> Iterator[Maker]:
     served = _core(around, "serviceaccounts")
     if served is not None:
-        yield partial(NamespaceObjects, served, around.backend.cache, around.writer, default_account())
+        yield partial(
+            NamespaceObjects, "serviceaccount", served, around.backend.cache, around.writer, default_account()
+        )
 
 
 def _authorities(around: Around, options: ApiOptions) -> Iterator[Maker]:
     served = _core(around, "configmaps")
     if served is not None:
         wanted = root_authority(options.root_authority)
-        yield partial(NamespaceObjects, served, around.backend.cache, around.writer, wanted)
+        yield partial(
+            NamespaceObjects, "root-ca-cert-publisher", served, around.backend.cache, around.writer, wanted
+        )
 
 
 def _in_use(

@@ -27,6 +27,7 @@ from apimachinery.http.messages import (
 from apimachinery.http.outgoing import Outgoing
 from apimachinery.http.protocol import ConnectionLimits, Connections
 from apimachinery.http.workers import end_costly
+from apimachinery.metrics import Metrics
 from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.app import App, Limits
 from apimachinery.server.fairness.fairness import Fairness
@@ -36,7 +37,6 @@ from apimachinery.server.operate.audit.policy import read_policy
 from apimachinery.server.operate.debug import Debug
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.loop_lag import LoopLag
-from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.operate.process_metrics import add_process_metrics
 from apimachinery.server.operate.reload import Reload, Reloads
 from apimachinery.server.operate.requests import RequestMetrics

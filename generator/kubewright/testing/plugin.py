@@ -14,7 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from apimachinery.client.connection import Client
-    from apimachinery.controller.clock import FakeClock
+    from apimachinery.queue.clock import FakeClock
     from kubewright.testing.faults import FaultProxy
     from kubewright.testing.history import History
     from kubewright.testing.server import ApiServer
@@ -123,6 +123,6 @@ def kubewright_history() -> History[Any]:
 @pytest.fixture
 def kubewright_clock() -> FakeClock:
     """A clock for work queues and elections that stands still until ``advance``."""
-    from apimachinery.controller.clock import FakeClock
+    from apimachinery.queue.clock import FakeClock
 
     return FakeClock()

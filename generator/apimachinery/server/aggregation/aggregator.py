@@ -9,6 +9,8 @@ from apimachinery.http.messages import Request
 from apimachinery.http.outgoing import Outgoing
 from apimachinery.http.relay import Relayed
 from apimachinery.meta.errors import ApiError
+from apimachinery.metrics import Metrics
+from apimachinery.queue.observing import Observer
 from apimachinery.server.aggregation.availability import Availability
 from apimachinery.server.aggregation.contents import RemoteContents
 from apimachinery.server.aggregation.documents import RemoteDocuments
@@ -20,7 +22,6 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe.others import Others
 from apimachinery.server.network.services import ServiceResolver
-from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.routes import Area, Route, read_path
@@ -88,10 +89,10 @@ class Aggregator:
         await self._local.prepare()
         await self._publish_identity()
 
-    def start(self) -> None:
-        """Starts the loops."""
-        self._local.start()
-        self._availability.start()
+    def start(self, observer: Observer) -> None:
+        """Starts the controllers."""
+        self._local.start(observer)
+        self._availability.start(observer)
         self._documents.start()
 
     async def stop(self) -> None:

@@ -7,16 +7,15 @@ Service or an EndpointSlice of its namespace changes, half a minute after a succ
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from apimachinery.http.outgoing import CallFailed
-from apimachinery.meta.errors import ApiError
+from apimachinery.queue.observing import Observer
 from apimachinery.server.aggregation.proxy import Proxy
 from apimachinery.server.aggregation.registry import ApiService, Json, Registry, ServiceReference
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.controller import SILENT, Controller, Source
 from apimachinery.server.network.services import (
     SERVICES,
     SLICES,
@@ -28,7 +27,7 @@ from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, StorageError
+from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
@@ -43,8 +42,8 @@ PASSED: Found = ("True", "Passed", "all checks passed")
 log = logging.getLogger("kubewright.server.aggregation")
 
 
-class Availability:
-    """One task for each remote APIService."""
+class Availability(Controller):
+    """Probes remote APIServices."""
 
     def __init__(
         self,
@@ -57,79 +56,43 @@ class Availability:
         lost: Callable[[str, str], None],
     ) -> None:
         """``lost`` is told name and reason when one becomes unavailable."""
+        sources = [Source(scope, self._moved, listed=False) for scope in (SERVICES, SLICES)]
+        super().__init__("apiservice-availability", cache, *sources, workers=PROBES_AT_ONCE)
         self._lost = lost
         self._registry = registry
-        self._cache = cache
         self._services = services
         self._proxy = proxy
         self._served = served
         self._writer = writer
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._changed: dict[str, asyncio.Event] = {}
-        self._specs: dict[str, ApiService] = {}
-        self._room = asyncio.Semaphore(PROBES_AT_ONCE)
-        self._stops: list[Callable[[], None]] = []
+        self._delays: dict[str, float] = {}
 
-    def start(self) -> None:
+    def start(self, observer: Observer = SILENT) -> None:
         """Follows APIServices, Services and EndpointSlices."""
-        self._registry.listen(self._heard)
-        for scope in (SERVICES, SLICES):
-            self._stops.append(self._cache.resource(scope).listen(scope, self._moved))
+        self._registry.listen(self.queue.add)
         for service in self._registry.remote.values():
-            self._heard(service.name)
+            self.queue.add(service.name)
+        super().start(observer)
 
-    async def stop(self) -> None:
-        """Ends all tasks."""
-        for stop in self._stops:
-            stop()
-        tasks = list(self._tasks.values())
-        self._tasks.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _heard(self, name: str) -> None:
-        service = self._registry.all.get(name)
-        if service is None or service.service is None:
-            task = self._tasks.pop(name, None)
-            if task is not None:
-                task.cancel()
-                del self._changed[name]
-            return
-        if name not in self._tasks:
-            self._changed[name] = asyncio.Event()
-            self._tasks[name] = asyncio.create_task(self._follow(name, self._changed[name]))
-        else:
-            self._changed[name].set()
-
-    def _moved(self, event: Event) -> None:
-        """A Service or an EndpointSlice: whose namespace is that of an APIService's Service."""
+    def _moved(self, event: Event) -> Iterable[str]:
+        """The APIServices whose Service is of the namespace of a Service or an EndpointSlice."""
         for service in self._registry.remote.values():
             if service.service is not None and f"/{service.service.namespace}/" in event.record.key:
-                if service.name in self._changed:
-                    self._changed[service.name].set()
+                yield service.name
 
-    async def _follow(self, name: str, changed: asyncio.Event) -> None:
-        delay = FIRST_RETRY
-        while True:
-            changed.clear()
-            passed = False
-            try:
-                service = self._registry.all.get(name)
-                if service is not None and service.service is not None:
-                    async with self._room:
-                        found = await self.check(service, service.service)
-                    passed = found is not None and found[0] == "True"
-                    if found is not None:
-                        await self._write(name, found)
-            except (ApiError, StorageError):
-                pass  # somebody else wrote; the next round sees what
-            except Exception:
-                log.exception("an APIService could not be checked", extra={"apiservice": name})
-            delay = FIRST_RETRY if passed else min(delay * 2, LONGEST_RETRY)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(RECHECK_SECONDS if passed else delay):
-                    await changed.wait()
+    async def reconcile(self, key: str) -> float | None:
+        """Probes one and writes its condition; when it is to be probed again. Raises ApiError, StorageError."""
+        service = self._registry.all.get(key)
+        if service is None or service.service is None:
+            self._delays.pop(key, None)
+            return None
+        found = await self.check(service, service.service)
+        if found is not None:
+            await self._write(key, found)
+        if found is not None and found[0] == "True":
+            self._delays.pop(key, None)
+            return RECHECK_SECONDS
+        delay = self._delays[key] = min(self._delays.get(key, FIRST_RETRY) * 2, LONGEST_RETRY)
+        return delay
 
     async def check(self, service: ApiService, reference: ServiceReference) -> Found | None:
         """The condition of an APIService now; None where it cannot be said."""

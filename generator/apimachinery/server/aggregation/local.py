@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterable
 
 import msgspec
 
@@ -27,7 +28,7 @@ from apimachinery.server.aggregation.priorities import (
 from apimachinery.server.aggregation.registry import Json, Registry
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.controllers.following import Keyed
+from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -63,7 +64,7 @@ class _Definition(msgspec.Struct):
 _definition = msgspec.json.Decoder(_Definition).decode
 
 
-class LocalApiServices(Keyed):
+class LocalApiServices(Controller):
     """The APIServices of built-in group-versions and of CustomResourceDefinitions."""
 
     def __init__(
@@ -75,7 +76,7 @@ class LocalApiServices(Keyed):
         writer: Writer,
         deleter: Deleter,
     ) -> None:
-        super().__init__("an APIService could not be kept")
+        super().__init__("local-apiservices", cache)
         self._catalog = catalog
         self._definitions = cache.resource(DEFINITIONS)
         self._registry = registry
@@ -87,16 +88,16 @@ class LocalApiServices(Keyed):
 
     async def prepare(self) -> None:
         """Writes what is missing or wrong at the start."""
-        self.hear(self._definitions, DEFINITIONS, self._heard)
-        for record in self._definitions.snapshot(DEFINITIONS).records:
-            self._note(record)
+        self.follow(Source(DEFINITIONS, self._changed, listed=False))
+        defined = {
+            name for record in self._definitions.snapshot(DEFINITIONS).records for name in self._note(record)
+        }
         builtin = self._builtin()
         await asyncio.gather(*(self._put(name, spec, ON_START) for name, spec in builtin.items()))
-        for name in [*self._due, *self._registry.all]:
+        for name in sorted({*defined, *self._registry.all}):
             if name not in builtin:
-                await self._reconcile(name, started=False)
-        self._due.clear()
-        self._registry.listen(self.look_at)
+                await self._keep(name, started=False)
+        self._registry.listen(self.queue.add)
 
     def _builtin(self) -> dict[str, Json]:
         return {
@@ -111,38 +112,38 @@ class LocalApiServices(Keyed):
             for version in group.versions
         }
 
-    def _heard(self, event: Event) -> None:
-        if event.deleted:
-            self._own(event.record.key, frozenset())
-        else:
-            self._note(event.record)
+    def _changed(self, event: Event) -> Iterable[str]:
+        return self._own(event.record.key, frozenset()) if event.deleted else self._note(event.record)
 
-    def _note(self, record: Record) -> None:
+    def _note(self, record: Record) -> Iterable[str]:
         spec = _definition(record.value).spec
-        self._own(record.key, frozenset((spec.group, v.name) for v in spec.versions if v.served))
+        return self._own(record.key, frozenset((spec.group, v.name) for v in spec.versions if v.served))
 
-    def _own(self, key: str, versions: frozenset[tuple[str, str]]) -> None:
+    def _own(self, key: str, versions: frozenset[tuple[str, str]]) -> Iterable[str]:
+        """Keeps which versions a definition serves; the APIServices that appear or go by it."""
         old = self._versions.get(key, frozenset())
+        due = []
         for place in old - versions:
             self._owners[place].discard(key)
             if not self._owners[place]:
                 del self._owners[place]
-                self.look_at(f"{place[1]}.{place[0]}")
+                due.append(f"{place[1]}.{place[0]}")
         for place in versions - old:
             owners = self._owners.setdefault(place, set())
             if not owners:
-                self.look_at(f"{place[1]}.{place[0]}")
+                due.append(f"{place[1]}.{place[0]}")
             owners.add(key)
         if versions:
             self._versions[key] = versions
         else:
             self._versions.pop(key, None)
+        return due
 
     async def reconcile(self, key: str) -> None:
         """Makes, mends or takes away an APIService; ``key`` is its name. Raises ApiError, StorageError."""
-        await self._reconcile(key)
+        await self._keep(key)
 
-    async def _reconcile(self, name: str, *, started: bool = True) -> None:
+    async def _keep(self, name: str, *, started: bool = True) -> None:
         version, _, group = name.partition(".")
         if (group, version) in self._owners:
             await self._put(name, _spec(group, version, CUSTOM_GROUP, CUSTOM_VERSION), ALWAYS)

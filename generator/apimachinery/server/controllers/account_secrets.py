@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+from collections.abc import Iterable
 
 from apimachinery.access.secret_tokens import (
     ACCOUNT_NAME,
@@ -16,7 +17,7 @@ from apimachinery.access.service_accounts import ServiceAccountKeys
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.controllers.following import Keyed
+from apimachinery.server.controllers.controller import Controller, Source, written
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
@@ -27,11 +28,15 @@ from apimachinery.wire.json import decode
 
 ACCOUNTS, SECRETS = "/core/serviceaccounts/", "/core/secrets/"
 MANAGER = "kube-controller-manager"
-RETRY_SECONDS = 0.5
+WORKERS = 5
 _TYPE = ACCOUNT_TYPE.encode()
 
 
-class AccountSecrets(Keyed):
+def _of_accounts(event: Event) -> Iterable[str]:
+    return written(event) if _TYPE in event.record.value else ()
+
+
+class AccountSecrets(Controller):
     """Follows Secrets and ServiceAccounts. ``authority`` is what a client should trust (PEM), if it is known."""
 
     def __init__(
@@ -43,7 +48,9 @@ class AccountSecrets(Keyed):
         keys: ServiceAccountKeys,
         authority: str = "",
     ) -> None:
-        super().__init__("the token of a Secret could not be made", RETRY_SECONDS)
+        secrets = Source(SECRETS, _of_accounts)
+        accounts = Source(ACCOUNTS, self._secrets_of, listed=False)
+        super().__init__("serviceaccount-token", cache, secrets, accounts, workers=WORKERS)
         self._served = served
         self._writer = writer
         self._deleter = deleter
@@ -51,22 +58,11 @@ class AccountSecrets(Keyed):
         self._authority = authority
         self._accounts = cache.resource(ACCOUNTS)
         self._secrets = cache.resource(SECRETS)
-        self.hear(self._secrets, SECRETS, self._heard_secret)
-        self.hear(self._accounts, ACCOUNTS, self._heard_account)
-        self._look_at_all(SECRETS)
 
-    def _look_at_all(self, scope: str) -> None:
-        for record in self._secrets.snapshot(scope).records:
-            if _TYPE in record.value:
-                self.look_at(record.key)
-
-    def _heard_secret(self, event: Event) -> None:
-        if _TYPE in event.record.value:
-            self.heard(event)
-
-    def _heard_account(self, event: Event) -> None:
+    def _secrets_of(self, event: Event) -> Iterable[str]:
         namespace = event.record.key.removeprefix(ACCOUNTS).partition("/")[0]
-        self._look_at_all(f"{SECRETS}{namespace}/")
+        records = self._secrets.snapshot(f"{SECRETS}{namespace}/").records
+        return [record.key for record in records if _TYPE in record.value]
 
     async def reconcile(self, key: str) -> None:
         """Fills a Secret, or deletes it. Raises ApiError, StorageError."""

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -28,19 +27,20 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_crds import served_versions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.catalog.webhook_conversion import Ask
+from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, KeyNotFound, Record, RevisionConflict
+from apimachinery.storage.interface import Event, Record
 from apimachinery.storage.watch_cache import WatchCache
 
 DEFINITIONS = "/apiextensions.k8s.io/customresourcedefinitions/"
 CATCH_UP_SECONDS = 2.0
+CLEAN_UP_SECONDS = 0.2
 NEVER = 1 << 63
-log = logging.getLogger("kubewright.server.crds")
 
 
 class _Group(msgspec.Struct):
@@ -62,7 +62,7 @@ class _Outline(msgspec.Struct):
 _outline = msgspec.json.Decoder(_Outline).decode
 
 
-class Definitions:
+class Definitions(Controller):
     """All CustomResourceDefinitions of a server."""
 
     def __init__(
@@ -75,55 +75,42 @@ class Definitions:
         deleter: Deleter,
         ask: Ask | None = None,
     ) -> None:
+        super().__init__("definitions", cache)
         self._ask = ask
         self._catalog = catalog
-        self._cache = cache
         self._watches = watches
         self._served = served
         self._writer = writer
         self._deleter = deleter
         self._objects = cache.resource(DEFINITIONS)
-        self._changed: asyncio.Queue[str] = asyncio.Queue()
         self._specs: dict[str, Any] = {}
         self._names = HeldNames()
         self._waiting: dict[str, set[str]] = {}
-        self._task: asyncio.Task[None] | None = None
-        self._stop: Callable[[], None] | None = None
         self._writes = True
 
-    async def start(self, *, writes: bool = True) -> None:
-        """Serves what is stored, and follows it. Without ``writes`` it leaves the definitions as they are."""
+    async def prepare(self, *, writes: bool = True) -> None:
+        """Serves what is stored, and hears of changes. Without ``writes`` it leaves the definitions as they are."""
         self._writes = writes
-        self._stop = self._objects.listen(DEFINITIONS, self._take)
+        self.follow(Source(DEFINITIONS, self._changed, listed=False))
         records = self._objects.snapshot(DEFINITIONS).records
         for record in records:
             self._note(record)
         for number, record in enumerate(records):
-            await self._reconcile(record.key)
+            await self._look_at(record.key)
             if number % 20 == 0:
                 await asyncio.sleep(0)
-        self._task = asyncio.create_task(self._follow())
-
-    async def stop(self) -> None:
-        """Stops following."""
-        if self._stop is not None:
-            self._stop()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
 
     async def catch_up(self) -> None:
         """Returns when what other servers were given before is served here. Raises StorageUnreachable."""
-        await self._cache.catch_up()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.join(), CATCH_UP_SECONDS)
+        await self.cache.catch_up()
+        await self.queue.wait_until_idle(CATCH_UP_SECONDS, delayed=False)
 
-    def _take(self, event: Event) -> None:
+    def _changed(self, event: Event) -> Iterable[str]:
         if event.deleted:
             self._forget(event.record.key)
         else:
             self._note(event.record)
-        self._changed.put_nowait(event.record.key)
+        return (event.record.key,)
 
     def _note(self, record: Record) -> None:
         """Keeps which names a definition holds, and whether it waits for some."""
@@ -142,37 +129,25 @@ class Definitions:
             if not waiting:
                 del self._waiting[group]
 
-    async def _follow(self) -> None:
-        while True:
-            key = await self._changed.get()
-            try:
-                await self._reconcile(key)
-            except (RevisionConflict, KeyNotFound):
-                self._changed.put_nowait(key)
-            except Exception:
-                log.exception("a definition could not be served", extra={"key": key})
-            finally:
-                self._changed.task_done()
-
-    async def _reconcile(self, key: str) -> None:
+    async def reconcile(self, key: str) -> float | None:
+        """Serves a definition as it is now. Raises ApiError, StorageError."""
         record = self._objects.get(key)
         name = key.removeprefix(DEFINITIONS)
         if record is None:
             self._withdraw(name)
             self._recheck_conflicts(name)
-            return
+            return None
         large = len(record.value) > LARGE_BYTES
         crd = await apart_if(large, self._served.read, record)
         if not self._writes:
             await self._offer(name, crd, large)
-            return
+            return None
         if "deletionTimestamp" in crd["metadata"]:
             await self._offer(name, crd, large)
-            await self._clean_up(name, record, crd)
-            return
-        if await self._accept(record, crd):
-            return
-        await self._offer(name, crd, large)
+            return await self._clean_up(name, record, crd)
+        if not await self._accept(record, crd):
+            await self._offer(name, crd, large)
+        return None
 
     async def _accept(self, record: Record, crd: Json) -> bool:
         """Writes names and conditions where they are not yet what they should be; says whether it wrote."""
@@ -215,7 +190,7 @@ class Definitions:
         group = gone.partition(".")[2]
         for key in sorted(self._waiting.get(group, ())):
             if key.removeprefix(DEFINITIONS) != gone:
-                self._changed.put_nowait(key)
+                self.queue.add(key)
 
     async def _offer(self, name: str, crd: Json, large: bool) -> None:
         """Puts a definition's resources into the catalog."""
@@ -230,7 +205,7 @@ class Definitions:
         first = name not in self._specs
         self._specs[name] = state
         # Another server may go on writing by the schema of before for a moment: there nothing counts as fresh.
-        fresh_since = NEVER if self._cache.shared else self._cache.revision
+        fresh_since = NEVER if self.cache.shared else self.cache.revision
         served = await apart_if(large, served_versions, crd, fresh_since, terminating, self._ask)
         for each in served:
             each.heavy = large
@@ -244,14 +219,14 @@ class Definitions:
             self._catalog.set_custom(name, [])
             self._watches.end(f"/{group}/{plural}/")
 
-    async def _clean_up(self, name: str, record: Record, crd: Json) -> None:
-        """Deletes the objects of a definition that is going, then lets it go."""
+    async def _clean_up(self, name: str, record: Record, crd: Json) -> float | None:
+        """Deletes the objects of a definition that is going, then lets it go; when it is to be looked at again."""
         finalizers = crd["metadata"].get("finalizers") or []
         if CLEANUP not in finalizers:
-            return
+            return None
         plural, _, group = name.partition(".")
         prefix = f"/{group}/{plural}/"
-        objects = self._cache.resource(prefix)
+        objects = self.cache.resource(prefix)
         served = [s for s in self._catalog if s.prefix == prefix]
         for left in list(objects.snapshot(prefix).records):
             if not served:
@@ -264,8 +239,7 @@ class Definitions:
         if len(objects) and served:
             if _tell_progress(crd):
                 await self._writer.replace(WriteTarget(self._served, "", name, WriteOptions()), record, crd)
-            asyncio.get_running_loop().call_later(0.2, self._changed.put_nowait, record.key)
-            return
+            return CLEAN_UP_SECONDS
         crd["metadata"]["finalizers"] = [f for f in finalizers if f != CLEANUP]
         target = WriteTarget(self._served, "", name, WriteOptions())
         if crd["metadata"]["finalizers"]:
@@ -273,6 +247,7 @@ class Definitions:
         else:
             del crd["metadata"]["finalizers"]
             await self._writer.remove(target, record, crd)
+        return None
 
 
 def _state(conditions: list[Json]) -> dict[str, str]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
 import time
 from collections import OrderedDict
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from apimachinery.kinds.hooks import Json
+from apimachinery.queue.observing import Observer
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.controllers.following import Running
+from apimachinery.server.controllers.controller import EVERYTHING, SILENT, Controller, Source
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, KeyNotFound, RevisionConflict, StorageError
+from apimachinery.storage.interface import Event, KeyNotFound, RevisionConflict
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
@@ -23,23 +23,22 @@ EVENTS = "/core/events/"
 LEAST_SECONDS, MOST_SECONDS = 0.05, 10.0
 """How often is looked, at most and at least."""
 AT_ONCE = 500
-log = logging.getLogger("kubewright.server.expiry")
 
 
-class EventExpiry(Running):
+class EventExpiry(Controller):
     """Deletes events whose time has come."""
 
     def __init__(self, served: Served, cache: WatchCache, writer: Writer, seconds: float) -> None:
-        super().__init__()
+        super().__init__("event-expiry", cache, Source(EVENTS, self._note, listed=False))
         self._served = served
         self._writer = writer
         self._seconds = seconds
         self._events = cache.resource(EVENTS)
         # In the order of their last writes, so the first to end is first.
         self._until: OrderedDict[str, float] = OrderedDict()
-        self.hear(self._events, EVENTS, self._heard)
+        self.queue.add(EVERYTHING)
 
-    def start(self) -> None:
+    def start(self, observer: Observer = SILENT) -> None:
         """Follows what is stored, and what comes."""
         moment = time.monotonic()
         stored = [
@@ -47,38 +46,30 @@ class EventExpiry(Running):
             for record in self._events.snapshot(EVENTS).records
         ]
         self._until = OrderedDict((key, until) for until, key in sorted(stored))
-        super().start()
+        super().start(observer)
 
-    def _heard(self, event: Event) -> None:
+    def _note(self, event: Event) -> Iterable[str]:
         key = event.record.key
         if event.deleted:
             self._until.pop(key, None)
         else:
             self._until[key] = time.monotonic() + self._seconds
             self._until.move_to_end(key)
+        return ()
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(min(max(self._seconds / 20, LEAST_SECONDS), MOST_SECONDS))
-            try:
-                await self._expire()
-            except StorageError as fault:
-                log.warning("events could not be ended; they are tried again: %s", fault)
-            except Exception:
-                log.exception("events could not be ended")
-
-    async def _expire(self) -> None:
+    async def reconcile(self, key: str) -> float:
+        """Deletes what is due, up to a number. Raises StorageError."""
         for _ in range(AT_ONCE):
             if not self._until or next(iter(self._until.values())) > time.monotonic():
-                return
-            key, _ = self._until.popitem(last=False)
-            record = self._events.get(key)
-            if record is None:
-                continue
-            namespace, _, name = key.removeprefix(EVENTS).partition("/")
-            target = WriteTarget(self._served, namespace, name, WriteOptions())
-            with contextlib.suppress(KeyNotFound, RevisionConflict):
-                await self._writer.remove(target, record, self._served.read(record))
+                break
+            event = next(iter(self._until))
+            if (record := self._events.get(event)) is not None:
+                namespace, _, name = event.removeprefix(EVENTS).partition("/")
+                target = WriteTarget(self._served, namespace, name, WriteOptions())
+                with contextlib.suppress(KeyNotFound, RevisionConflict):
+                    await self._writer.remove(target, record, self._served.read(record))
+            self._until.pop(event, None)
+        return min(max(self._seconds / 20, LEAST_SECONDS), MOST_SECONDS)
 
 
 def _age(event: Json) -> float:

@@ -11,7 +11,7 @@ from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.controllers.following import Rounds
+from apimachinery.server.controllers.controller import EVERYTHING, Controller, Source, everything
 from apimachinery.server.fairness.facts import AUTO_UPDATE, GROUP, LEVELS, MANDATORY, SCHEMAS, VERSION
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
@@ -59,24 +59,26 @@ async def _make(served: Served, writer: Writer, name: str, spec: Json) -> None:
         await writer.update(target, lambda old: {**old, "spec": wanted["spec"]})
 
 
-class FlowSchemaConditions(Rounds):
+_LEVELS = f"/{GROUP}/prioritylevelconfigurations/"
+
+
+class FlowSchemaConditions(Controller):
     """Writes the condition ``Dangling`` of FlowSchemas, and makes mandatory objects again that were deleted."""
 
     def __init__(self, catalog: Catalog, served: Served, cache: WatchCache, writer: Writer) -> None:
-        super().__init__("conditions of flow schemas could not be written")
+        levels, schemas = Source(_LEVELS, everything), Source(served.prefix, everything)
+        super().__init__("flow-control", cache, levels, schemas)
+        self.queue.add(EVERYTHING)
         self._catalog = catalog
         self._served = served
         self._writer = writer
-        self._levels = cache.resource(f"/{GROUP}/prioritylevelconfigurations/")
+        self._levels = cache.resource(_LEVELS)
         self._schemas = cache.resource(served.prefix)
-        self.hear(self._levels, f"/{GROUP}/prioritylevelconfigurations/", self.heard)
-        self.hear(self._schemas, served.prefix, self.heard)
 
-    async def round(self) -> None:
+    async def reconcile(self, key: str) -> None:
         """Makes what is missing, then writes the conditions that are not what they should be."""
         await make_flow_control(self._catalog, self._writer)
-        prefix = f"/{GROUP}/prioritylevelconfigurations/"
-        levels = {record.key[len(prefix) :] for record in self._levels.snapshot(prefix).records}
+        levels = {record.key[len(_LEVELS) :] for record in self._levels.snapshot(_LEVELS).records}
         for record in self._schemas.snapshot(self._served.prefix).records:
             schema: Json = await apart_if(len(record.value) > LARGE_BYTES, decode, record.value)
             name = schema["metadata"]["name"]

@@ -26,9 +26,16 @@ from apimachinery.http.workers import Turns
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.gvk import GroupVersion
+from apimachinery.queue.backlog import Backlog, ExponentialBackoff
+from apimachinery.queue.observing import Observer
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served, name_of
-from apimachinery.server.controllers.following import Running
+from apimachinery.server.controllers.controller import (
+    FIRST_RETRY_SECONDS,
+    LONGEST_RETRY_SECONDS,
+    SILENT,
+    Running,
+)
 from apimachinery.server.controllers.namespaces import stored_resources
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -103,7 +110,7 @@ class GarbageCollector(Running):
         self._nodes: dict[str, Node] = {}
         self._keys: dict[str, str] = {}
         self._dependents: dict[str, set[str]] = {}
-        self._due: dict[str, None] = {}
+        self._due: Backlog[str] = Backlog(ExponentialBackoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS))
         self._learned = -1
         self._stored: dict[str, Served] = {}
         self._kinds: set[tuple[str, str, str]] = set()
@@ -114,10 +121,10 @@ class GarbageCollector(Running):
         self._writes = Together()
         """What the round under way has begun to delete."""
 
-    def start(self) -> None:
+    def start(self, observer: Observer = SILENT) -> None:
         """Reads the present state and follows it."""
         self._watch = None
-        super().start()
+        super().start(observer)
 
     async def stop(self) -> None:
         """Ends."""
@@ -134,36 +141,49 @@ class GarbageCollector(Running):
         self._watch = await self._cache.storage.watch("", page.revision, self._take)
         while True:
             await asyncio.sleep(SECONDS)
-            failed: list[str] = []
-            while self._due:
+            while due := self._taken():
                 self._deaths.clear()
-                failed += await self._look_at_all()
+                await self._look_at_all(due)
                 # What was just deleted says whose turn is next: a deep tree goes without a pause at each level.
                 if not self._deaths.is_set():
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(self._deaths.wait(), HEARD_SECONDS)
                 if not self._deaths.is_set():
                     break
-            self._due |= dict.fromkeys(failed)
 
-    async def _look_at_all(self) -> list[str]:
-        """Looks at what is due; answers what failed, which is tried again after a pause."""
-        due, self._due = list(self._due), {}
+    def _taken(self) -> list[str]:
+        """All that is due now."""
+        due = []
+        while (uid := self._due.take()[0]) is not None:
+            due.append(uid)
+        return due
+
+    async def _look_at_all(self, due: list[str]) -> None:
+        """Looks at what is due; what failed is tried again after a while."""
         failed: list[str] = []
         turns = Turns()
         async with Together() as self._writes:
             for uid in due:
                 await turns.give_way()
                 await self._noted(uid, failed, self._look_at(uid, failed))
-        return failed
+        for uid in due:
+            self._due.done(uid)
+            if uid not in failed:
+                self._due.limiter.forget(uid)
+        for uid in failed:
+            self._due.add_after(uid, self._due.limiter.delay(uid))
+            self.observer.retried("gc", self._due.limiter.failures(uid))
+        self.observer.queued("gc", len(self._due))
 
     async def _noted(self, uid: str, failed: list[str], work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except (ApiError, StorageError):
+        except (ApiError, StorageError) as error:
+            log.warning("an object could not be collected", extra={"uid": uid, "why": str(error)})
             failed.append(uid)
         except Exception:
             log.exception("garbage could not be collected", extra={"uid": uid})
+            failed.append(uid)
 
     def _take(self, events: Any) -> None:
         event: Event
@@ -188,9 +208,9 @@ class GarbageCollector(Running):
         self._keys[record.key] = metadata.uid
         for owner in metadata.ownerReferences or ():
             self._dependents.setdefault(owner.uid, set()).add(metadata.uid)
-            self._due[owner.uid] = None
+            self._due.add(owner.uid)
         if metadata.ownerReferences or metadata.finalizers:
-            self._due[metadata.uid] = None
+            self._due.add(metadata.uid)
             if metadata.deletionTimestamp is not None:
                 self._deaths.set()
 
@@ -206,9 +226,9 @@ class GarbageCollector(Running):
                 siblings.discard(uid)
                 if not siblings:
                     del self._dependents[owner.uid]
-            self._due[owner.uid] = None
+            self._due.add(owner.uid)
         for dependent in self._dependents.get(uid, ()):
-            self._due[dependent] = None
+            self._due.add(dependent)
 
     def _served(self, node: Node) -> Served | None:
         prefix = node.key[: node.key.index("/", node.key.index("/", 1) + 1) + 1]

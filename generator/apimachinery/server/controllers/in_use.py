@@ -7,13 +7,13 @@ volume names it. As kube-controller-manager's pvc-protection, pv-protection and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.server.admission.builtin.in_use_protection import FINALIZERS
 from apimachinery.server.admission.objects import content
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.controllers.following import Keyed
+from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.terminating import is_deleting
@@ -25,7 +25,7 @@ PODS, CLAIMS, VOLUMES = "/core/pods/", "/core/persistentvolumeclaims/", "/core/p
 MANAGER = "kube-controller-manager"
 
 
-class InUse(Keyed):
+class InUse(Controller):
     """Follows one resource that is protected, and those that use it."""
 
     def __init__(
@@ -37,35 +37,25 @@ class InUse(Keyed):
         users: tuple[str, ...],
     ) -> None:
         """``is_used`` takes the cache, namespace, name and object; ``users`` are prefixes of what uses it."""
-        super().__init__(f"a finalizer of {served.plural} could not be taken away")
+        others = [Source(prefix, lambda event: self._deleted, listed=False) for prefix in users]
+        super().__init__(f"{served.plural}-protection", cache, Source(served.prefix, self._note), *others)
         self._served = served
-        self._cache = cache
         self._writer = writer
         self._is_used = is_used
         self._finalizer = FINALIZERS[served.group, served.plural]
         self._objects = cache.resource(served.prefix)
         self._deleted: set[str] = set()
         """Keys of those that are deleted and still there: what uses them is of interest as long as there are any."""
-        self.hear(self._objects, served.prefix, self._heard_object)
-        for prefix in users:
-            self.hear(cache.resource(prefix), prefix, self._heard_user)
-        for record in self._objects.snapshot(served.prefix).records:
-            self._note(record)
 
-    def _note(self, record: Record) -> None:
-        if is_deleting(record):
-            self._deleted.add(record.key)
-            self.look_at(record.key)
-
-    def _heard_object(self, event: Event) -> None:
+    def _note(self, event: Event) -> Iterable[str]:
+        """The key of what is deleted and still there."""
+        key = event.record.key
         if event.deleted:
-            self._deleted.discard(event.record.key)
-        else:
-            self._note(event.record)
-
-    def _heard_user(self, event: Event) -> None:
-        for key in self._deleted:
-            self.look_at(key)
+            self._deleted.discard(key)
+        elif is_deleting(event.record):
+            self._deleted.add(key)
+            return (key,)
+        return ()
 
     async def reconcile(self, key: str) -> None:
         """Takes away the finalizer. Raises ApiError, StorageError."""
@@ -76,7 +66,7 @@ class InUse(Keyed):
         namespace, _, name = key.removeprefix(self._served.prefix).rpartition("/")
         if self._finalizer not in (obj["metadata"].get("finalizers") or ()):
             return
-        if self._is_used(self._cache, namespace, name, obj):
+        if self._is_used(self.cache, namespace, name, obj):
             return
         target = WriteTarget(self._served, namespace, name, WriteOptions(manager=MANAGER))
         await self._writer.update(target, self._freed, uid=obj["metadata"]["uid"])

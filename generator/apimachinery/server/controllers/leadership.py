@@ -27,7 +27,9 @@ from typing import Any, Protocol
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
+from apimachinery.queue.observing import Observer
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.controller import SILENT
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.writes import Writer
@@ -50,7 +52,7 @@ IDENTITY_LABEL = "apiserver.kubernetes.io/identity"
 class Loop(Protocol):
     """A controller in this process."""
 
-    def start(self) -> None:
+    def start(self, observer: Observer = SILENT) -> None:
         """Starts it on the running event loop."""
 
     async def stop(self) -> None:
@@ -68,11 +70,11 @@ class Alone:
         self._makers = makers
         self._loops: list[Loop] = []
 
-    def start(self) -> None:
+    def start(self, observer: Observer = SILENT) -> None:
         """Starts them."""
         for make in self._makers:
             self._loops.append(make())
-            self._loops[-1].start()
+            self._loops[-1].start(observer)
 
     async def stop(self) -> None:
         """Ends them."""
@@ -94,10 +96,12 @@ class Elected:
         self._renewed = 0.0
         self._named = 0.0
         self._task: asyncio.Task[None] | None = None
+        self._observer = SILENT
         self.leads = False
 
-    def start(self) -> None:
+    def start(self, observer: Observer = SILENT) -> None:
         """Begins to ask for the Lease."""
+        self._observer = observer
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
@@ -129,6 +133,7 @@ class Elected:
 
     async def _lose(self) -> None:
         self.leads = False
+        self._observer.leading(NAME, is_leader=False)
         await self._controllers.stop()
 
     async def _round(self) -> None:
@@ -171,7 +176,8 @@ class Elected:
         if not self.leads:
             log.info("the controllers run on this server", extra={"identity": self.identity})
             self.leads = True
-            self._controllers.start()
+            self._observer.leading(NAME, is_leader=True)
+            self._controllers.start(self._observer)
 
     async def _give_up(self) -> None:
         record = self._leases.record(NAME)

@@ -3,10 +3,12 @@ authorities by which pods know the server. Whoever deletes one gets it back."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from apimachinery.kinds.hooks import Json
 from apimachinery.server.admission.namespaces import NAMESPACES, phase_of
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.controllers.following import Keyed
+from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -16,7 +18,7 @@ from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
 MANAGER = "kube-controller-manager"
-RETRY_SECONDS = 0.5
+WORKERS = 5
 DESCRIPTION = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
     "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
@@ -40,30 +42,28 @@ def root_authority(pem: str) -> Json:
     }
 
 
-class NamespaceObjects(Keyed):
+def _created(event: Event) -> Iterable[str]:
+    return () if event.deleted or event.previous else (event.record.key.removeprefix(NAMESPACES),)
+
+
+class NamespaceObjects(Controller):
     """Keeps one object in every namespace that is not going."""
 
-    def __init__(self, served: Served, cache: WatchCache, writer: Writer, wanted: Json) -> None:
+    def __init__(self, name: str, served: Served, cache: WatchCache, writer: Writer, wanted: Json) -> None:
         """``wanted`` is the object without a namespace."""
-        super().__init__("an object of a namespace could not be made", RETRY_SECONDS)
+        namespaces = Source(NAMESPACES, _created)
+        objects = Source(served.prefix, self._lost, listed=False)
+        super().__init__(name, cache, namespaces, objects, workers=WORKERS)
         self._served = served
         self._writer = writer
         self._wanted = wanted
         self._name = wanted["metadata"]["name"]
         self._namespaces = cache.resource(NAMESPACES)
-        self.hear(self._namespaces, NAMESPACES, self._heard_namespace)
-        self.hear(cache.resource(served.prefix), served.prefix, self._heard_object)
-        for record in self._namespaces.snapshot(NAMESPACES).records:
-            self.look_at(record.key.removeprefix(NAMESPACES))
 
-    def _heard_namespace(self, event: Event) -> None:
-        if not event.deleted and event.previous is None:
-            self.look_at(event.record.key.removeprefix(NAMESPACES))
-
-    def _heard_object(self, event: Event) -> None:
+    def _lost(self, event: Event) -> Iterable[str]:
+        """The namespace whose object was changed or deleted."""
         namespace, _, name = event.record.key.removeprefix(self._served.prefix).partition("/")
-        if name == self._name and event.previous is not None:
-            self.look_at(namespace)
+        return (namespace,) if name == self._name and event.previous is not None else ()
 
     async def reconcile(self, key: str) -> None:
         """Makes or mends the object of a namespace. Raises ApiError, StorageError."""

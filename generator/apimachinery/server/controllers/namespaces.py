@@ -1,37 +1,34 @@
 """The namespace life cycle: a namespace that is being deleted is emptied, and goes when nothing is left in it.
 
-A round looks at each terminating namespace: deletes what is in it, writes conditions that tell what it still waits
-for, and, when it is empty, takes the ``kubernetes`` finalizer from its spec, which lets it go. Rounds follow
-changes: an object that goes wakes those who wait for it.
+A turn deletes what is in a terminating namespace, writes conditions that tell what it still waits for, and, when it is
+empty, takes the ``kubernetes`` finalizer from its spec, which lets it go. The next turn follows soon after any change.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections import Counter
+from collections.abc import Iterable
 from typing import Protocol
 
 from apimachinery.http.workers import Turns
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.namespaces import NAMESPACES, phase_of
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served, name_of
-from apimachinery.server.controllers.following import Running
+from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Record, StorageError
+from apimachinery.storage.interface import Event, Record
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
 SECONDS = 0.25
 MANAGER = "kube-controller-manager"
 FINALIZER = "kubernetes"
-log = logging.getLogger("kubewright.server.namespaces")
+WORKERS = 10
 
 
 class Elsewhere(Protocol):
@@ -42,7 +39,7 @@ class Elsewhere(Protocol):
         is not known."""
 
 
-class NamespaceController(Running):
+class NamespaceController(Controller):
     """Empties namespaces that are being deleted, and lets them go."""
 
     def __init__(
@@ -53,32 +50,30 @@ class NamespaceController(Running):
         deleter: Deleter,
         elsewhere: Elsewhere | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__("namespace", cache, Source(NAMESPACES, self._soon), workers=WORKERS)
         self._elsewhere = elsewhere
         self._catalog = catalog
-        self._cache = cache
         self._writer = writer
         self._deleter = deleter
         self._objects = cache.resource(NAMESPACES)
+        self._seen: dict[str, int] = {}
+        """The revision at which all that was left of a namespace was to be seen in the storage."""
 
-    async def _run(self) -> None:
-        seen = -1
-        while True:
-            await asyncio.sleep(SECONDS)
-            # A round is due only when something was written since the last one found nothing to do.
-            if self._cache.revision == seen:
-                continue
-            seen = self._cache.revision
-            for record in list(self._objects.snapshot(NAMESPACES).records):
-                if phase_of(record) == "Terminating":
-                    try:
-                        if not await self._empty(record):
-                            seen = -1
-                    except (ApiError, StorageError):
-                        seen = -1
-                    except Exception:
-                        log.exception("a namespace could not be emptied", extra={"key": record.key})
-                        seen = -1
+    def _soon(self, event: Event) -> Iterable[str]:
+        if not event.deleted and phase_of(event.record) == "Terminating":
+            self.queue.add_after(event.record.key, SECONDS)
+        return ()
+
+    async def reconcile(self, key: str) -> float | None:
+        """Empties a namespace until it goes. Raises ApiError, StorageError."""
+        record = self._objects.get(key)
+        if record is None or phase_of(record) != "Terminating":
+            self._seen.pop(key, None)
+            return None
+        revision = self.cache.revision
+        if revision != self._seen.get(key) and await self._empty(record):
+            self._seen[key] = revision
+        return SECONDS
 
     async def _empty(self, record: Record) -> bool:
         """Deletes what is in a namespace; whether what is left of it is to be seen in the storage."""
@@ -104,7 +99,7 @@ class NamespaceController(Running):
 
     async def _delete_all(self, served: Served, namespace: str) -> list[Record]:
         """Deletes the objects of a resource in a namespace; those that stay."""
-        cache, scope = self._cache.resource(served.prefix), served.scope(namespace)
+        cache, scope = self.cache.resource(served.prefix), served.scope(namespace)
         turns, staying = Turns(), []
         for record in list(cache.snapshot(scope).records):
             await turns.give_way()

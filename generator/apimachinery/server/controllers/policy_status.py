@@ -18,7 +18,7 @@ from apimachinery.kinds.admissionregistration.policy_types import (
 from apimachinery.kinds.hooks import Json
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.controllers.following import Keyed
+from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.writes import Writer
@@ -29,21 +29,18 @@ Definitions = Sequence[Mapping[str, Any]]
 """The definitions of the packages."""
 
 
-class PolicyStatus(Keyed):
+class PolicyStatus(Controller):
     """Checks policies as they come."""
 
     def __init__(
         self, catalog: Catalog, served: Served, cache: WatchCache, writer: Writer, definitions: Definitions
     ) -> None:
-        super().__init__("a policy could not be checked")
+        super().__init__("validatingadmissionpolicy-status", cache, Source(served.prefix))
         self._catalog = catalog
         self._served = served
         self._writer = writer
         self._definitions = definitions
         self._policies = cache.resource(served.prefix)
-        self.hear(self._policies, served.prefix, self.heard)
-        for record in self._policies.snapshot(served.prefix).records:
-            self.look_at(record.key)
 
     async def reconcile(self, key: str) -> None:
         """Checks a policy that is due. Raises ApiError, StorageError."""

@@ -13,9 +13,10 @@ import logging
 from typing import Protocol
 
 from apimachinery.meta.errors import ApiError
+from apimachinery.queue.observing import Observer
 from apimachinery.server.catalog.catalog import Catalog
+from apimachinery.server.controllers.controller import SILENT, Controller, Source, everything
 from apimachinery.server.controllers.first_objects import publish
-from apimachinery.server.controllers.following import Rounds
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import (
     KeyExists,
@@ -46,13 +47,13 @@ class Keys(Protocol):
         """See Storage."""
 
 
-class Published(Rounds):
+class Published(Controller):
     """Renews this server's key, and writes the addresses when they change. ``storage`` is one that servers share."""
 
     def __init__(
         self, catalog: Catalog, cache: WatchCache, storage: Keys, writer: Writer, address: str, port: int
     ) -> None:
-        super().__init__("the addresses of servers could not be published")
+        super().__init__("published-addresses", cache, Source(SERVERS, everything))
         self._catalog = catalog
         self._keys = cache.resource(SERVERS)
         self._storage = storage
@@ -60,11 +61,10 @@ class Published(Rounds):
         self._key, self._address, self._port = f"{SERVERS}{address}", address, port
         self._renewal: asyncio.Task[None] | None = None
         self._written: list[str] = []
-        self.hear(self._keys, SERVERS, self.heard)
 
-    def start(self) -> None:
+    def start(self, observer: Observer = SILENT) -> None:
         """Begins."""
-        super().start()
+        super().start(observer)
         self._renewal = asyncio.create_task(self._renew())
 
     async def stop(self) -> None:
@@ -103,7 +103,7 @@ class Published(Rounds):
         keys = (record.key.removeprefix(SERVERS) for record in self._keys.snapshot(SERVERS).records)
         return [address for address in keys if (":" in address) == (":" in self._address)]
 
-    async def round(self) -> None:
+    async def reconcile(self, key: str) -> None:
         """Publishes the addresses, if they are others than those written last. Raises ApiError, StorageError."""
         addresses = sorted({*self._addresses(), self._address})
         if addresses != self._written:

@@ -6,9 +6,8 @@ ahead (``admission.resource_quota``) never came.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
+from collections.abc import Iterable
 from fractions import Fraction
 
 from apimachinery.kinds.core.quota_usage import (
@@ -22,102 +21,79 @@ from apimachinery.kinds.core.quota_usage import (
     usage,
 )
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.errors import ApiError
 from apimachinery.meta.quantity import Quantity
 from apimachinery.server.admission.builtin.resource_quota import PREFIX, Charges
 from apimachinery.server.admission.objects import content
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.controllers.following import Following
+from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Event, StorageError
+from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
 
 MANAGER = "kube-controller-manager"
 GATHER_SECONDS = 0.02
 """Changes that come together are counted together."""
-RETRY_SECONDS = 0.5
-log = logging.getLogger("kubewright.server.quotas")
-Place = tuple[str, str]
+WORKERS = 5
 
 
-class Quotas(Following):
+class Quotas(Controller):
     """Counts."""
 
     def __init__(self, catalog: Catalog, cache: WatchCache, writer: Writer, charges: Charges | None) -> None:
-        super().__init__()
+        super().__init__("resourcequota", cache, Source(PREFIX, self._soon), workers=WORKERS)
         self._catalog = catalog
-        self._cache = cache
         self._writer = writer
         self._charges = charges or Charges()
         self._quotas = cache.resource(PREFIX)
         self._counted: set[str] = set()
-        self._due: set[Place] = set()
-        self.hear(self._quotas, PREFIX, self._heard_quota)
-        for record in self._quotas.snapshot(PREFIX).records:
-            self._look_at(record.key)
 
-    def _heard_quota(self, event: Event) -> None:
+    def _soon(self, event: Event) -> Iterable[str]:
         if not event.deleted:
-            self._look_at(event.record.key)
+            self.queue.add_after(event.record.key, GATHER_SECONDS)
+        return ()
 
-    def _look_at(self, key: str) -> None:
-        namespace, _, name = key.removeprefix(PREFIX).partition("/")
-        self._due.add((namespace, name))
-        self.wake()
-
-    def _follow(self, served: Served) -> None:
+    def _counts(self, served: Served) -> None:
         """Hears of a resource that quotas count. What is new was counted when it was let in."""
         prefix = served.prefix
         if not prefix or prefix in self._counted:
             return
 
-        def heard(event: Event) -> None:
+        def heard(event: Event) -> Iterable[str]:
             if not len(self._quotas):
-                return
+                return ()
             is_new = event.previous is None and not event.deleted
             namespace = event.record.key.removeprefix(prefix).partition("/")[0]
             for record in self._quotas.snapshot(f"{PREFIX}{namespace}/").records:
                 self._charges.end((namespace, record.key.rpartition("/")[2]), event.record.key)
                 if not is_new:
-                    self._look_at(record.key)
+                    self.queue.add_after(record.key, GATHER_SECONDS)
+            return ()
 
         self._counted.add(prefix)
-        self.hear(self._cache.resource(prefix), prefix, heard)
+        self.follow(Source(prefix, heard, listed=False))
 
-    async def _turn(self) -> None:
-        await asyncio.sleep(GATHER_SECONDS)
-        due, self._due = self._due, set()
-        for namespace, name in due:
-            try:
-                await self._count(namespace, name)
-            except (ApiError, StorageError):
-                self._later(RETRY_SECONDS, namespace, name)
-            except Exception:
-                log.exception("a quota could not be counted", extra={"quota": f"{namespace}/{name}"})
-
-    def _later(self, seconds: float, namespace: str, name: str) -> None:
-        asyncio.get_running_loop().call_later(seconds, self._look_at, f"{PREFIX}{namespace}/{name}")
-
-    async def _count(self, namespace: str, name: str) -> None:
+    async def reconcile(self, key: str) -> float | None:
+        """Counts a quota; when something counted ahead must have come. Raises ApiError, StorageError."""
+        namespace, _, name = key.removeprefix(PREFIX).partition("/")
         served = self._catalog.find("", "v1", "resourcequotas")
-        record = self._quotas.get(f"{PREFIX}{namespace}/{name}")
+        record = self._quotas.get(key)
         if served is None or record is None:
-            return
+            return None
         hard = (content(record).get("spec") or {}).get("hard") or {}
         for each in hard:
             counted = self._served(each)
             if counted is not None:
-                self._follow(counted)
+                self._counts(counted)
         target = WriteTarget(served, namespace, name, WriteOptions(manager=MANAGER), "status")
+        ahead = 0.0
 
         def counted_now(present: Json) -> Json:
+            nonlocal ahead
             spec, status = present.get("spec") or {}, present.get("status") or {}
-            used, seconds = self._used(namespace, name, spec)
-            if seconds:
-                self._later(seconds + GATHER_SECONDS, namespace, name)
+            used, ahead = self._used(namespace, name, spec)
             now = {"hard": spec.get("hard") or {}, "used": spelled(used)}
             same = status.get("hard") == now["hard"] and amounts(status.get("used")) == used
             return (
@@ -128,6 +104,7 @@ class Quotas(Following):
 
         with contextlib.suppress(KeyError):
             await self._writer.update(target, counted_now)
+        return ahead + GATHER_SECONDS if ahead else None
 
     def _used(self, namespace: str, name: str, spec: Json) -> tuple[Amounts, float]:
         """What is used of a quota, and in how many seconds what is counted ahead must have come."""
@@ -139,7 +116,7 @@ class Quotas(Following):
             if served is None or not served.prefix:
                 continue
             names = counted_in(resource, hard)
-            records = self._cache.resource(served.prefix).snapshot(f"{served.prefix}{namespace}/").records
+            records = self.cache.resource(served.prefix).snapshot(f"{served.prefix}{namespace}/").records
             plain = {each for each in names if each.startswith("count/") or each == resource[1]}
             if names <= plain and not scoped and resource[1] != "pods":
                 for each in names:

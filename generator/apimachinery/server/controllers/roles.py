@@ -21,7 +21,7 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.meta.selectors import LabelSelector, SelectorError, selector_of
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.controllers.following import Rounds
+from apimachinery.server.controllers.controller import Controller, Source, everything
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -70,19 +70,18 @@ async def _make(
     await writer.create(target, wanted.obj)
 
 
-class ClusterRoleAggregation(Rounds):
+class ClusterRoleAggregation(Controller):
     """Keeps the rules of ClusterRoles with an ``aggregationRule``: those of all roles that its selectors choose, by
     name, each rule once."""
 
     def __init__(self, served: Served, cache: WatchCache, writer: Writer) -> None:
-        super().__init__("cluster roles could not be aggregated")
+        super().__init__("clusterrole-aggregation", cache, Source(ROLES, everything))
         self._served = served
         self._roles = cache.resource(ROLES)
         self._writer = writer
-        self.hear(self._roles, ROLES, self.heard)
 
-    async def round(self) -> None:
-        """Writes all that differs. A role that gathers may itself be gathered: its own write wakes the next round."""
+    async def reconcile(self, key: str) -> None:
+        """Writes all that differs. A role that gathers may itself be gathered: its own write makes the next turn."""
         for name, rules in await apart(_due, self._roles.snapshot(ROLES).records):
 
             def put(old: Json, rules: list[Json] = rules) -> Json:

@@ -8,7 +8,7 @@ from apimachinery.access.certificates import BadRequestForCertificate, SigningAu
 from apimachinery.kinds.hooks import Json
 from apimachinery.server.admission.builtin.certificates import CLIENT_SIGNER
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.controllers.following import Keyed
+from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.identity import now
@@ -20,20 +20,17 @@ REQUESTS = "/certificates.k8s.io/certificatesigningrequests/"
 MANAGER = "kube-controller-manager"
 
 
-class CertificateSigner(Keyed):
+class CertificateSigner(Controller):
     """Writes ``status.certificate`` of requests that are approved, or the condition ``Failed``."""
 
     def __init__(
         self, served: Served, cache: WatchCache, writer: Writer, authority: SigningAuthority
     ) -> None:
-        super().__init__("a certificate could not be signed")
+        super().__init__("csrsigning", cache, Source(REQUESTS))
         self._served = served
         self._requests = cache.resource(REQUESTS)
         self._writer = writer
         self._authority = authority
-        self.hear(self._requests, REQUESTS, self.heard)
-        for record in self._requests.snapshot(REQUESTS).records:
-            self.look_at(record.key)
 
     async def reconcile(self, key: str) -> None:
         """Signs a request that is due. Raises ApiError, StorageError."""

@@ -15,11 +15,11 @@ from apimachinery.access.authorization import MASTERS, Attributes
 from apimachinery.http.messages import LARGE_BYTES, Request, User
 from apimachinery.http.remembered import Remembered
 from apimachinery.http.workers import apart
+from apimachinery.metrics import Metrics
 from apimachinery.server.fairness.facts import GROUP
 from apimachinery.server.fairness.figures import FairnessMetrics, Lane
 from apimachinery.server.fairness.levels import WAIT_SECONDS, Level, Queue, Rejected, Waiter, read_shape
 from apimachinery.server.fairness.schemas import Schema, read_name, read_schema
-from apimachinery.server.operate.metrics import Metrics
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from apimachinery.metrics import Count, Distribution, Metrics, Pairs
 from apimachinery.server.fairness.levels import Level
 from apimachinery.server.fairness.schemas import Schema
-from apimachinery.server.operate.metrics import Count, Distribution, Metrics, Pairs
 
 _SECONDS = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
 _SEATS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)

@@ -6,11 +6,10 @@ It writes as a scheduler and a kubelet do: ``spec.nodeName``, the status subreso
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
-import logging
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -18,6 +17,7 @@ from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served, name_of
+from apimachinery.server.controllers.controller import EVERYTHING, Controller, Source
 from apimachinery.server.node.behaviour import FOREVER, NodeBehaviour
 from apimachinery.server.node.stages import Stage, set_condition, stage_at, write_stage
 from apimachinery.server.request.bodies import finish_form
@@ -26,19 +26,19 @@ from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import Record, RevisionConflict, StorageError
+from apimachinery.storage.interface import Event, Record
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
 LOOK_SECONDS = 0.02
 HEARTBEAT_SECONDS = 10.0
-RETRY_SECONDS = 0.2
+PODS = "/core/pods/"
+WORKERS = 4
 FIRST_RESTART_SECONDS = 1.0
 NOT_READY = "node.kubernetes.io/not-ready"
 KUBELET, SCHEDULER = "kubelet", "kube-scheduler"
 LEASE_NAMESPACE = "kube-node-lease"
 _CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "10000", "ephemeral-storage": "1Ti"}
-log = logging.getLogger("kubewright.server.node")
 
 
 @dataclass(slots=True)
@@ -46,96 +46,59 @@ class _Running:
     """What the node knows of a pod."""
 
     uid: str
-    revision: int
     since: float
-    due: float = 0.0
     stage: Stage | None = None
     restarts: int = 0
     deleted_at: float = 0.0
 
 
-class SimulatedNode:
-    """The node's loop."""
+class SimulatedNode(Controller):
+    """Keeps the node fresh (the key ``EVERYTHING``), and moves each pod by its key."""
 
     def __init__(
         self, catalog: Catalog, cache: WatchCache, writer: Writer, deleter: Deleter, behaviour: NodeBehaviour
     ) -> None:
+        super().__init__("node", cache, Source(PODS, self._changed), workers=WORKERS)
         self._catalog = catalog
-        self._cache = cache
         self._writer = writer
         self._deleter = deleter
         self._behaviour = behaviour
         self._pods: dict[str, _Running] = {}
-        self._stamp = -1
-        self._task: asyncio.Task[None] | None = None
+        self.queue.add(EVERYTHING)
 
-    def start(self) -> None:
-        """Begins."""
-        self._task = asyncio.create_task(self._run())
+    def _changed(self, event: Event) -> Iterable[str]:
+        if event.deleted:
+            self._pods.pop(event.record.key, None)
+            return ()
+        return (event.record.key,)
 
-    async def stop(self) -> None:
-        """Ends."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _run(self) -> None:
-        beat = 0.0
+    async def reconcile(self, key: str) -> float | None:
+        """Moves a pod; when its next stage is due. Raises ApiError, StorageError."""
+        if key == EVERYTHING:
+            await self._heartbeat()
+            return HEARTBEAT_SECONDS
         served = self._catalog.find("", "v1", "pods")
-        while served is not None:
-            try:
-                if time.monotonic() >= beat:
-                    await self._heartbeat()
-                    beat = time.monotonic() + HEARTBEAT_SECONDS
-                await self._round(served)
-            except (ApiError, StorageError) as error:
-                log.debug("the simulated node tries again: %s", error)
-            except Exception:
-                log.exception("the simulated node failed")
-                await asyncio.sleep(1)
-            await asyncio.sleep(LOOK_SECONDS)
+        record = self.cache.resource(PODS).get(key)
+        if served is None or record is None:
+            return None
+        uid = decode(record.value)["metadata"]["uid"]
+        known = self._pods.get(key)
+        if known is None or known.uid != uid:
+            known = self._pods[key] = _Running(uid, time.monotonic())
+        return await self._move(served, record, known)
 
-    async def _round(self, served: Served) -> None:
-        resource = self._cache.resource(served.prefix)
-        stamp = resource.stamp(served.prefix)
-        if stamp != self._stamp:
-            self._stamp = stamp
-            records = resource.snapshot(served.prefix).records
-            present = {record.key for record in records}
-            for key in [key for key in self._pods if key not in present]:
-                del self._pods[key]
-            for record in records:
-                known = self._pods.get(record.key)
-                if known is None or known.revision != record.revision:
-                    self._note(record, known)
-        moment = time.monotonic()
-        for key in [key for key, known in self._pods.items() if known.due <= moment]:
-            found = resource.get(key)
-            if found is not None and key in self._pods:
-                await self._move(served, found, self._pods[key])
-
-    def _note(self, record: Record, known: _Running | None) -> None:
-        metadata = decode(record.value)["metadata"]
-        if known is None or known.uid != metadata["uid"]:
-            known = self._pods[record.key] = _Running(metadata["uid"], record.revision, time.monotonic())
-        known.revision, known.due = record.revision, 0.0
-
-    async def _move(self, served: Served, record: Record, known: _Running) -> None:
+    async def _move(self, served: Served, record: Record, known: _Running) -> float | None:
         pod = served.read(record)
         node = (pod.get("spec") or {}).get("nodeName")
         target = WriteTarget(served, *name_of(record.key, served), WriteOptions(manager=KUBELET))
-        known.due = FOREVER
-        try:
-            if node and node != self._behaviour.name:
-                return  # somebody else's
-            if "deletionTimestamp" in pod["metadata"]:
-                await self._end(target, pod, known)
-            elif not node:
-                await self._bind(target, record, pod, known)
-            else:
-                await self._stage(target, pod, known)
-        except (ApiError, StorageError, RevisionConflict):
-            known.due = time.monotonic() + RETRY_SECONDS
+        if node and node != self._behaviour.name:
+            return None  # somebody else's
+        if "deletionTimestamp" in pod["metadata"]:
+            return await self._end(target, pod, known)
+        if node:
+            return await self._stage(target, pod, known)
+        await self._bind(target, record, pod, known)
+        return None
 
     async def _bind(self, target: WriteTarget, record: Record, pod: Json, known: _Running) -> None:
         if (pod["spec"].get("schedulerName") or "default-scheduler") != "default-scheduler":
@@ -148,32 +111,29 @@ class SimulatedNode:
         await self._writer.replace(target, record, pod)
         known.since = time.monotonic()
 
-    async def _stage(self, target: WriteTarget, pod: Json, known: _Running) -> None:
+    async def _stage(self, target: WriteTarget, pod: Json, known: _Running) -> float | None:
         phase = (pod.get("status") or {}).get("phase")
         if phase in ("Succeeded", "Failed"):
-            return
+            return None
         plan = self._behaviour.plan_of(pod)
         moment = time.monotonic()
         if moment < known.since:
-            known.due = known.since  # its containers wait for their restart
-            return
+            return known.since - moment  # its containers wait for their restart
         stage, wait = stage_at(plan, moment - known.since)
         policy = pod["spec"].get("restartPolicy") or "Always"
         ended = stage >= Stage.SUCCEEDED
         if ended and (policy == "Always" or (policy == "OnFailure" and stage is Stage.FAILED)):
-            await self._restart(target, known)
-            return
-        known.due = FOREVER if wait == FOREVER else moment + wait
-        if stage is known.stage:
-            return
-        target.subresource = "status"
-        ip = _address(known.uid)
-        await self._writer.update(target, lambda obj: write_stage(obj, stage, plan, ip, known.restarts))
-        known.stage = stage
+            return await self._restart(target, known)
+        if stage is not known.stage:
+            target.subresource = "status"
+            ip = _address(known.uid)
+            await self._writer.update(target, lambda obj: write_stage(obj, stage, plan, ip, known.restarts))
+            known.stage = stage
+        return None if wait == FOREVER else max(moment + wait - time.monotonic(), 0.0)
 
-    async def _restart(self, target: WriteTarget, known: _Running) -> None:
+    async def _restart(self, target: WriteTarget, known: _Running) -> float:
         """The containers ended and begin again, after a wait that doubles."""
-        wait = FIRST_RESTART_SECONDS * 2 ** min(known.restarts, 8)
+        wait: float = FIRST_RESTART_SECONDS * 2 ** min(known.restarts, 8)
         known.restarts += 1
 
         def transform(pod: Json) -> Json:
@@ -190,26 +150,25 @@ class SimulatedNode:
         target.subresource = "status"
         await self._writer.update(target, transform)
         known.stage, known.since = None, time.monotonic() + wait
-        known.due = known.since
+        return wait
 
-    async def _end(self, target: WriteTarget, pod: Json, known: _Running) -> None:
+    async def _end(self, target: WriteTarget, pod: Json, known: _Running) -> float | None:
         moment = time.monotonic()
         known.deleted_at = known.deleted_at or moment
         grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
         ends = known.deleted_at + min(grace, self._behaviour.plan_of(pod).terminate_after)
         if moment < ends:
-            known.due = ends
-            return
+            return ends - moment
         if grace and (pod.get("status") or {}).get("phase") == "Running":
-            await self._stop(target, known)
-            return
+            return await self._stop_pod(target, known)
         if pod["metadata"].get("finalizers") and grace == 0:
-            return  # gone as far as the node is concerned
+            return None  # gone as far as the node is concerned
         options = DeleteOptions(grace_seconds=0, uid=known.uid)
         with contextlib.suppress(ApiError):  # it went meanwhile
             await self._deleter.delete(target, options)
+        return None
 
-    async def _stop(self, target: WriteTarget, known: _Running) -> None:
+    async def _stop_pod(self, target: WriteTarget, known: _Running) -> float:
         """The containers end; who watches the pod sees that before it goes."""
 
         def transform(pod: Json) -> Json:
@@ -218,7 +177,7 @@ class SimulatedNode:
             return write_stage(pod, stage, plan, _address(known.uid), known.restarts)
 
         await self._writer.update(replace(target, subresource="status"), transform)
-        known.due = time.monotonic() + LOOK_SECONDS
+        return LOOK_SECONDS
 
     async def _heartbeat(self) -> None:
         nodes = self._catalog.find("", "v1", "nodes")

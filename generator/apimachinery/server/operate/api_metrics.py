@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from time import perf_counter
 from typing import Any
 
-from apimachinery.server.operate.metrics import Count, Distribution, Metrics, Pairs
+from apimachinery.metrics import Count, Distribution, Metrics, Pairs
 from apimachinery.server.operate.requests import SECONDS
 
 ADMISSION_SECONDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import deque
 
-from apimachinery.server.operate.metrics import Metrics
+from apimachinery.metrics import Metrics
 
 PERIOD_SECONDS = 0.05
 STALL_SECONDS = 0.1

@@ -8,7 +8,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from apimachinery.server.operate.metrics import Metrics
+from apimachinery.metrics import Metrics
 
 _PROC = Path("/proc/self")
 _BOOT = time.time()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from apimachinery.server.operate.metrics import Metrics
+from apimachinery.metrics import Metrics
 
 PERIOD_SECONDS = 2.0
 log = logging.getLogger("kubewright.server")

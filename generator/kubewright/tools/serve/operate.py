@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from apimachinery.http.outgoing import Outgoing
+from apimachinery.metrics import Metrics
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.operate.audit.audit import Audit, Backend
 from apimachinery.server.operate.audit.batches import Batches, Batching, Webhook, log_delivery
 from apimachinery.server.operate.audit.log_file import LogFile, Rotation
 from apimachinery.server.operate.audit.policy import Policy, read_policy
 from apimachinery.server.operate.audit.truncation import Truncated
-from apimachinery.server.operate.metrics import Metrics
 from apimachinery.server.operate.tracing import Tracing, otlp_tracing
 from kubewright.tools.serve.remote import duration, endpoint, read_configuration
 

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from apimachinery.http.messages import Request, StreamResponse, UpgradeResponse
 from apimachinery.meta.errors import internal
+from apimachinery.metrics import Count, Metrics
 from apimachinery.server.operate.audit.policy import Level, Policy
 from apimachinery.server.operate.audit.trail import NOBODY, Answer, AuditedRequest, attributes_for
-from apimachinery.server.operate.metrics import Count, Metrics
 
 Decode = Callable[[str, bytes], Any]
 

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from apimachinery.http.outgoing import CallFailed, Endpoint
-from apimachinery.server.operate.metrics import Count
+from apimachinery.metrics import Count
 
 log = logging.getLogger("kubewright.server")
 

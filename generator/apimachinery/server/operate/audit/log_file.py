@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from apimachinery.server.operate.metrics import Count
+from apimachinery.metrics import Count
 
 log = logging.getLogger("kubewright.server")
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from apimachinery.metrics import Count
 from apimachinery.server.operate.audit.audit import Backend
-from apimachinery.server.operate.metrics import Count
 from apimachinery.wire.json import encode
 
 ANNOTATION = "audit.k8s.io/truncated"

@@ -1,11 +1,11 @@
-"""What the server counts, shown in the Prometheus text format: families of counters, gauges and histograms.
+"""What servers and operators count, in the Prometheus text format: families of counters, gauges and histograms.
 
 Theory. A *family* has a name, labels and *series*, one for each combination of values. Whoever counts gets its series
 once and keeps it, so that counting is an addition: no lookup by labels on the way of a request. Nothing is computed
 before somebody asks for /metrics. Names and labels are kube-apiserver's where it has the thing; what is ours alone is
 called ``kubewright_…``.
 
-Everything runs on one loop; there are no locks.
+There are no locks: whoever counts from several threads brings one.
 """
 
 from __future__ import annotations
@@ -13,10 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
-
-from apimachinery.http.messages import Response
-from apimachinery.http.workers import ASKING, apart_if
+from typing import Generic, TypeAlias, TypeVar
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _Series = TypeVar("_Series", "Count", "Distribution")
@@ -127,8 +124,12 @@ class _Answered:
             yield f"{self.name}{_labels(self.names, values)} {number(value)}"
 
 
+Shown: TypeAlias = Family[Count] | Family[Distribution] | _Answered
+"""A family whose numbers are known."""
+
+
 class Metrics:
-    """The families of one server."""
+    """The families of one server or operator."""
 
     def __init__(self) -> None:
         self._families: dict[str, Family[Count] | Family[Distribution] | _Asked] = {}
@@ -166,23 +167,19 @@ class Metrics:
 
     def text(self) -> str:
         """All of them, by name."""
-        return _text(self._now())
+        return exposition(self.current())
 
-    def _now(self) -> list[Family[Count] | Family[Distribution] | _Answered]:
-        """The families by name; those that are asked have been."""
+    def current(self) -> list[Shown]:
+        """The families by name, with the numbers of those that are looked up."""
         for settle in self.before:
             settle()
         families = [family for _, family in sorted(self._families.items())]
         return [family.asked() if isinstance(family, _Asked) else family for family in families]
 
-    async def answer(self) -> Response:
-        """The answer to /metrics. It may have tens of thousands of lines, so it is written apart from the loop; series
-        are copied in one step of the interpreter, and what is counted meanwhile may be in it or not."""
-        # Not among the long work of requests, which may be many in a row: this is asked for when there is much of it.
-        return Response(200, (await apart_if(ASKING, _text, self._now())).encode(), TEXT)
 
-
-def _text(families: Sequence[Family[Count] | Family[Distribution] | _Answered]) -> str:
+def exposition(families: Sequence[Shown]) -> str:
+    """The text format. It may be written on another thread than counts: series are copied in one step of the
+    interpreter, and what is counted meanwhile may be in it or not."""
     lines: list[str] = []
     for family in families:
         lines += (
