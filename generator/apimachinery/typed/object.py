@@ -2,17 +2,13 @@
 
 ``Part`` is any struct of an API; ``Object`` is a Kind: a struct with apiVersion, kind and metadata. Objects
 can be weakly referenced, so that the client can keep, next to an object it decoded, the bytes it came from,
-<<<<<<< generator/apimachinery/typed/object.py
 and write back what the model does not know (apimachinery.typed.lossless).
-=======
-and write back what the model does not know (apimachinery.meta.lossless).
 
 Set and unset. An unset field is None, or UNSET where the schema is nullable and None is a value of its own; neither
 equals a value that anybody sends, so ``omit_defaults`` leaves out what is unset and nothing else. It compares by
 identity: any other Python default would make what is sent depend on which object holds an equal value. What a schema
 calls a default is filled in by the server alone, whose release may have another one than the spec that the class was
 generated from.
->>>>>>> /tmp/typed/mine.py
 """
 
 from __future__ import annotations
