@@ -39,9 +39,10 @@ test-real: $(SETUP) ## every real input through every check, many more examples 
 golden: $(SETUP) ## rewrite the golden files and the client's plain verbs; review the diff
 	$(RUN) -m pytest -q tests/compiler/emit/golden tests/client/test_twins.py --rewrite-golden
 
-lint: $(SETUP) ## ruff, on hand-written and generated code
+lint: $(SETUP) ## ruff on hand-written and generated code, dead code
 	$(BIN)/ruff check generator generated tests examples
 	$(BIN)/ruff format --check --quiet generator tests examples
+	$(RUN) -m tests.architecture.dead_code
 
 type: $(SETUP) ## mypy --strict, on hand-written and generated code
 	$(BIN)/mypy generator generated examples

@@ -42,6 +42,8 @@ ENUMS: dict[str, dict[str, tuple[str, ...]]] = {
         "failurePolicy": ("Fail", "Ignore"),
         "reinvocationPolicy": ("IfNeeded", "Never"),
     },
+    "io.k8s.api.apps.v1.DaemonSetUpdateStrategy": {"type": ("OnDelete", "RollingUpdate")},
+    "io.k8s.api.apps.v1.DeploymentStrategy": {"type": ("Recreate", "RollingUpdate")},
     "io.k8s.api.apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy": {
         "whenDeleted": (),
         "whenScaled": (),

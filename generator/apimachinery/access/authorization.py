@@ -105,13 +105,6 @@ class Rules:
     error: str = ""
 
 
-class ListsRules(Protocol):
-    """An authorizer that can list what a user may do."""
-
-    def rules_for(self, user: User, namespace: str) -> Rules:
-        """The rules of a user in a namespace."""
-
-
 class AlwaysAllow:
     """Everybody may do everything."""
 

@@ -11,23 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.cel.schemas.crd import check_schema, compile_rules
-from apimachinery.cel.schemas.findings import RuleFault, RuleViolation
+from apimachinery.cel.schemas.findings import FaultKind, RuleFault, RuleViolation
 from apimachinery.crd.form import Schema
 from apimachinery.crd.schema_walk import any_node
 from apimachinery.meta.field_errors import NO_VALUE, ROOT, FieldError, Reason
 from apimachinery.meta.printing import Printed
 
 _RULES = "x-kubernetes-validations"
-_TEXTS = (
-    "rule is not specified",
-    "must be non-empty if specified",
-    "must not contain line breaks",
-    "message must be specified if rule contains line breaks",
-    "messageExpression must be non-empty if specified",
-    "must be a valid path",
-    "supported values:",
-)
-_SINGLE_COSTS = ("estimated rule cost", "estimated messageExpression cost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +43,9 @@ def rule_faults(
     )
     texts, compiled = [], []
     for fault in check_schema(schema, field=field, faulty=frozenset(faulty)):
-        if fault.detail.startswith(_TEXTS):
+        if fault.kind is FaultKind.TEXT:
             texts.append(_field_error(fault, field))
-        elif not (unchanged and fault.detail.startswith(_SINGLE_COSTS)):
+        elif not (unchanged and fault.kind is FaultKind.SINGLE_COST):
             compiled.append(_field_error(fault, field))
     return RuleFaults(texts, compiled)
 

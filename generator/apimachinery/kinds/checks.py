@@ -337,19 +337,6 @@ def keys_format(value: Any, path: str, format: str) -> Errors:
             yield invalid_value(f"{path}[{key}]", key, detail)
 
 
-def items_format(value: Any, path: str, format: str) -> Errors:
-    """Every string of a list must be of ``format``."""
-    for index, item in enumerate(value if isinstance(value, list) else ()):
-        yield from string_format(item, f"{path}[{index}]", format)
-
-
-def items_one_of(value: Any, path: str, values: Sequence[str]) -> Errors:
-    """Every string of a list must be one of ``values``."""
-    for index, item in enumerate(value if isinstance(value, list) else ()):
-        if item not in values:
-            yield not_supported(f"{path}[{index}]", item, values)
-
-
 def labels(value: Any, path: str) -> Errors:
     """A map of labels: qualified names to label values."""
     for key, text in value.items() if isinstance(value, dict) else ():
@@ -402,15 +389,6 @@ def selector_requirement(
             yield invalid_value(f"{path}.values[{index}]", text, detail)
 
 
-@of_missing
-def selector_not_empty(value: Any, path: str, detail: str) -> Errors:
-    """A label selector must be there and select something less than everything."""
-    if value is None:
-        yield required_error(path)
-    elif isinstance(value, dict) and not value.get("matchLabels") and not value.get("matchExpressions"):
-        yield invalid_value(path, value, detail)
-
-
 def selects(selector: Any, given: Any) -> bool:
     """Whether a label selector selects an object with the labels ``given``."""
     held = given if isinstance(given, dict) else {}
@@ -432,14 +410,6 @@ def selects(selector: Any, given: Any) -> bool:
         if operator in ("Exists", "DoesNotExist") and (key in held) != (operator == "Exists"):
             return False
     return True
-
-
-@of_missing
-def template_labels_match(value: Any, path: str, selector: Any) -> Errors:
-    """The labels of a pod template must be selected by the selector next to it."""
-    narrow = isinstance(selector, dict) and (selector.get("matchLabels") or selector.get("matchExpressions"))
-    if narrow and not selects(selector, value):
-        yield invalid_value(path, value, "`selector` does not match template `labels`")
 
 
 @of_missing

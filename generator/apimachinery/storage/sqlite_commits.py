@@ -156,6 +156,7 @@ class Commits:
         return event.record
 
     def _start_commit(self) -> None:
+        # The loop itself keeps only a weak reference to a task.
         self._committing = asyncio.get_running_loop().create_task(self._commit())
 
     async def _commit(self) -> None:

@@ -92,18 +92,6 @@ def _decode_patiently(data: bytes) -> Any:
         raise msgspec.DecodeError(str(fault)) from None
 
 
-def _gradually(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of members, which go as it grows."""
-    found: dict[str, Any] = {}
-    pairs.reverse()
-    while pairs:
-        some = pairs[-STEP:]
-        del pairs[-STEP:]
-        some.reverse()
-        found.update(some)
-    return found
-
-
 def _refuse(text: str) -> Any:
     raise ValueError(f"{text} is no value")
 

@@ -79,7 +79,7 @@ def _holder(
     return definition
 
 
-_ONE_OF = ("must_be_one_of", "one_of", "scheduling.preemption", "workloads.one_type")
+_ONE_OF = ("must_be_one_of", "one_of", "scheduling.scheduling.preemption", "apps.workloads.one_type")
 
 
 def _words(checks: tuple[CheckRule, ...]) -> Iterable[tuple[tuple[str, ...], tuple[str, ...]]]:

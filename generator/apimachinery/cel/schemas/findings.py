@@ -23,6 +23,17 @@ class NoValue(Enum):
 NO_VALUE = NoValue.NO_VALUE
 
 
+class FaultKind(Enum):
+    """What a refusal of a rule is about."""
+
+    TEXT = "text"
+    """How the entry is written: seen without compiling anything."""
+    MEANING = "meaning"
+    """Whether the rule compiles, and what all rules cost together."""
+    SINGLE_COST = "single cost"
+    """What one expression may cost."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleFault:
     """A refusal of one entry of ``x-kubernetes-validations``, or of all of a schema together (cost).
@@ -31,6 +42,7 @@ class RuleFault:
     that holds the rule. ``message``: the cause's whole text, ``Invalid value: {…}: compilation failed: …``.
     """
 
+    kind: FaultKind
     reason: str
     path: str
     node: str

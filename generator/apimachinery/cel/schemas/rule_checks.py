@@ -13,7 +13,7 @@ from typing import Any
 
 from apimachinery.cel.environment import Environment
 from apimachinery.cel.schemas.escaping import escape
-from apimachinery.cel.schemas.findings import RuleFault
+from apimachinery.cel.schemas.findings import FaultKind, RuleFault
 from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
 from apimachinery.cel.schemas.rule_paths import PathError, read_field_path
 from apimachinery.cel.schemas.schema_types import SchemaTypes
@@ -93,7 +93,15 @@ class _Walk:
         self.dear: list[tuple[int, str, str]] = []
         self.costs: list[RuleCost] = []
 
-    def fault(self, reason: str, node: str, path: str, detail: str, shown: str = "") -> None:
+    def fault(
+        self,
+        reason: str,
+        node: str,
+        path: str,
+        detail: str,
+        shown: str = "",
+        kind: FaultKind = FaultKind.MEANING,
+    ) -> None:
         words = {
             "FieldValueRequired": "Required value",
             "FieldValueForbidden": "Forbidden",
@@ -102,7 +110,7 @@ class _Walk:
             "InternalError": "Internal error",
         }[reason]
         message = f"{words}: {shown}: {detail}" if shown else f"{words}: {detail}"
-        self.faults.append(RuleFault(reason, path, node, detail, message))
+        self.faults.append(RuleFault(kind, reason, path, node, detail, message))
 
     def node(
         self,
@@ -199,42 +207,48 @@ class _Walk:
                 self.costs.append(RuleCost(place, rule.rule, shown, min(compiled.cost * times, MAX)))
         return True
 
+    def text_fault(self, reason: str, node: str, path: str, detail: str, shown: str = "") -> None:
+        self.fault(reason, node, path, detail, shown, FaultKind.TEXT)
+
     def texts(self, rule: Rule, schema: Mapping[str, Any], node: str, place: str) -> None:
         """Faults that need no compiler."""
         message = rule.message.strip()
         if not rule.rule.strip():
-            self.fault("FieldValueRequired", node, f"{place}.rule", "rule is not specified")
+            self.text_fault("FieldValueRequired", node, f"{place}.rule", "rule is not specified")
         elif rule.message and not message:
             shown = go_quote(rule.message)
-            self.fault("FieldValueInvalid", node, f"{place}.message", "must be non-empty if specified", shown)
+            self.text_fault(
+                "FieldValueInvalid", node, f"{place}.message", "must be non-empty if specified", shown
+            )
         elif "\n" in message:
             shown = go_quote(rule.message)
-            self.fault("FieldValueInvalid", node, f"{place}.message", "must not contain line breaks", shown)
+            self.text_fault(
+                "FieldValueInvalid", node, f"{place}.message", "must not contain line breaks", shown
+            )
         elif "\n" in rule.rule.strip() and not message:
             detail = "message must be specified if rule contains line breaks"
-            self.fault("FieldValueRequired", node, f"{place}.message", detail)
+            self.text_fault("FieldValueRequired", node, f"{place}.message", detail)
         if rule.message_expression and not rule.message_expression.strip():
             detail = "messageExpression must be non-empty if specified"
-            self.fault("FieldValueRequired", node, f"{place}.messageExpression", detail)
+            self.text_fault("FieldValueRequired", node, f"{place}.messageExpression", detail)
         if rule.reason is not None and rule.reason not in REASONS:
             supported = ", ".join(f'"{reason}"' for reason in REASONS)
             shown = go_quote(rule.reason)
-            self.fault(
-                "FieldValueNotSupported", node, f"{place}.reason", f"supported values: {supported}", shown
-            )
+            detail = f"supported values: {supported}"
+            self.text_fault("FieldValueNotSupported", node, f"{place}.reason", detail, shown)
         if rule.field_path:
             self.field_path(rule.field_path, schema, node, f"{place}.fieldPath")
 
     def field_path(self, path: str, schema: Mapping[str, Any], node: str, place: str) -> None:
         shown = go_quote(path)
         if not path.strip():
-            self.fault("FieldValueInvalid", node, place, "must be non-empty if specified", shown)
+            self.text_fault("FieldValueInvalid", node, place, "must be non-empty if specified", shown)
         if "\n" in path:
-            self.fault("FieldValueInvalid", node, place, "must not contain line breaks", shown)
+            self.text_fault("FieldValueInvalid", node, place, "must not contain line breaks", shown)
         try:
             read_field_path(path, schema)
         except PathError:
-            self.fault("FieldValueInvalid", node, place, "must be a valid path", shown)
+            self.text_fault("FieldValueInvalid", node, place, "must be a valid path", shown)
 
     def compiled(
         self,
@@ -250,7 +264,7 @@ class _Walk:
         cost = min(compiled.cost * times, MAX)
         if cost > RULE_COST_LIMIT:
             detail = cost_message("estimated rule cost", cost, RULE_COST_LIMIT)
-            self.fault("FieldValueForbidden", node, f"{place}.rule", detail)
+            self.fault("FieldValueForbidden", node, f"{place}.rule", detail, kind=FaultKind.SINGLE_COST)
         self.observe(cost, node, f"{place}.rule")
         if compiled.error:
             self.fault("FieldValueInvalid", node, f"{place}.rule", compiled.error, rule.as_json())
@@ -262,7 +276,8 @@ class _Walk:
                 detail = cost_message(
                     "estimated messageExpression cost", compiled.message_cost, RULE_COST_LIMIT
                 )
-                self.fault("FieldValueForbidden", node, f"{place}.messageExpression", detail)
+                place_of_message = f"{place}.messageExpression"
+                self.fault("FieldValueForbidden", node, place_of_message, detail, kind=FaultKind.SINGLE_COST)
             self.observe(compiled.message_cost, node, f"{place}.messageExpression")
         if compiled.uses_old_self:
             if uncorrelatable is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds.fields import (
@@ -149,12 +149,3 @@ def namespace_phase(value: Json, path: str, old: Any) -> Errors:
     if deleted is not None and phase != "Terminating":
         detail = "may only be 'Terminating' if `deletionTimestamp` is not empty"
         yield invalid_value("status.Phase", phase, detail)
-
-
-def exclusive(value: Json, path: str, fields: Sequence[str], detail: str, missing: str = "") -> Errors:
-    """At most one of ``fields`` may be there; with ``missing``, exactly one."""
-    chosen = [field for field in fields if value.get(field) is not None]
-    if not chosen and missing:
-        yield required_error(path, missing)
-    if len(chosen) > 1:
-        yield invalid_value(path, value, detail)

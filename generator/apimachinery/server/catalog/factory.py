@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.merge.errors import UnknownVersion
@@ -11,18 +10,8 @@ from apimachinery.merge.field_set import FieldSet, from_paths
 from apimachinery.merge.typed import MergeType
 
 
-class Versions(Protocol):
-    """The versions of one kind, for managedFields that were written through others of them."""
-
-    def type_of(self, api_version: str) -> MergeType:
-        """The merge type at a version. Raises UnknownVersion."""
-
-    def convert(self, value: Json, api_version: str) -> Json:
-        """The object at a version; leaves ``value`` as it is. Raises UnknownVersion."""
-
-
 class KindVersions:
-    """``Versions`` from two functions; merge types are made once.
+    """The versions of one kind, for managedFields that were written through others of them; merge types are made once.
 
     ``names`` are the apiVersions there are, ``make_type`` gives the merge type of one, ``convert_to`` an object of
     another version at one.

@@ -3,7 +3,7 @@
 Built-in kinds are Go structs there: a body is decoded into one, so what the struct does not have is gone, an object is
 written in the order of its fields, and a strategic patch knows how its lists merge. Custom resources are unstructured:
 the schema of their CRD prunes and defaults them, also on the way out of storage, and their keys are sorted.
-``from_packages`` and ``from_crds`` choose; nothing else asks which one it is.
+``from_packages`` and ``from_crds`` choose the family of a resource.
 """
 
 from __future__ import annotations

@@ -1,0 +1,125 @@
+"""What the house may hold at most (budgets.yaml): counts over the syntax trees of ``generator/``."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+GENERATOR = ROOT / "generator"
+BUDGETS: dict[str, int] = yaml.load((Path(__file__).parent / "budgets.yaml").read_text(), yaml.CSafeLoader)
+
+
+@cache
+def sources() -> dict[Path, str]:
+    return {path: path.read_text() for path in sorted(GENERATOR.rglob("*.py"))}
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    return {path: ast.parse(text) for path, text in sources().items()}
+
+
+def functions() -> Iterator[tuple[str, int]]:
+    """Every function or method with its number of lines."""
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                place = f"{path.relative_to(GENERATOR)}:{node.lineno} {node.name}"
+                yield place, (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def server_rooms() -> list[str]:
+    server = GENERATOR / "apimachinery" / "server"
+    return sorted({str(path.relative_to(server).parts[0]) for path in server.glob("*/*.py")})
+
+
+def offload_calls() -> list[str]:
+    """Calls that say where a stretch of work runs."""
+    return [
+        f"{path.relative_to(GENERATOR)}:{node.lineno}"
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", getattr(node.func, "attr", "")) in {"apart", "apart_if"}
+    ]
+
+
+def files_that_offload() -> list[str]:
+    return sorted({place.partition(":")[0] for place in offload_calls()})
+
+
+def asks_for_family() -> list[str]:
+    """``.builtin`` outside the catalog: families answer, nobody asks."""
+    return [
+        f"{path.relative_to(GENERATOR)}:{node.lineno}"
+        for path, tree in trees().items()
+        if "catalog" not in path.parts
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "builtin"
+    ]
+
+
+def long_functions() -> list[str]:
+    return [f"{place} {count}" for place, count in functions() if count > 60]
+
+
+def longest_function() -> list[str]:
+    place, count = max(functions(), key=lambda item: item[1])
+    return [place] * count
+
+
+def long_files() -> list[str]:
+    return [
+        f"{path.relative_to(GENERATOR)} {count}"
+        for path, text in sources().items()
+        if (count := text.count("\n")) > 500
+    ]
+
+
+def class_names_twice() -> list[str]:
+    names = Counter(
+        node.name
+        for tree in trees().values()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    return sorted(name for name, count in names.items() if count > 1)
+
+
+def skipped_formatting() -> list[str]:
+    return [str(path) for path, text in sources().items() for _ in range(text.count("# fmt: skip"))]
+
+
+COUNTS: dict[str, Callable[[], list[Any]]] = {
+    count.__name__: count
+    for count in (
+        server_rooms,
+        offload_calls,
+        files_that_offload,
+        asks_for_family,
+        long_functions,
+        longest_function,
+        long_files,
+        class_names_twice,
+        skipped_formatting,
+    )
+}
+
+
+def test_every_count_has_a_budget() -> None:
+    assert BUDGETS.keys() == COUNTS.keys()
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_nothing_grows_past_its_budget(name: str) -> None:
+    counted = COUNTS[name]()
+    shown = "\n".join(sorted(set(counted))[:80])
+    assert len(counted) <= BUDGETS[name], f"{name}: {len(counted)}, {BUDGETS[name]} allowed\n{shown}"
