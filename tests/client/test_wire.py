@@ -330,3 +330,25 @@ def test_a_certificate_without_its_key_is_refused_in_words(tls_server: ApiServer
     config = replace(Config.load(tls_server.kubeconfig), certificate=b"x", key=b"y")
     with pytest.raises(ConfigError, match="client-certificate and client-key do not fit"):
         run("sync", config, "get", "a")
+
+
+@both
+def test_a_write_on_a_kept_connection_that_breaks_is_not_sent_again(mode: str) -> None:
+    async def awaited(config: Config) -> None:
+        async with AsyncClient(config) as client:
+            api = AsyncDynamicResource(client, MAPS)
+            await api.get("a")
+            await api.replace(OBJECT)
+
+    def called(config: Config) -> None:
+        with Client(config) as client:
+            api = DynamicResource(client, MAPS)
+            api.get("a")
+            api.replace(OBJECT)
+
+    with ScriptedServer([answer(200, BODY), None, answer(200, BODY)]) as server:
+        config = config_of(server)
+        with pytest.raises(TransportError) as broken:
+            asyncio.run(awaited(config)) if mode == "async" else called(config)
+        assert broken.value.sent
+    assert [request.split()[0] for request in server.requests] == [b"GET", b"PUT"]

@@ -338,6 +338,8 @@ def test_a_lease_is_taken_when_it_was_seen_unchanged_for_its_time(client: Client
     clock.advance(2)
     assert two._try()
     assert not one._try()
+    one.close()
+    two.close()
     with pytest.raises(ValueError, match="lease_seconds > renew_seconds > retry_seconds"):
         Election(name="x", lease_seconds=5)
 

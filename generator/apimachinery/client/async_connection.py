@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from apimachinery.client.calls import Call
-from apimachinery.client.connection import Connection
+from apimachinery.client.connection import DIAL, Connection
 from apimachinery.client.errors import error_of
 from apimachinery.client.transport import (
     AsyncLineStream,
@@ -35,19 +35,20 @@ class AsyncClient(Connection):
         ends, patience = self.ends(), self.retry.start()
         wait: float | None
         while True:
-            if wait := self._bucket.reserve():
+            if wait := self.held_up(call.request, ends):
                 await asyncio.sleep(wait)
             try:
-                return call.decode(self.accept(await self._transport.send(self.timed(call, ends))).body)
+                request = self.timed(call.request, ends)
+                return call.decode(self.accept(await self._transport.send(request)).body)
             except (ApiError, TransportError) as error:
                 wait = patience.wait_before_next(error, repeatable=call.repeatable)
-                if wait is None:
+                if wait is None or wait > self.left(call.request, ends):
                     raise
             await asyncio.sleep(wait)
 
     async def stream(self, request: Request) -> AsyncLineStream:
         """Opens an answer that goes on (a watch, a log). Raises as ``run`` does; nothing is retried."""
-        if wait := self._bucket.reserve():
+        if wait := self.held_up(request, None):
             await asyncio.sleep(wait)
         stream = await self._transport.stream(request)
         if stream.code >= 400:
@@ -61,7 +62,7 @@ class AsyncClient(Connection):
 
     async def dial(self) -> AsyncWire:
         """A connection of its own for another protocol (websockets). Raises ``TransportError``, ``ConfigError``."""
-        return await self._transport.dial(min(self.timeout, self._seconds or self.timeout))
+        return await self._transport.dial(min(self.timeout, self.left(DIAL, self.ends())))
 
     async def close(self) -> None:
         """Closes every connection."""

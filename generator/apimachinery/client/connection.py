@@ -14,12 +14,12 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Self, TypeAlias, TypeVar
 
 from apimachinery.client.calls import Call
 from apimachinery.client.config import Config
 from apimachinery.client.errors import UnreadableObject, error_of
-from apimachinery.client.retry import RetryPolicy
+from apimachinery.client.retry import NO_RETRIES, RetryPolicy
 from apimachinery.client.throttle import Limits
 from apimachinery.client.transport import (
     LineStream,
@@ -35,6 +35,12 @@ from apimachinery.queue.bucket import TokenBucket
 T = TypeVar("T")
 
 MOST_WARNINGS: Final = 1000
+DIAL: Final = Request("POST", "/")
+"""What a connection to a pod counts as for a fence: commands change things."""
+READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+Fence: TypeAlias = Callable[[], float]
+"""Gives for how many seconds writes are still allowed; raises an error where they are not."""
 
 _log = logging.getLogger("kubewright.client")
 
@@ -66,6 +72,7 @@ class Connection:
         self.on_warning = on_warning
         self.limits = limits if limits is not None else Limits()
         self._seconds: float | None = None
+        self._fence: Fence | None = None
         self._bucket = TokenBucket(self.limits.qps, self.limits.burst)
         self._warned: set[str] = set()
         self._open()
@@ -110,24 +117,58 @@ class Connection:
         """
         if not seconds > 0:
             raise ValueError(f"a call cannot be done within {seconds:g} seconds")
+        made = self._copied()
+        made._seconds = seconds
+        made.retry = replace(self.retry, budget=min(self.retry.budget, seconds))
+        return made
+
+    def fenced(self, fence: Fence) -> Self:
+        """This client, whose writes and connections to pods need the leave of ``fence``: before each try, and no try
+        lasts longer than ``fence`` says. What it raises is raised to the caller. Reads pass."""
+        made = self._copied()
+        made._fence = fence
+        return made
+
+    def separate(self) -> Self:
+        """The same client over connections and limits of its own, so that no other call holds up its calls; close
+        it too. Nothing is retried."""
+        made = self._copied()
+        made.retry = NO_RETRIES
+        made._bucket = TokenBucket(self.limits.qps, self.limits.burst)
+        made._open()
+        return made
+
+    def _copied(self) -> Self:
         made = copy(self)
         for name in [
             name for name in vars(made) if isinstance(getattr(type(made), name, None), cached_property)
         ]:
             del vars(made)[name]  # groups of resources that hold the client they are of
-        made._seconds = seconds
-        made.retry = replace(self.retry, budget=min(self.retry.budget, seconds))
         return made
 
     def ends(self) -> float | None:
         """When a call that begins now has to be done (``time.monotonic``); None where only tries are limited."""
         return None if self._seconds is None else time.monotonic() + self._seconds
 
-    def timed(self, call: Call[T], ends: float | None) -> Request:
+    def left(self, request: Request, ends: float | None) -> float:
+        """For how many seconds a request may go on. Raises what the fence raises."""
+        left = float("inf") if ends is None else max(ends - time.monotonic(), 0.001)
+        if self._fence is not None and request.method not in READS:
+            left = min(left, self._fence())
+        return left
+
+    def timed(self, request: Request, ends: float | None) -> Request:
         """The request of a try, with its time limit."""
-        if ends is None:
-            return replace(call.request, timeout=self.timeout)
-        return replace(call.request, timeout=min(self.timeout, max(ends - time.monotonic(), 0.001)))
+        return replace(request, timeout=min(self.timeout, self.left(request, ends)))
+
+    def held_up(self, request: Request, ends: float | None) -> float:
+        """How long the client's own rate limit holds a request up. Raises ``TransportError`` where that is longer
+        than the call may take."""
+        wait = self._bucket.reserve()
+        if wait and wait > self.left(request, ends):
+            text = f"{request.method} {request.path}: the client's own limit holds it up for {wait:.1f} s"
+            raise TransportError(text, sent=False, timed_out=True)
+        return wait
 
 
 class Client(Connection):
@@ -143,19 +184,19 @@ class Client(Connection):
         ends, patience = self.ends(), self.retry.start()
         wait: float | None
         while True:
-            if wait := self._bucket.reserve():
+            if wait := self.held_up(call.request, ends):
                 time.sleep(wait)
             try:
-                return call.decode(self.accept(self._transport.send(self.timed(call, ends))).body)
+                return call.decode(self.accept(self._transport.send(self.timed(call.request, ends))).body)
             except (ApiError, TransportError) as error:
                 wait = patience.wait_before_next(error, repeatable=call.repeatable)
-                if wait is None:
+                if wait is None or wait > self.left(call.request, ends):
                     raise
             time.sleep(wait)
 
     def stream(self, request: Request) -> LineStream:
         """Opens an answer that goes on (a watch, a log). Raises as ``run`` does; nothing is retried."""
-        if wait := self._bucket.reserve():
+        if wait := self.held_up(request, None):
             time.sleep(wait)
         stream = self._transport.stream(request)
         if stream.code >= 400:
@@ -169,7 +210,7 @@ class Client(Connection):
 
     def dial(self) -> Wire:
         """A connection of its own for another protocol (websockets). Raises ``TransportError``, ``ConfigError``."""
-        return self._transport.dial(min(self.timeout, self._seconds or self.timeout))
+        return self._transport.dial(min(self.timeout, self.left(DIAL, self.ends())))
 
     def close(self) -> None:
         """Closes pooled connections."""

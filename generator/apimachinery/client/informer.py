@@ -146,6 +146,11 @@ class Informer(Generic[T]):
             raise self._failure
 
     @property
+    def synced(self) -> bool:
+        """Whether the store has had a first whole state."""
+        return self._synced.is_set() and self._failure is None
+
+    @property
     def healthy(self) -> bool:
         """Whether the store is whole and was kept current at the last try."""
         return self._synced.is_set() and self._failure is None and self._reflector.last_error is None

@@ -70,6 +70,11 @@ class Request:
     timeout: float | None = 60.0
     opening: float | None = None
 
+    @property
+    def path(self) -> str:
+        """The target without its query, which may be long, or hold what is not for logs."""
+        return self.target.partition("?")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Response:
@@ -516,8 +521,15 @@ class AsyncTransport:
 
     async def send(self, request: Request) -> Response:
         """Sends and reads the whole answer. Raises ``TransportError`` and ``ConfigError``."""
-        async with self._slots:
-            return await self._send(request)
+        import asyncio
+
+        waiting = True
+        try:
+            async with asyncio.timeout(request.timeout), self._slots:
+                waiting = False
+                return await self._send(request)
+        except TimeoutError as error:
+            raise _translate(error, request, sent=not waiting) from None
 
     async def _send(self, request: Request) -> Response:
         answer = await self._exchange(
@@ -604,6 +616,8 @@ class AsyncTransport:
         endpoint = self._endpoint
         if self._session is None:
             self._session = self._aiohttp.ClientSession(connector=self._connector(), auto_decompress=True)
+            # It would send PUT and DELETE again when a kept connection breaks: what was done is not for it to guess.
+            self._session._retry_connection = False
         scheme = "https" if endpoint.tls else "http"
         host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
         url = yarl.URL(f"{scheme}://{host}:{endpoint.port}{endpoint.prefix}{request.target}", encoded=True)
@@ -744,5 +758,4 @@ def _translate(error: BaseException, request: Request, *, sent: bool) -> Transpo
         if late and request.timeout
         else str(error) or type(error).__name__
     )
-    path = request.target.partition("?")[0]
-    return TransportError(f"{request.method} {path}: {what}", sent=sent, timed_out=late)
+    return TransportError(f"{request.method} {request.path}: {what}", sent=sent, timed_out=late)

@@ -2,6 +2,7 @@
 
 - ``operator``    ``Operator``: runs controllers with their informers, election, probes and a graceful stop
 - ``controller``  ``Controller``, ``Watch``, ``Context``: reconcile functions typed by model
+- ``requests``    ``Request``, ``Watch``, ``Refused``, ``LostLeadership``: the same for both
 - ``caches``      ``SharedInformers``: one watch for each resource; ``lister`` ``Lister``
 - ``objects``     create-or-update, conflict retry, finalizers, owners, wait-for
 - ``election``    leader election on a Lease; ``recorder`` events, aggregated

@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import copy
 import logging
+import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
 
-from apimachinery.client.access import key_of, name_of, namespace_of
+from apimachinery.client.access import key_of, name_of, namespace_of, resource_version_of
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.async_informer import AsyncInformer
-from apimachinery.client.errors import Conflict, NotFound
+from apimachinery.client.errors import Conflict, NotFound, TransportError
 from apimachinery.client.reflector import Change
 from apimachinery.controller.async_caches import AsyncSharedInformers
 from apimachinery.controller.async_objects import (
@@ -34,7 +35,12 @@ from apimachinery.controller.async_objects import (
 from apimachinery.controller.async_recorder import AsyncRecorder
 from apimachinery.controller.event_series import EventKind
 from apimachinery.controller.kinds import as_json, finalizers_of, is_deleting, meta_of, owner_of, resource_of
-from apimachinery.controller.lister import Lister
+from apimachinery.controller.lister import CacheNotSynced, Lister
+from apimachinery.controller.requests import LostLeadership as LostLeadership
+from apimachinery.controller.requests import Refused as Refused
+from apimachinery.controller.requests import Request as Request
+from apimachinery.controller.requests import Watch as Watch
+from apimachinery.controller.requests import generation_changed as generation_changed
 from apimachinery.queue.async_running import AsyncGroup
 from apimachinery.queue.async_work_queue import AsyncWorkQueue
 from apimachinery.queue.backlog import RateLimiter
@@ -45,45 +51,12 @@ from apimachinery.typed.object import Object
 T = TypeVar("T", bound=Object)
 O = TypeVar("O", bound=Object)  # noqa: E741 - an object
 
+UNREACHABLE_SECONDS: Final = (1.0, 2.0)
+"""After how long an object is tried again whose server could not be reached: soon, for it is not the object's fault,
+and not all at once."""
+_UNKNOWN: Final = object()
+
 _log = logging.getLogger("kubewright.controller")
-
-
-class Refused(Exception):
-    """An error that trying again does not cure (a spec that cannot be fulfilled): raise it in a reconcile function,
-    and the object rests until it changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """Which object is to be worked on; the namespace is empty for cluster-scoped ones."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Watch(Generic[O]):
-    """Another kind that matters: ``requests`` names the objects to work on when one of it changes, ``when`` says
-    which changes matter at all."""
-
-    model: type[O]
-    requests: Callable[[O], Iterable[Request]]
-    when: Callable[[Change[O]], bool] | None = None
-    label_selector: str = ""
-
-
-def generation_changed(change: Change[Any]) -> bool:
-    """Whether a change is of the spec, or of what else is not status: for ``when``."""
-    if change.old is None:
-        return True
-    old, new = meta_of(change.old), meta_of(change.object)
-    same = (
-        old.generation == new.generation and old.labels == new.labels and old.annotations == new.annotations
-    )
-    return not same or old.deletion_timestamp != new.deletion_timestamp or change.old is change.object
 
 
 class AsyncContext(Generic[T]):
@@ -98,7 +71,13 @@ class AsyncContext(Generic[T]):
         self._controller = controller
         self._runtime = runtime
         self._object = obj
-        self._before = None if obj is None else as_json(obj).get("status")
+        self._before = None if obj is None else controller.status_before(request, obj)
+
+    @property
+    def leading(self) -> bool:
+        """Whether this copy may still work. Ask it in loops and before effects elsewhere; writes through ``client``
+        are refused by themselves."""
+        return self._runtime.leading()
 
     async def apply(self, obj: O, *, owned: bool = True, force: bool = True) -> O:
         """Server-side apply of what is set in ``obj``, as this controller; ``owned``: in the namespace of the object
@@ -108,10 +87,20 @@ class AsyncContext(Generic[T]):
         return await async_apply(self.client, obj, field_manager=manager, owner=owner, force=force)
 
     async def write_status(self, obj: T) -> T:
-        """Writes the status of the object worked on, unless it is what it was when the call began."""
-        if as_json(obj).get("status") == self._before:
+        """Writes the status of the object worked on, unless it is what was written or read last. ``obj`` then is of
+        the version that was made, so it can be written again.
+
+        Raises ``Conflict`` where ``obj`` is outdated: the object is worked on again when the cache has caught up.
+        """
+        status = as_json(obj).get("status")
+        if self._object is None or status == self._before:
             return obj
-        return await async_write_status(self.client, obj, field_manager=self._controller.name)
+        self._before = _UNKNOWN  # until an answer says that it was written
+        written = await async_write_status(self.client, obj, field_manager=self._controller.name)
+        self._before = status
+        self._controller.note_status(self.request, obj, written, status)
+        meta_of(obj).resource_version = meta_of(written).resource_version
+        return written
 
     async def event(self, kind: EventKind, reason: str, message: str) -> None:
         """An event about the object worked on."""
@@ -119,7 +108,8 @@ class AsyncContext(Generic[T]):
             await self._runtime.recorder(self._controller.name).event(self._object, kind, reason, message)
 
     def lister(self, model: type[O]) -> Lister[O]:
-        """The cache of a kind; of one that the controller neither owns nor watches it begins empty."""
+        """The cache of a kind. That of a kind which the controller neither owns nor watches begins now: reads raise
+        ``CacheNotSynced`` until it is whole, and the object is worked on again then."""
         return self._runtime.informers.lister(model)
 
     def owned(self, model: type[O]) -> list[O]:
@@ -130,6 +120,14 @@ class AsyncContext(Generic[T]):
             for obj in self.lister(model).namespaced(self.request.namespace).list()
             if owner_of(obj, kind.API_VERSION, kind.KIND) == self.request.name
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The status that was written last, and the versions that do not have it yet."""
+
+    outdated: frozenset[str]
+    status: object
 
 
 Reconcile: TypeAlias = Callable[[AsyncContext[T], T], Awaitable[float | None]]
@@ -147,7 +145,9 @@ class AsyncRuntime:
         *,
         observer: Observer | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        leading: Callable[[], bool] = lambda: True,
     ) -> None:
+        self.leading = leading
         self.client = client
         self.informers = informers
         self.observer = observer if observer is not None else Observer()
@@ -162,7 +162,7 @@ class AsyncRuntime:
 
 
 class AsyncController(Generic[T]):
-    """Reconciles one kind; ``AsyncOperator`` runs it.
+    """Reconciles one kind; ``AsyncOperator`` runs it, each a copy of its own: one controller may be given to many.
 
     ``finalizer`` keeps deleted objects until ``finalize`` has returned for them; it needs a domain (``example.com/x``).
     ``gone`` is called for objects that are not there any more. ``resync_seconds`` works on every object again and
@@ -189,7 +189,8 @@ class AsyncController(Generic[T]):
     ) -> None:
         self.for_ = for_
         self.name = name or f"{for_.KIND.lower()}-controller"
-        self.queue: AsyncWorkQueue[Request] = AsyncWorkQueue(limiter, clock)
+        self._limiter = limiter
+        self._clock = clock
         self._reconcile = reconcile
         self._finalizer = finalizer
         self._finalize = finalize
@@ -200,9 +201,15 @@ class AsyncController(Generic[T]):
         self._selector = label_selector
         self._workers = workers
         self._resync = resync_seconds
+        self._set_up(None)
+
+    def _set_up(self, runtime: AsyncRuntime | None) -> None:
+        """What a run of it has."""
+        self.queue: AsyncWorkQueue[Request] = AsyncWorkQueue(self._limiter, self._clock)
+        self._runtime = runtime
         self._informer: AsyncInformer[T] | None = None
-        self._runtime: AsyncRuntime | None = None
         self._group = AsyncGroup()
+        self._written: dict[Request, _Written] = {}
 
     def reconciler(self, function: Reconcile[T]) -> Reconcile[T]:
         """Makes ``function`` the reconcile function; a decorator."""
@@ -215,18 +222,20 @@ class AsyncController(Generic[T]):
         self._finalize = function
         return function
 
-    def attach(self, runtime: AsyncRuntime) -> None:
-        """Makes the informers it needs. Raises ``ValueError`` where it lacks a function."""
+    def attached(self, runtime: AsyncRuntime) -> Self:
+        """A copy that is to be run, with the informers it needs. Raises ``ValueError`` where it lacks a function."""
         if self._reconcile is None:
             raise ValueError(f"{self.name} has no reconcile function")
         if bool(self._finalizer) != (self._finalize is not None):
             raise ValueError(f"{self.name} needs both a finalizer's name and its function, or neither")
-        self._runtime = runtime
-        self._informer = runtime.informers.informer(self.for_, label_selector=self._selector)
+        made = copy.copy(self)
+        made._set_up(runtime)
+        made._informer = runtime.informers.informer(self.for_, label_selector=self._selector)
         for model in self._owns:
             runtime.informers.informer(model)
         for watch in self._watches:
             runtime.informers.informer(watch.model, label_selector=watch.label_selector)
+        return made
 
     def start(self) -> None:
         """Hears of changes and works on what they mean; the informers are synced."""
@@ -244,6 +253,34 @@ class AsyncController(Generic[T]):
         """Takes on nothing more and waits for what is under way; whether it ended in time."""
         self.queue.stop()
         return await self._group.join(grace_seconds)
+
+    def abandon(self) -> None:
+        """Takes on nothing more, and ends what is under way as far as it can be ended."""
+        self.queue.stop()
+        self._group.cancel()
+
+    @property
+    def ended(self) -> list[str]:
+        """The names of workers that have ended."""
+        return self._group.ended
+
+    def status_before(self, request: Request, obj: T) -> object:
+        """The status that the server has of an object, as far as is known: what was written last while the cache does
+        not have it yet, else what the cache says."""
+        written = self._written.get(request)
+        if written is not None:
+            if resource_version_of(obj) in written.outdated:
+                return written.status
+            del self._written[request]
+        return as_json(obj).get("status")
+
+    def note_status(self, request: Request, before: T, after: T, status: object) -> None:
+        """Takes note of a status that was written: versions up to ``before`` are of another one."""
+        if resource_version_of(after) == resource_version_of(before):
+            return
+        known = self._written.get(request)
+        outdated = known.outdated if known is not None else frozenset()
+        self._written[request] = _Written(outdated | {resource_version_of(before)}, status)
 
     async def _hear_own(self, change: Change[T]) -> None:
         if self._when is None or self._when(change):
@@ -300,10 +337,24 @@ class AsyncController(Generic[T]):
             self.queue.forget(request)
             _log.warning("%s: %s is refused: %s", self.name, request, error)
             return "refused"
+        except LostLeadership as error:
+            _log.info("%s: %s is left to another copy: %s", self.name, request, error)
+            return "lost"
+        except CacheNotSynced as error:
+            self._again(request)
+            _log.debug("%s: %s waits: %s", self.name, request, error)
+            return "again"
         except Conflict as error:
             self._again(request)
             _log.debug("%s: %s changed meanwhile: %s", self.name, request, error)
             return "conflict"
+        except TransportError as error:
+            if error.sent:
+                self._again(request)
+            else:
+                self.queue.add_after(request, random.uniform(*UNREACHABLE_SECONDS))
+            _log.warning("%s: %s failed: %s", self.name, request, error)
+            return "error"
         except Exception:  # a reconcile function is somebody else's; its errors must not end the worker
             self._again(request)
             _log.exception("%s: %s failed", self.name, request)
@@ -322,6 +373,7 @@ class AsyncController(Generic[T]):
         runtime, informer = self._attached()
         cached = informer.store.get(request.name, namespace=request.namespace)
         if cached is None:
+            self._written.pop(request, None)
             if self._gone is not None:
                 await self._gone(AsyncContext(self, runtime, request, None), request)
             return "gone", None

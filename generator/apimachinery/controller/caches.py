@@ -89,8 +89,11 @@ class SharedInformers:
         return self._shared(key, PARTIAL, None)
 
     def lister(self, model: type[O], *, namespace: str | None = None) -> Lister[O]:
-        """Reads of the informer of a kind."""
-        return Lister(self.informer(model, namespace=namespace).store)
+        """Reads of the informer of a kind; where it is of one namespace, of that one."""
+        resource = resource_of(model)
+        key = self._key(resource, namespace, "", "", metadata_only=False)
+        informer = self._shared(key, typed_codec(model), None)
+        return Lister(informer.store, key.namespace, resource=resource, synced=lambda: informer.synced)
 
     def start(self) -> None:
         """Begins to mirror; informers that are made later start by themselves."""

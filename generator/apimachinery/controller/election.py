@@ -6,12 +6,18 @@ clock is compared with another machine's: a candidate measures with its own sinc
 holder rewrites it well before it ends, and stops working when it could not do so in ``renew_seconds``, which is
 shorter than the lease: so two never lead, as long as clocks run at about the same speed.
 
+The deadline counts from when the last successful try began, for others may have seen its write as early as that.
+``is_leader`` and ``fence`` look at the clock themselves and ``hold`` watches the deadline beside the tries, so nothing
+that a try waits for (a connection, a login program, a server's Retry-After) prolongs leadership. Tries have a
+connection of their own, and each may take half of ``renew_seconds``: after one that hangs there is time for another.
+
 Made of ``async_election`` by ``make golden``: edit that one.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import random
 import socket
 import uuid
@@ -24,10 +30,11 @@ from apimachinery.client.config import ConfigError
 from apimachinery.client.connection import Client
 from apimachinery.client.errors import ApiError, NotFound, TransportError
 from apimachinery.client.resource import DynamicResource
+from apimachinery.controller.requests import LostLeadership as LostLeadership
 from apimachinery.meta.resources import Resource
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 from apimachinery.queue.observing import Observer
-from apimachinery.queue.running import Flag
+from apimachinery.queue.running import Flag, Group
 
 LEASES = Resource(
     group="coordination.k8s.io",
@@ -40,10 +47,6 @@ LEASES = Resource(
 )
 
 _log = logging.getLogger("kubewright.controller")
-
-
-class LostLeadership(Exception):
-    """The lease could not be renewed in time: another copy may lead by now. Let the process end."""
 
 
 def identity() -> str:
@@ -68,6 +71,11 @@ class Election:
         if not self.lease_seconds > self.renew_seconds > self.retry_seconds > 0:
             raise ValueError("an election needs lease_seconds > renew_seconds > retry_seconds > 0")
 
+    @property
+    def duration(self) -> int:
+        """What the lease says: whole seconds, never fewer than ``lease_seconds``, for others wait no longer."""
+        return math.ceil(self.lease_seconds)
+
 
 class Elector:
     """A candidate: ``acquire``, then ``hold`` while working, then ``release``."""
@@ -81,13 +89,29 @@ class Elector:
         observer: Observer | None = None,
     ) -> None:
         self.election = election
-        self.is_leader = False
-        self._api = DynamicResource(client, LEASES)
+        self._client = client.separate()
+        api = DynamicResource(self._client, LEASES)
+        self._api = api.within(election.renew_seconds / 2)
         self._namespace = election.namespace or client.config.namespace
         self._clock = clock
         self._observer = observer if observer is not None else Observer()
+        self._group = Group()
+        self._leads = False
+        self._deadline = float("-inf")
         self._seen: dict[str, Any] | None = None
         self._seen_at = 0.0
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this copy leads, by the clock: false from the deadline on, whoever has noticed it."""
+        return self._leads and self._clock.now() < self._deadline
+
+    def fence(self) -> float:
+        """For how many seconds this copy surely leads. Raises ``LostLeadership`` where it does not."""
+        left = self._deadline - self._clock.now()
+        if not self._leads or left <= 0:
+            raise LostLeadership(f"{self.election.identity} does not hold lease {self.election.name}")
+        return left
 
     def acquire(self, stopping: Flag) -> bool:
         """Waits until this copy leads, or ``stopping``; whether it does."""
@@ -95,31 +119,45 @@ class Elector:
             if self._try():
                 self._set(True)
                 return True
-            stopping.wait(self._clock.real(self.election.retry_seconds * random.uniform(1.0, 1.2)))
+            self._pause(self.election.retry_seconds * random.uniform(1.0, 1.2), stopping)
         return False
 
     def hold(self, stopping: Flag, lost: Callable[[], None]) -> None:
-        """Renews until ``stopping``; calls ``lost`` and ends where that fails for too long."""
-        renewed = self._clock.now()
+        """Renews until ``stopping``; calls ``lost`` and ends at the deadline, or when the lease is another's."""
+        self._group.spawn("renewal", self._renew, stopping)
         while not stopping.is_set:
-            stopping.wait(self._clock.real(self.election.retry_seconds))
-            if stopping.is_set:
-                return
-            before = self._clock.now()
-            if self._try():
-                renewed = before
-            elif self._clock.now() - renewed > self.election.renew_seconds or self._is_others():
+            left = self._deadline - self._clock.now()
+            if left <= 0 or self._is_others():
                 self._set(False)
                 lost()
                 return
+            # never long: the clock may jump while this sleeps
+            stopping.wait(self._clock.real(min(left, self.election.retry_seconds / 2)))
+
+    def _renew(self, stopping: Flag) -> None:
+        while self.is_leader:
+            self._pause(self.election.retry_seconds, stopping)
+            if stopping.is_set:
+                return
+            self._try()
+
+    def _pause(self, seconds: float, stopping: Flag) -> None:
+        ends = self._clock.now() + seconds
+        while not stopping.is_set and (left := ends - self._clock.now()) > 0:
+            stopping.wait(self._clock.real(left))
+
+    def close(self) -> None:
+        """Ends renewals that are still under way, and the connection."""
+        self._group.join(0)
+        self._client.close()
 
     def release(self) -> None:
-        """Gives the lease back. Failures are logged: it ends by itself."""
-        if not self.is_leader:
+        """Gives the lease back; call it when nothing is worked on any more. Failures are logged: it ends by itself."""
+        if not self._leads:
             return
+        is_leader, lease = self.is_leader, self._seen
         self._set(False)
-        lease = self._seen
-        if not self.election.release or lease is None:
+        if not is_leader or not self.election.release or lease is None:
             return
         spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _moment()}
         try:
@@ -128,7 +166,7 @@ class Elector:
             _log.warning("lease %s was not given back: %s", self.election.name, error)
 
     def _set(self, is_leader: bool) -> None:
-        self.is_leader = is_leader
+        self._leads = is_leader
         self._observer.leading(self.election.name, is_leader)
         _log.info(
             "%s %s lease %s", self.election.identity, "holds" if is_leader else "left", self.election.name
@@ -140,11 +178,18 @@ class Elector:
 
     def _try(self) -> bool:
         """One attempt to take or renew the lease; what goes wrong is logged."""
+        began = self._clock.now()
         try:
-            return self._take()
+            taken = self._take()
         except (ApiError, TransportError, ConfigError) as error:
             _log.warning("lease %s: %s", self.election.name, error)
             return False
+        except Exception:  # a lease that somebody wrote nonsense into must not end the candidate
+            _log.exception("lease %s", self.election.name)
+            return False
+        if taken:
+            self._deadline = max(self._deadline, began + self.election.renew_seconds)
+        return taken
 
     def _take(self) -> bool:
         election = self.election
@@ -181,7 +226,7 @@ class Elector:
         return {
             **old,
             "holderIdentity": self.election.identity,
-            "leaseDurationSeconds": max(1, int(self.election.lease_seconds)),
+            "leaseDurationSeconds": self.election.duration,
             "renewTime": now,
             "acquireTime": old.get("acquireTime") if mine and old.get("acquireTime") else now,
             "leaseTransitions": int(old.get("leaseTransitions") or 0) + (not mine and bool(old)),

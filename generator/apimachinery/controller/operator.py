@@ -18,18 +18,22 @@ from apimachinery.controller.election import Election, Elector, LostLeadership
 from apimachinery.controller.probes import Probes
 from apimachinery.meta.resources import Resource
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
-from apimachinery.queue.observing import Observer
+from apimachinery.queue.observing import GuardedObserver, Observer
 from apimachinery.queue.running import Flag, Group, on_signals
 
 _log = logging.getLogger("kubewright.controller")
 
 
 class Operator:
-    """Controllers that share a client and caches. ``run`` it, or use it in an ``with`` block (for tests).
+    """Controllers that share a client and caches. ``run`` it, or use it in an ``with`` block (for tests); once.
 
     ``namespace`` empty: all namespaces. ``election``: work only while this copy holds a lease. ``probes_port``: where
     ``/healthz``, ``/readyz`` and, with ``metrics`` (``PrometheusObserver.exposition``), ``/metrics`` are served.
     ``grace_seconds``: how long work under way may take at the end.
+
+    When the lease is lost, work stops in either form: nothing more is begun, writes through ``context.client`` raise
+    ``LostLeadership``, and so do ``run`` and the end of the block. Tasks under way are cancelled; threads cannot be,
+    so a long reconcile function asks ``context.leading``.
     """
 
     def __init__(
@@ -47,27 +51,41 @@ class Operator:
         options: ReflectorOptions | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self.observer = observer if observer is not None else Observer()
+        self.observer = GuardedObserver(observer if observer is not None else Observer())
         self.informers = SharedInformers(
             client, namespace=namespace, options=options, on_error=self._mirror_failed
         )
-        self.runtime = Runtime(client, self.informers, observer=self.observer, clock=clock)
-        self.controllers = tuple(controllers)
         self.elector = (
             None if election is None else Elector(client, election, clock=clock, observer=self.observer)
         )
+        self.runtime = Runtime(
+            client if self.elector is None else client.fenced(self.elector.fence),
+            self.informers,
+            observer=self.observer,
+            clock=clock,
+            leading=lambda: self.leading,
+        )
+        self.controllers = tuple(controller.attached(self.runtime) for controller in controllers)
         self.working = Flag()
         self._stopping = Flag()
         self._released = Flag()
+        self._started = False
         self._lost = False
         self._grace = grace_seconds
         self._sync_seconds = sync_seconds
         self._group = Group()
         self._failure: Exception | None = None
-        checks = {"/healthz": lambda: "", "/livez": lambda: "", "/readyz": self._trouble}
-        self.probes = None if probes_port is None else Probes(probes_port, checks=checks, metrics=metrics)
-        for controller in self.controllers:
-            controller.attach(self.runtime)
+        checks = {"/healthz": self._death, "/livez": self._death, "/readyz": self._trouble}
+        self.probes = (
+            None
+            if probes_port is None
+            else Probes(probes_port, checks=checks, metrics=metrics, remarks=lambda: self.observer.trouble)
+        )
+
+    @property
+    def leading(self) -> bool:
+        """Whether this copy may work: it holds its lease, or needs none."""
+        return self.elector is None or self.elector.is_leader
 
     def run(self, *, signals: bool = True) -> None:
         """Works until SIGTERM, SIGINT or ``stop``. Raises ``LostLeadership``, and ``TimeoutError`` where the caches
@@ -80,13 +98,14 @@ class Operator:
             self.close()
             if undo is not None:
                 undo()
-        if self._failure is not None:
-            raise self._failure
-        if self._lost:
-            raise LostLeadership("another copy may lead by now")
+        self._raise_failure()
 
     def start(self) -> None:
-        """Begins in the background; ``working`` is set when objects are worked on."""
+        """Begins in the background; ``working`` is set when objects are worked on. Raises ``RuntimeError`` for an
+        operator that was started before: its controllers can be given to another."""
+        if self._started:
+            raise RuntimeError("an operator runs once: make another one of the same controllers")
+        self._started = True
         if self.probes is not None:
             self.probes.start()
         self.informers.start()
@@ -99,16 +118,27 @@ class Operator:
     def close(self) -> None:
         """Ends everything in order: work, leadership, caches, probes."""
         self._stopping.set()
+        ended = True
         for controller in self.controllers:
-            if not controller.stop(self._grace):
-                _log.warning("%s did not end within %g s", controller.name, self._grace)
+            if not controller.stop(self._patience()):
+                _log.warning("%s did not end in time", controller.name)
+                ended = False
         self._released.set()
-        self._group.join(self._grace)
+        self._group.join(self._patience())
         if self.elector is not None:
-            self.elector.release()
+            if ended:  # else the lease runs out by itself, when what is under way cannot write any more
+                self.elector.release()
+            self.elector.close()
         self.informers.stop()
         if self.probes is not None:
             self.probes.stop()
+
+    def _patience(self) -> float:
+        """How long the end waits for what is under way: after a loss, until another copy may lead."""
+        if not self._lost or self.elector is None:
+            return self._grace
+        election = self.elector.election
+        return min(self._grace, election.lease_seconds - election.renew_seconds)
 
     def wait_until_idle(self, seconds: float = 10.0, *, delayed: bool = True) -> bool:
         """For tests: waits until no controller has anything to do; whether that came in time. An operator that does
@@ -126,16 +156,26 @@ class Operator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+        if error is None:
+            self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if self._lost:
+            raise LostLeadership("another copy may lead by now")
 
     def _begin(self) -> None:
         try:
-            self._sync()
+            self._lead()
         except Exception as error:  # raised by ``run``
             if not self._stopping.is_set:
                 self._failure = error
                 _log.error("not started: %s", error)
             self._stopping.set()
-            return
+
+    def _lead(self) -> None:
+        self._sync()
         if self.elector is not None:
             if not self.elector.acquire(self._stopping):
                 return
@@ -159,7 +199,17 @@ class Operator:
     def _lose(self) -> None:
         _log.error("leadership is lost; stopping")
         self._lost = True
+        for controller in self.controllers:
+            controller.abandon()
         self._stopping.set()
+
+    def _death(self) -> str:
+        """What a restart would cure: workers that have ended while there is work."""
+        if self._lost:
+            return "leadership is lost"
+        if self._stopping.is_set or not self.working.is_set:
+            return ""
+        return "; ".join(f"{name} has ended" for each in self.controllers for name in each.ended)
 
     def _trouble(self) -> str:
         if self.elector is not None and not self.elector.is_leader:

@@ -23,9 +23,12 @@ class Probes:
         *,
         checks: Mapping[str, Check],
         metrics: Callable[[], bytes] | None = None,
+        remarks: Check = lambda: "",
         host: str = "",
     ) -> None:
+        """``remarks`` gives what is wrong and no reason to be restarted: it follows the ``ok``."""
         self._checks = dict(checks)
+        self._remarks = remarks
         self._metrics = metrics
         probes = self
 
@@ -54,7 +57,10 @@ class Probes:
         if check is None:
             return 404, b"not found\n"
         trouble = check()
-        return (500, f"{trouble}\n".encode()) if trouble else (200, b"ok\n")
+        if trouble:
+            return 500, f"{trouble}\n".encode()
+        remark = self._remarks()
+        return 200, f"ok\n{remark}\n".encode() if remark else b"ok\n"
 
     def start(self) -> Self:
         """Serves from now on."""

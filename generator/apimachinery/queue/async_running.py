@@ -41,7 +41,8 @@ class AsyncBell:
         if inside:
             self._wake()
         else:
-            loop.call_soon_threadsafe(self._wake)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(self._wake)
 
     async def wait(self, heard: int, seconds: float | None = None) -> None:
         """Waits for a ring after number ``heard``, at most that many seconds."""
@@ -95,6 +96,16 @@ class AsyncGroup:
     def spawn(self, name: str, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
         """Starts ``function``; what it raises is logged."""
         self._tasks.append(asyncio.create_task(_guarded(name, function, arguments), name=name))
+
+    def cancel(self) -> None:
+        """Ends all of them where they wait next."""
+        for task in self._tasks:
+            task.cancel()
+
+    @property
+    def ended(self) -> list[str]:
+        """The names of those that have ended."""
+        return [task.get_name() for task in self._tasks if task.done()]
 
     async def join(self, seconds: float | None = None) -> bool:
         """Waits for the end of all of them; whether they ended in time. Those that did not are cancelled."""

@@ -6,6 +6,8 @@ import threading
 import time
 from typing import Final, Protocol
 
+_BOOT_TIME: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
+
 
 class Clock(Protocol):
     """Seconds that only go forward, and how long to sleep really for some of them."""
@@ -21,8 +23,9 @@ class SystemClock:
     """The clock of the machine."""
 
     def now(self) -> float:
-        """The monotonic time."""
-        return time.monotonic()
+        """The monotonic time. Where the system has a clock that counts sleep too, it is that one: a leader that was
+        suspended must see that its lease has ended."""
+        return time.clock_gettime(_BOOT_TIME) if _BOOT_TIME is not None else time.monotonic()
 
     def real(self, seconds: float | None) -> float | None:
         """What was asked for."""

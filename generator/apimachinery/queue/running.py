@@ -70,6 +70,14 @@ class Group:
         self._threads.append(thread)
         thread.start()
 
+    def cancel(self) -> None:
+        """Nothing: a thread cannot be ended from outside."""
+
+    @property
+    def ended(self) -> list[str]:
+        """The names of those that have ended."""
+        return [thread.name.removeprefix("kubewright-") for thread in self._threads if not thread.is_alive()]
+
     def join(self, seconds: float | None = None) -> bool:
         """Waits for the end of all of them; whether they ended in time. Threads that did not go on as daemons."""
         ends = None if seconds is None else time.monotonic() + seconds

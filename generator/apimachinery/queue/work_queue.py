@@ -21,6 +21,7 @@ class WorkQueue(Generic[K]):
     def __init__(self, limiter: RateLimiter | None = None, clock: Clock = SYSTEM_CLOCK) -> None:
         self.backlog: Backlog[K] = Backlog(limiter, clock)
         self._bell = Bell()
+        self._failed: set[K] = set()
 
     def add(self, key: K) -> None:
         """Puts a key in line, unless it is there."""
@@ -34,10 +35,12 @@ class WorkQueue(Generic[K]):
 
     def add_rate_limited(self, key: K) -> None:
         """Puts a key in line after the wait that its failures have earned it."""
+        self._failed.add(key)
         self.add_after(key, self.backlog.limiter.delay(key))
 
     def forget(self, key: K) -> None:
         """Ends the history of failures of a key: after a success."""
+        self._failed.discard(key)
         self.backlog.limiter.forget(key)
 
     def failures(self, key: K) -> int:
@@ -63,6 +66,8 @@ class WorkQueue(Generic[K]):
     def stop(self) -> None:
         """Takes nothing in any more; ``get`` gives what is in line, then None."""
         self.backlog.stop()
+        for key in [*self._failed]:  # the limiter may serve another queue after this one
+            self.forget(key)
         self._bell.ring()
 
     def wait_until_idle(self, seconds: float, *, delayed: bool = True) -> bool:
