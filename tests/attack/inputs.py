@@ -254,19 +254,19 @@ INPUTS = [
     Input(
         "label selector",
         "GET",
-        CONFIG_MAPS + "?labelSelector=" + ",".join(f"a{n}%3Db" for n in range(90_000)),
+        CONFIG_MAPS + "?labelSelector=" + ",".join(f"a{n}%3Db" for n in range(8_000)),
     ),
     Input(
         "label selector of values",
         "GET",
-        CONFIG_MAPS + "?labelSelector=a+in+(" + ",".join(f"v{n}" for n in range(120_000)) + ")",
+        CONFIG_MAPS + "?labelSelector=a+in+(" + ",".join(f"v{n}" for n in range(9_000)) + ")",
     ),
     Input(
         "field selector",
         "GET",
-        CONFIG_MAPS + "?fieldSelector=" + ",".join("metadata.name%3Db" for n in range(50_000)),
+        CONFIG_MAPS + "?fieldSelector=" + ",".join("metadata.name%3Db" for n in range(4_000)),
     ),
-    Input("query pairs", "GET", CONFIG_MAPS + "?" + "a=b&" * 200_000),
+    Input("query pairs", "GET", CONFIG_MAPS + "?" + "a=b&" * 65_000),
     Input("a list of kinds wanted", "GET", CONFIG_MAPS, headers={"Accept": "application/x," * 60_000}),
     Input(
         "items of a custom list",

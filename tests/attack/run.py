@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tests.attack import churn, consistency, crowd, fuzz, sockets, together, tunnels
+from tests.attack import churn, consistency, crowd, fuzz, sockets, together, tunnels, unauthenticated
 from tests.attack.inputs import INPUTS, THINGS, Input, objects
 from tests.attack.target import Target, Watch
 
@@ -93,6 +93,7 @@ ATTACKS: dict[str, Attack] = {
     "inputs": inputs,
     "crowds": crowds,
     "sockets": sockets.payloads,
+    "unauthenticated costs": unauthenticated.costs,
     "bodies": sockets.half_sent_bodies,
     "large heads": sockets.large_heads,
     "non-readers": sockets.non_readers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,12 @@ http.client._MAXHEADERS = 2_000  # type: ignore[attr-defined]  # an answer may h
 
 
 class Target:
-    """``kubewright serve`` for an administrator without credentials, on a free port, with a database in ``folder``."""
+    """``kubewright serve`` on a free port, with a database in ``folder``. Without other options whoever asks is the
+    administrator."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, options: Sequence[str] = ("--anonymous-admin",)) -> None:
         self._folder = folder
+        self._options = options
         self._connections: list[http.client.HTTPConnection] = []
         self._log = (folder / "server.log").open("wb")
         with socket.socket() as free:
@@ -47,7 +51,7 @@ class Target:
             "-m",
             "kubewright.cli",
             "serve",
-            "--anonymous-admin",
+            *self._options,
             "--port",
             str(self.port),
         ]
@@ -167,6 +171,14 @@ class Target:
         """Seconds of CPU time that it has used."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def running(self) -> float:
+        """The same to the nanosecond."""
+        total = 0
+        for path in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat"):
+            with contextlib.suppress(OSError):  # a thread that ended
+                total += int(path.read_text().split()[0])
+        return total / 1e9
 
     def metrics(self) -> str:
         """What /metrics says; asked again where the server has no room for the question."""

@@ -1,7 +1,9 @@
 """What a request asks for, as authorization sees it: verb, resource and scope, read from method, path and query alone.
 
 It is read before anything is known of what is served, so that who may not ask learns nothing; hence a path of a
-resource that does not exist is judged like any other.
+resource that does not exist is judged like any other. And it is read for everybody, so it must cost nearly nothing:
+of the query only what is asked here is searched for, and a selector counts only where it is short. A longer one is
+authorized as none at all would be, which allows less, never more (kube-apiserver reads it whatever its length).
 
     /api/VERSION/[watch/|proxy/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE…]]      a resource
     /apis/GROUP/VERSION/…                                                           a resource of a named group
@@ -11,6 +13,8 @@ Of a namespace itself both the name and the namespace are its name, so that a ro
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from apimachinery.access.authorization import Attributes, Requirement
 from apimachinery.http.messages import Request, User
@@ -22,6 +26,11 @@ from apimachinery.meta.selectors import (
     parse_label_selector,
 )
 
+SELECTOR_CHARACTERS = 2_048
+SELECTOR_COMMAS = 100
+"""What authorizers are shown of a selector is at most this; those that name an object or a node are far shorter."""
+_PARTS = 9
+"""The last that counts: apis, GROUP, VERSION, watch, namespaces, NS, RESOURCE, NAME, SUBRESOURCE."""
 _VERBS = {
     "GET": "get",
     "HEAD": "get",
@@ -37,7 +46,7 @@ _OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExi
 
 def attributes_of(request: Request, user: User) -> Attributes:
     """What ``user`` asks with ``request``."""
-    parts = request.path.strip("/").split("/")
+    parts = request.path.strip("/").split("/", _PARTS)
     root = parts[0]
     least = 4 if root == "apis" else 3
     if len(parts) < least or root not in ("api", "apis"):
@@ -83,36 +92,50 @@ def _of_collection(request: Request, attributes: Attributes) -> None:
     elif attributes.verb == "delete":
         attributes.verb = "deletecollection"
     if request.query_string and attributes.verb in ("list", "watch", "deletecollection"):
-        attributes.field_selector = _fields(request.first("fieldSelector"))
-        attributes.label_selector = _labels(request.first("labelSelector"))
+        attributes.field_selector = _fields(_selector(request, "fieldSelector"))
+        attributes.label_selector = _labels(_selector(request, "labelSelector"))
 
 
 def _read_query(request: Request, attributes: Attributes) -> None:
-    watch = request.query.get("watch")
-    if watch and watch[0].lower() not in ("false", "0"):
+    watch = request.sought_first("watch", SELECTOR_CHARACTERS)
+    if watch is not None and watch.lower() not in ("false", "0"):
         attributes.verb = "watch"
-    try:
-        name = parse_field_selector(request.first("fieldSelector")).exact("metadata.name")
-    except SelectorError:
-        return
+    text = _selector(request, "fieldSelector")
+    name = _exact_name(text) if "metadata.name" in text else None
     if name and name not in (".", "..") and "/" not in name and "%" not in name:
         attributes.name = name
 
 
-def _fields(text: str) -> list[Requirement] | None:
-    if not text:
-        return None
+def _selector(request: Request, name: str) -> str:
+    """A selector of the query, empty where there is none, and where it is too long to be read for everybody."""
+    text = request.sought_first(name, SELECTOR_CHARACTERS) or ""
+    return text if text.count(",") <= SELECTOR_COMMAS else ""
+
+
+@lru_cache(maxsize=128)
+def _exact_name(text: str) -> str | None:
     try:
-        return field_requirements(parse_field_selector(text))
+        return parse_field_selector(text).exact("metadata.name")
     except SelectorError:
         return None
 
 
-def _labels(text: str) -> list[Requirement] | None:
+@lru_cache(maxsize=128)
+def _fields(text: str) -> tuple[Requirement, ...] | None:
     if not text:
         return None
     try:
-        return label_requirements(parse_label_selector(text))
+        return tuple(field_requirements(parse_field_selector(text)))
+    except SelectorError:
+        return None
+
+
+@lru_cache(maxsize=128)
+def _labels(text: str) -> tuple[Requirement, ...] | None:
+    if not text:
+        return None
+    try:
+        return tuple(label_requirements(parse_label_selector(text)))
     except SelectorError:
         return None
 

@@ -16,6 +16,9 @@ from urllib.parse import urlsplit
 from apimachinery.http.messages import Request
 from apimachinery.meta.errors import ApiError
 
+ORIGIN_CHARACTERS = 300
+"""A name has 253 at most. What is split is remembered by Python, however long."""
+
 
 def refuse_pages(request: Request) -> None:
     """Raises ApiError 403 for a request that a page of another origin made."""
@@ -38,6 +41,8 @@ def refuse_pages(request: Request) -> None:
 
 
 def _is_own(origin: str, host: str) -> bool:
+    if len(origin) > ORIGIN_CHARACTERS:
+        return False
     try:
         return urlsplit(origin).netloc.lower() == host.lower() != ""
     except ValueError:

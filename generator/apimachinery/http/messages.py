@@ -7,10 +7,9 @@ compresses and sends what the handler returns. A handler never touches a socket;
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
-from urllib.parse import unquote_plus
 
 from apimachinery.http.governor import (
     SMALL_BYTES,
@@ -18,6 +17,7 @@ from apimachinery.http.governor import (
     Holding,
     weight_of,
 )
+from apimachinery.http.queries import parse_query, values_of
 
 LARGE_BYTES = 32 << 10
 """Above this a body, or an object that is read for a change, takes some milliseconds to work on..."""
@@ -124,7 +124,7 @@ class Request:
         return (
             len(self.body) > LARGE_BYTES
             or (len(self.body) > QUICK_BYTES and "yaml" in self.headers.get("content-type", ""))
-            or len(self.query_string) > LARGE_BYTES >> 4
+            or self.has_long_query
             or len(self.headers.get("accept", "")) > LARGE_BYTES >> 4
         )
 
@@ -151,10 +151,24 @@ class Request:
         value = self.headers.get(header)
         return () if value is None else (value,)
 
+    @property
+    def has_long_query(self) -> bool:
+        """Whether the query takes some milliseconds to parse."""
+        return len(self.query_string) > LARGE_BYTES >> 4
+
     def first(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""
         values = self.query.get(name)
         return values[0] if values else default
+
+    def sought(self, name: str) -> Iterator[str]:
+        """The values of one query parameter, searched for without parsing the others: for what has to be known of a
+        request before it is authorized."""
+        return values_of(self.query_string, name)
+
+    def sought_first(self, name: str, most: int | None = None) -> str | None:
+        """The first of them, empty where it has more than ``most`` characters; None where there is none."""
+        return next(values_of(self.query_string, name, most), None) if self.query_string else None
 
 
 @dataclass(slots=True)
@@ -214,26 +228,3 @@ class UpgradeResponse:
     run: Callable[[Tunnel], Awaitable[None]]
     status: int = 101
     headers: tuple[tuple[str, str], ...] = ()
-
-
-def parse_query(text: str) -> dict[str, list[str]]:
-    """Query parameters as Go's ``url.ParseQuery`` reads them: drops pairs with ``;`` or a bad escape."""
-    found: dict[str, list[str]] = {}
-    for pair in text.split("&") if text else ():
-        if not pair or ";" in pair:
-            continue
-        name, _, value = pair.partition("=")
-        if "%" in pair or "+" in pair:
-            if not _good_escapes(pair):
-                continue
-            name, value = unquote_plus(name, errors="replace"), unquote_plus(value, errors="replace")
-        found.setdefault(name, []).append(value)
-    return found
-
-
-_HEX = frozenset("0123456789abcdefABCDEF")
-
-
-def _good_escapes(text: str) -> bool:
-    pieces = text.split("%")[1:]
-    return all(len(piece) >= 2 and piece[0] in _HEX and piece[1] in _HEX for piece in pieces)

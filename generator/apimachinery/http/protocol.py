@@ -20,7 +20,8 @@ States of a connection (RFC 9112)::
 
 What a client can make this side hold is bounded (``ConnectionLimits``):
 
-- A head, and what surrounds a body (chunk sizes, their extensions, trailers), in bytes and in fields: 431.
+- A head, and what surrounds a body (chunk sizes, their extensions, trailers), in bytes and in fields: 431; its
+  target: 414.
 - A body above ``anonymous_body_bytes`` is kept only for somebody whom the application knows; whoever it does not
   know is answered before the rest has come.
 - What all of them together make this side hold (heads, bodies, answers that are not taken) the ``governor`` counts:
@@ -37,7 +38,6 @@ from collections import deque
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol, cast
-from urllib.parse import unquote
 
 import httptools
 
@@ -51,6 +51,7 @@ from apimachinery.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
+from apimachinery.http.queries import unescaped
 from apimachinery.http.sending import JOIN_BYTES, Pace, Sender
 from apimachinery.http.tunnel import GONE_SECONDS, RESERVED_BYTES, Tunnel
 from apimachinery.http.workers import TURN_SECONDS, begin_request
@@ -59,6 +60,9 @@ log = logging.getLogger("kubewright.server")
 
 HEAD_BYTES = 1 << 20
 HEAD_FIELDS = 2_000
+TARGET_BYTES = 256 << 10
+"""The longest that clients send is the command of an exec, in its query: one argument is at most 128 KiB on Linux, and
+escaping makes text half as long again. Selectors, names and continue tokens have a few KiB."""
 FRAMING_FACTOR = 8
 """A body that comes byte by byte takes six bytes of a chunked message for each of its own."""
 SLICE_BYTES = 16 << 10
@@ -79,6 +83,7 @@ TLS_PIECE_BYTES, TLS_LARGE_BYTES = 16 << 10, 640 << 10
 CROWDED_IDLE_SECONDS = 5.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 TOO_LARGE = "431 Request Header Fields Too Large"
+TOO_LONG = "414 URI Too Long"
 UNKNOWN_CODING = "501 Not Implemented: unsupported transfer encoding"
 UNKNOWN_VERSION = "505 HTTP Version Not Supported"
 VERSIONS = frozenset({"1.0", "1.1"})
@@ -417,6 +422,9 @@ class Connection(asyncio.Protocol):
     def on_url(self, url: bytes) -> None:
         """A piece of the target."""
         self._url += url
+        if len(self._url) > TARGET_BYTES:
+            self._fault = TOO_LONG
+            raise ValueError(TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header field."""
@@ -516,6 +524,8 @@ class Connection(asyncio.Protocol):
     # Requests.
 
     def _request(self) -> Request:
+        if not self._url.isascii():
+            raise ValueError("RFC 3986 knows no other characters")
         path, _, query = self._url.partition(b"?")
         if path[:1] != b"/" and b"://" in path:
             # The absolute form, whose authority counts, not that of the Host field (RFC 9112 §3.2.2).
@@ -524,7 +534,7 @@ class Connection(asyncio.Protocol):
             self._headers["host"] = authority.rpartition(b"@")[2].decode("latin-1")
         return Request(
             self._parser.get_method().decode("ascii"),
-            unquote(path.decode("ascii")),
+            unescaped(path),
             query.decode("ascii"),
             self._headers,
             self._body if isinstance(self._body, bytes) else bytes(self._body),

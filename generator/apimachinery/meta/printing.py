@@ -54,13 +54,26 @@ def go_value(value: Any) -> str:
 
 def go_quote(text: str) -> str:
     """Quote a string as ``%q``."""
-    return (
-        f'"{"".join(map(_escaped, text))}"' if not text.isprintable() or _needs_escape(text) else f'"{text}"'
-    )
+    return f'"{text.translate(_ESCAPES)}"' if not text.isprintable() or _needs_escape(text) else f'"{text}"'
 
 
 def _needs_escape(text: str) -> bool:
     return '"' in text or "\\" in text
+
+
+class _Escapes(dict[int, str]):
+    """What is written for a code point; each is worked out once, of so many."""
+
+    MOST = 10_000
+
+    def __missing__(self, code: int) -> str:
+        text = _escaped(chr(code))
+        if len(self) < self.MOST:
+            self[code] = text
+        return text
+
+
+_ESCAPES = _Escapes()
 
 
 def _escaped(char: str) -> str:

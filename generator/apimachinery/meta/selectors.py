@@ -9,6 +9,7 @@ Faults are ``SelectorError`` in kube-apiserver's words; a server answers them wi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -62,8 +63,6 @@ class LabelSelector:
 
 
 EVERYTHING = LabelSelector()
-_SPECIAL = "=!(),><"
-_TOKENS = frozenset({")", ",", "!", "==", "=", ">", "<", "!=", "("})
 _BINARY = "in, notin, =, ==, !=, gt, lt"
 _END = "end"
 
@@ -75,26 +74,17 @@ def parse_label_selector(text: str) -> LabelSelector:
     return LabelSelector(tuple(sorted(_Parser(text).parse(), key=lambda r: r.key)))
 
 
+# A symbol, or a word up to the next symbol or blank.
+_TOKEN = re.compile(r"(==|!=|[=!(),><])|([^=!(),>< \t\r\n]+)")
+
+
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
     """Pairs of a token (``word``, ``end`` or the symbol itself) and its text."""
-    place, length = 0, len(text)
-    while place < length:
-        char = text[place]
-        if char in " \t\r\n":
-            place += 1
-            continue
-        start = place
-        if char in _SPECIAL:
-            # The longest run of symbols whose beginning is a token.
-            place += 1
-            while place < length and text[start : place + 1] in _TOKENS:
-                place += 1
-            yield text[start:place], text[start:place]
-            continue
-        while place < length and text[place] not in _SPECIAL and text[place] not in " \t\r\n":
-            place += 1
-        word = text[start:place]
-        yield (word if word in ("in", "notin") else "word"), word
+    for symbol, word in _TOKEN.findall(text):
+        if symbol:
+            yield symbol, symbol
+        else:
+            yield (word if word in ("in", "notin") else "word"), word
     yield _END, ""
 
 
@@ -289,35 +279,26 @@ def parse_field_selector(text: str) -> FieldSelector:
     for part in _split(text):
         if not part:
             continue
-        found = _operator(part)
-        if found is None:
+        operator = _OPERATOR.search(part)
+        if operator is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
-        place, operator = found
-        value = _unescape(part[place + len(operator) :])
-        terms.append(FieldTerm(part[:place], value, operator == "!="))
+        value = _unescape(part[operator.end() :])
+        terms.append(FieldTerm(part[: operator.start()], value, operator[0] == "!="))
     return FieldSelector(tuple(sorted(terms, key=lambda term: (term.field, term.value, term.negated))))
+
+
+_ESCAPED_OR_COMMA = re.compile(r"\\.|,", re.DOTALL)
+_OPERATOR = re.compile(r"!=|==?")
 
 
 def _split(text: str) -> Iterator[str]:
     """The terms between commas that no backslash escapes."""
-    start, escaped = 0, False
-    for place, char in enumerate(text):
-        if escaped:
-            escaped = False
-        elif char == "\\":
-            escaped = True
-        elif char == ",":
-            yield text[start:place]
-            start = place + 1
+    start = 0
+    for match in _ESCAPED_OR_COMMA.finditer(text):
+        if match[0] == ",":
+            yield text[start : match.start()]
+            start = match.end()
     yield text[start:]
-
-
-def _operator(part: str) -> tuple[int, str] | None:
-    for place in range(len(part)):
-        for operator in ("!=", "==", "="):
-            if part.startswith(operator, place):
-                return place, operator
-    return None
 
 
 def _unescape(text: str) -> str:

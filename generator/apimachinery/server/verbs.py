@@ -140,8 +140,6 @@ class Verbs:
 
     async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
         large = request.large
-        if large:
-            await apart(lambda: request.query)
         form = PLAIN
         if (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
             # Refused before options are.

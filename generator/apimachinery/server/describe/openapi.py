@@ -325,7 +325,7 @@ class OpenApi:
         if kind is None or found is None:
             return Response(406, b"", "", headers=vary)
         hashed, data = found
-        wanted = request.first("hash") if request.query_string else ""
+        wanted = request.sought_first("hash") or ""
         if wanted and wanted != hashed:
             location = ("Location", f"/openapi/v3/{root}?hash={hashed}")
             return Response(301, b"", kind, headers=(("ETag", f'"{hashed}"'), *vary, location))

@@ -104,7 +104,7 @@ class Health:
         return checks
 
     def _all(self, head: str, checks: list[Check], request: Request) -> Response:
-        excluded = set(request.query.get("exclude", ()))
+        excluded = set(request.sought("exclude"))
         lines, failed = [], False
         for check in checks:
             if check.name in excluded:
@@ -121,7 +121,7 @@ class Health:
         if failed:
             lines.append(f"{head} check failed")
             return Response(500, ("\n".join(lines) + "\n").encode(), TEXT)
-        if "verbose" not in request.query:
+        if request.sought_first("verbose") is None:
             return Response(200, b"ok", TEXT)
         lines.append(f"{head} check passed")
         return Response(200, ("\n".join(lines) + "\n").encode(), TEXT)

@@ -26,6 +26,8 @@ from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode
 
 Selectors = tuple[LabelSelector, FieldSelector]
+SELECTOR_CHARACTERS = 64 << 10
+"""Room for the names of a thousand objects, which is more than any client asks for at once."""
 
 
 def read_selectors(request: Request) -> Selectors | None:
@@ -34,6 +36,12 @@ def read_selectors(request: Request) -> Selectors | None:
     field_text = request.first("fieldSelector") if request.query_string else ""
     if not label_text and not field_text:
         return None
+    for name, text in (("labelSelector", label_text), ("fieldSelector", field_text)):
+        if len(text) > SELECTOR_CHARACTERS:
+            raise bad_request(
+                f"{name}: {len(text)} characters are too many: at most {SELECTOR_CHARACTERS} are read; "
+                "ask in several requests"
+            )
     try:
         return parse_label_selector(label_text), parse_field_selector(field_text)
     except SelectorError as fault:

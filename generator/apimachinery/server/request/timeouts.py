@@ -25,12 +25,13 @@ _UNITS = {
 }
 _PART = re.compile(r"(\d*)(\.\d*)?([^\d.]*)")
 _MAX_INT64 = (1 << 63) - 1
+_DIGITS = 40
 _UNHURRIED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 
 
 def check_timeout(request: Request) -> None:
     """Raises ApiError 400 for a timeout that is not a duration."""
-    text = request.first("timeout")
+    text = request.sought_first("timeout")
     if not text or lasts(request):
         return
     if fault := duration_fault(text):
@@ -39,11 +40,12 @@ def check_timeout(request: Request) -> None:
 
 def lasts(request: Request) -> bool:
     """Whether a request may last: a watch, or one for a node."""
-    watch = request.query.get("watch")
-    if watch and watch[0].lower() not in ("false", "0"):
+    watch = request.sought_first("watch")
+    if watch is not None and watch.lower() not in ("false", "0"):
         return True
-    parts = request.path.strip("/").split("/")
-    return parts[-1] in _UNHURRIED or "watch" in parts[2:4]
+    parts = request.path.strip("/").split("/", 4)
+    last = parts[-1].rpartition("/")[2]
+    return last in _UNHURRIED or "watch" in parts[2:4]
 
 
 def duration_fault(text: str) -> str:
@@ -55,8 +57,9 @@ def duration_fault(text: str) -> str:
     total = 0
     if not rest:
         return invalid
-    while rest:
-        match = _PART.match(rest)
+    place = 0
+    while place < len(rest):
+        match = _PART.match(rest, place)
         assert match is not None
         whole, fraction, unit = match[1], match[2] or "", match[3]
         if not whole and len(fraction) < 2:
@@ -65,8 +68,9 @@ def duration_fault(text: str) -> str:
             return f"missing unit in duration {go_quote(text)}"
         if unit not in _UNITS:
             return f"unknown unit {go_quote(unit)} in duration {go_quote(text)}"
-        total += int(whole or 0) * _UNITS[unit]
+        # More digits are more than 64 bits, and Python reads no more than some thousand of them.
+        total += int(whole or 0) * _UNITS[unit] if len(whole) < _DIGITS else _MAX_INT64 + 1
         if total > _MAX_INT64:
             return invalid
-        rest = rest[match.end() :]
+        place = match.end()
     return ""

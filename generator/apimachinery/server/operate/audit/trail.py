@@ -205,12 +205,15 @@ def _uri(request: Request) -> str:
     return f"{request.path}?{request.query_string}" if request.query_string else request.path
 
 
+FORWARDED_CHARACTERS = 4_096
+"""What of X-Forwarded-For is looked at, which anybody may send: a hundred addresses."""
+
+
 def _addresses(request: Request) -> list[str]:
     """Where the request comes from: whom proxies name, in their order, then who is connected. A proxy's word proves
     nothing; it is kept as kube-apiserver keeps it."""
-    named: list[str] = []
-    for text in request.values("x-forwarded-for"):
-        named += (part.strip() for part in text.split(","))
+    said = request.headers.get("x-forwarded-for", "")[:FORWARDED_CHARACTERS]
+    named = [part.strip() for part in said.split(",")] if said else []
     real = request.headers.get("x-real-ip", "").strip()
     addresses = [address for address in named if _ADDRESS.match(address)]
     if real and _ADDRESS.match(real) and real not in addresses:
