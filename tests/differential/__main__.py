@@ -223,7 +223,7 @@ def main() -> int:
         finally:
             reference.clear()
             ours.clear()
-    return 0
+    return 1 if report.failures else 0
 
 
 if __name__ == "__main__":

@@ -16,6 +16,11 @@ from collections.abc import Iterator
 from typing import Any
 
 LEVELS = ("code", "body", "text")
+_GO_FAILURES = re.compile(
+    "resourceVersion should not be set on objects to be created|strconv\\.ParseUint: parsing |failed to (?:create|decode|convert) "
+    "|conversion webhook for |failed calling webhook |Internal error occurred: |error decoding patch|unable to "
+)
+"""What kube-apiserver itself answers with a 500."""
 
 _UID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
 _TIME = re.compile(r"\b20(?:2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
@@ -33,6 +38,11 @@ _ADDRESS = re.compile(r"127\.0\.0\.1(?::\d+)?")
 _HASH = re.compile(r"[A-Za-z0-9+/]{11}=")  # a storageVersionHash
 _OPAQUE = {"selfLink", "serverRelativeURL", "hash", "storageVersionHash", "serverAddress"}
 _TEXTS = {"message", "warning"}
+
+
+def is_own_failure(status: int, text: str) -> bool:
+    """Whether an answer is a 500 that kube-apiserver gives nobody."""
+    return status == 500 and (not _GO_FAILURES.search(text) or "see the server's log" in text)
 
 
 class Placeholders:

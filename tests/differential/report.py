@@ -35,6 +35,7 @@ class Report:
         self.alike_when_repeated = 0
         self.dropped = 0
         self.conversations = 0
+        self.failures = 0  # answers that are a 500 where the reference gives none: never right
         self.seconds = 0.0
 
     def add(self, verdict: Verdict) -> None:
@@ -51,6 +52,7 @@ class Report:
             sums["requests"] += 1
             for each in LEVELS[: LEVELS.index(level) + 1] if level else ():
                 sums[each] += 1
+            self.failures += got.get("status") == 500 and wanted.get("status") != 500
             if level != "text":
                 found = self._classify(conversation, number, level, wanted, got)
                 found.first += number == first
@@ -92,6 +94,7 @@ class Report:
             f"{self.alike_when_repeated} conversations differed, and less when repeated",
             f"{self.dropped} requests the reference closed the connection on, which are not compared",
             self.table(),
+            f"{self.failures} answers are a 500 where the reference gives none",
             f"{len(self.classes)} classes of differences; first in a conversation / in all:",
         ]
         for each in self.ordered()[:limit]:

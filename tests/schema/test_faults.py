@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.crd.recorded import SCENARIOS, SUFFIX
 
-from apimachinery.cel.patterns import PatternError, compile_pattern
+from apimachinery.cel.patterns import PatternError, compile_pattern, match_test
 from apimachinery.meta.field_errors import (
     FieldError,
     Reason,
@@ -34,7 +34,6 @@ from apimachinery.meta.names import (
 from apimachinery.meta.object_meta import validate_object_meta, validate_object_meta_update
 from apimachinery.meta.printing import go_float, go_json, go_quote
 from apimachinery.schema.custom import compile_custom
-from apimachinery.schema.validation.patterns import pattern_test
 
 
 @pytest.mark.parametrize(
@@ -151,9 +150,9 @@ def test_patterns_that_go_refuses(pattern: str, text: str) -> None:
 
 def test_a_hostile_pattern_takes_linear_time() -> None:
     assert compile_pattern("^(a+)+$").search("a" * 20_000 + "b") is None
-    assert pattern_test("^(a+)+$")("a" * 20_000 + "b") is None
-    assert pattern_test("^a$")("a") is not None
-    assert pattern_test("^a$")("a\n") is None
+    assert not match_test("^(a+)+$")("a" * 20_000 + "b")
+    assert match_test("^a$")("a")
+    assert not match_test("^a$")("a\n")
 
 
 def test_metadata_on_update_keeps_what_is_fixed() -> None:

@@ -164,7 +164,7 @@ class FieldOwnership:
         because an object does not fit its schema or its version, the answer has no managedFields.
         """
         bare = _without_entries(new)
-        if any(not isinstance(new.get(name, {}), dict | None) for name in self._left_alone):
+        if not all(self._fits(name, live, new) for name in self._left_alone):
             # What the write leaves alone is not checked by anybody else, and must fit all the same.
             return bare
         managed = self._requested(live, new)
@@ -176,6 +176,16 @@ class FieldOwnership:
         except (Misfit, MergeError, RecursionError):
             return bare
         return _with_entries(bare, managed)
+
+    def _fits(self, name: str, live: JsonObject | None, new: JsonObject) -> bool:
+        value = new.get(name)
+        if value is None or (live is not None and value == live.get(name)):
+            return True
+        try:
+            self._type.owned({name: value}, strict=False)
+        except Misfit:
+            return False
+        return True
 
     def _requested(self, live: JsonObject | None, new: JsonObject) -> Managed:
         """The owners before an update: as the request says, or as they are. A subresource cannot say."""

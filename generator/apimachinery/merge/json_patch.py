@@ -182,7 +182,8 @@ class _Patching:
 
     def _test(self, path: str, value: Any) -> None:
         found = self._get(path) if path else self.document
-        if not same(found, value):
+        # Scalars are compared as they are written: 3.0 is not 3.
+        if not same(found, value) or isinstance(found, float) != isinstance(value, float):
             raise _Impossible(f"test failed at {path!r}")
 
     def _shift(self, items: int) -> None:

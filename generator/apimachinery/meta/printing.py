@@ -159,12 +159,12 @@ def _json_pieces(value: Any, *, by_name: bool) -> Iterator[str]:
             separator = ","
         yield "]" if value else "[]"
     elif isinstance(value, float):
-        yield _json_float(value)
+        yield json_float(value)
     else:
         yield json.dumps(value, ensure_ascii=False)
 
 
-def _json_float(number: float) -> str:
+def json_float(number: float) -> str:
     """A float as encoding/json writes it.
 
     An exponent below 1e-6 and from 1e21, with no zero before its digit.

@@ -18,8 +18,28 @@ from typing import Any, cast
 
 import msgspec
 
+from apimachinery.meta.printing import json_float
+
 _decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
+
+
+_FLOAT_AHEAD = re.compile(rb"(?:^|[:,\[])-?(?:\d+[.eE]|\d{19})")
+"""What begins a number that Go may write otherwise; texts may hold it too."""
+_NUMBER = re.compile(rb'((?:[^"0-9-]|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+)(-?\d[\d.eE+-]*+)?')
+
+
+def with_go_numbers(data: bytes) -> bytes:
+    """A document as ``encode`` makes it, its numbers as Go writes them: a double without a fraction is whole, and one
+    from 1e21 or below 1e-6 has an exponent; an integer beyond 64 bits is a double."""
+    return _NUMBER.sub(_go_number, data) if _FLOAT_AHEAD.search(data) else data
+
+
+def _go_number(found: re.Match[bytes]) -> bytes:
+    number = found[2] or b"0"  # none at the end, where it must match too: it would start again within a text
+    if number.lstrip(b"-").isdigit() and -(2**63) <= int(number) < 2**63:
+        return found[0]
+    return found[1] + json_float(float(number)).encode()
 
 
 def indented(data: bytes) -> bytes:

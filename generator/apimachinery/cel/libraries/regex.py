@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.cel.libraries.declarations import Library
@@ -9,15 +10,15 @@ from apimachinery.cel.patterns import PatternError, compile_pattern
 from apimachinery.cel.values.errors import EvalError
 
 
-def _program(pattern: str) -> Any:
+def _matches(text: str, pattern: str) -> Iterator[Any]:
     try:
-        return compile_pattern(pattern)
+        yield from compile_pattern(pattern).finditer(text)
     except PatternError as error:
         raise EvalError(f"Illegal regex: {error}") from None
 
 
 def _find(text: str, pattern: str) -> str:
-    found = _program(pattern).search(text)
+    found = next(_matches(text, pattern), None)
     return found.group() if found else ""
 
 
@@ -25,7 +26,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     found: list[str] = []
     if limit == 0:
         return found
-    for match in _program(pattern).finditer(text):
+    for match in _matches(text, pattern):
         found.append(match.group())
         if len(found) == limit:
             break

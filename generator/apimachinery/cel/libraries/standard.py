@@ -7,10 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-import re2
-
 from apimachinery.cel.libraries.declarations import Library
-from apimachinery.cel.patterns import QUIET, PatternError, compile_pattern, kept
+from apimachinery.cel.patterns import LargePattern, PatternError, compile_pattern, match_test
 from apimachinery.cel.values import values as v
 from apimachinery.cel.values.errors import CostLimitError, EvalError
 from apimachinery.cel.values.values import (
@@ -176,35 +174,18 @@ def compile_regex(pattern: str) -> Any:
         raise EvalError(str(error)) from None
 
 
-SMALL_PROGRAM = 1000
-"""Programs up to this size may be run as a set of one: its automaton surely has the memory it needs."""
-
-
-@kept
 def compile_search(pattern: str) -> Callable[[str], bool]:
-    """A test whether a text holds a match of ``pattern``; EvalError if it is no pattern.
+    """A test whether a text holds a match of ``pattern``; EvalError if it is no pattern."""
+    if not isinstance(compile_regex(pattern), LargePattern):
+        return match_test(pattern)
 
-    RE2's sets answer yes or no without making a match object, several times faster than its search does.
-    """
-    program = compile_regex(pattern)
-    if program.programsize > SMALL_PROGRAM:
-
-        def search(text: str) -> bool:
-            return program.search(text.encode("utf-8", "surrogatepass")) is not None
-
-        return search
-    alone = re2.Set.SearchSet(QUIET)
-    alone.Add(pattern)
-    alone.Compile()
-    match = alone.Match
-
-    def test(text: str) -> bool:
+    def search(text: str) -> bool:
         try:
-            return match(text) is not None
-        except UnicodeEncodeError:
-            return match(text.encode("utf-8", "surrogatepass")) is not None
+            return match_test(pattern)(text)
+        except PatternError as error:
+            raise EvalError(str(error)) from None
 
-    return test
+    return search
 
 
 def matches(text: str, pattern: str) -> bool:

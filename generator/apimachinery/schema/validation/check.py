@@ -16,13 +16,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from apimachinery.cel.patterns import PatternError
+from apimachinery.cel.patterns import PatternError, match_test
 from apimachinery.schema.defaulting import value_maker
 from apimachinery.schema.formats import string_format_check
 from apimachinery.schema.node import MISSING, Node
 from apimachinery.schema.validation.explain import explain, in_enum
 from apimachinery.schema.validation.lists import distinct_check
-from apimachinery.schema.validation.patterns import pattern_test
 
 Check = Callable[[Any], bool]
 Memo = set[Any]
@@ -224,10 +223,10 @@ def _map(values: Node, check_value: Check, required: frozenset[str], low: int, h
 
 def _string(node: Node) -> Check:
     low, high = node.min_length or 0, node.max_length
-    test: Callable[[str], Any] | None = None
+    test: Callable[[str], bool] | None = None
     if node.pattern:
         try:
-            test = pattern_test(node.pattern)
+            test = match_test(node.pattern)
         except PatternError:
             return _nothing
     check_format = string_format_check(node.format) if node.format else None
@@ -236,12 +235,15 @@ def _string(node: Node) -> Check:
     most = high if high is not None else _UNBOUNDED
 
     def check(value: Any) -> bool:
-        return (
-            type(value) is str
-            and low <= len(value) <= most
-            and (test is None or test(value) is not None)
-            and (check_format is None or check_format(value))
-        )
+        try:
+            return (
+                type(value) is str
+                and low <= len(value) <= most
+                and (test is None or test(value))
+                and (check_format is None or check_format(value))
+            )
+        except PatternError:  # of a program too large for this text; the slow pass says so
+            return False
 
     return check
 

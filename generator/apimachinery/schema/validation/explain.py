@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apimachinery.cel.patterns import PatternError, compile_pattern
+from apimachinery.cel.patterns import PatternError, match_test
 from apimachinery.meta.printing import go_quote
 from apimachinery.schema.formats import string_format_check
 from apimachinery.schema.node import Node
@@ -123,7 +123,7 @@ def _string(result: Result, node: Node, value: str, path: str) -> None:
 
 def _pattern_fault(pattern: str, value: str, path: str) -> Fault | None:
     try:
-        if compile_pattern(pattern).search(value) is not None:
+        if match_test(pattern)(value):
             return None
     except PatternError as error:
         pattern = f"{pattern}, but pattern is invalid: {error}"

@@ -35,7 +35,7 @@ from apimachinery.schema.typed_form import TypedForm
 from apimachinery.server.catalog.family import Family
 from apimachinery.server.catalog.options import RELEASE
 from apimachinery.storage.interface import Record
-from apimachinery.wire.json import decode, encode
+from apimachinery.wire.json import decode, encode, with_go_numbers
 
 CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """What every custom resource can do, in the order of discovery."""
@@ -178,6 +178,15 @@ class Served:
         self.heavy = False
 
     @cached_property
+    def first_status(self) -> Any:
+        """The default of a custom resource's status, which its creator cannot write; None where there is none."""
+        if self.builtin or not self.has_status:
+            return None
+        empty: Json = {}
+        self.compiled.schema.default(empty)
+        return empty.get("status")
+
+    @cached_property
     def binary_fields(self) -> tuple[tuple[str, ...], ...]:
         """The paths of the kind's fields that hold bytes; ``*`` is any key and any index."""
         return self.compiled.schema.binary_fields()
@@ -265,7 +274,7 @@ class Served:
             return record.value
         found: bytes | None = record.memo.get(self.number) if record.memo is not None else None
         if found is None:
-            found = self._keep(record, encode(self.in_form(decode(record.value))))
+            found = self._keep(record, with_go_numbers(encode(self.in_form(decode(record.value)))))
         return found
 
     def _keep(self, record: Record, shown: bytes) -> bytes:
@@ -290,7 +299,7 @@ class Served:
         if due:
             changed = self._all_from_storage([decode(record.value) for record in due])
             for record, obj in zip(due, changed, strict=True):
-                self._keep(record, encode(obj))
+                self._keep(record, with_go_numbers(encode(obj)))
 
 
 def name_of(key: str, served: Served) -> tuple[str, str]:

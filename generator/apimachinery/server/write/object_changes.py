@@ -92,7 +92,11 @@ _NOT_GENERATION = frozenset({"metadata", "status", "kind", "apiVersion"})
 def changes_generation(new: Json, old: Json, fields: tuple[str, ...]) -> bool:
     """Whether one of the fields differs; no fields mean all but metadata and status."""
     if not fields:
-        return any(new.get(key) != old.get(key) for key in {*new, *old} - _NOT_GENERATION)
+        # A double is not the integer that it will be stored as.
+        return any(
+            new.get(key) != old.get(key) or encode_sorted(new.get(key)) != encode_sorted(old.get(key))
+            for key in {*new, *old} - _NOT_GENERATION
+        )
     return any(_at(new, field) != _at(old, field) for field in fields)
 
 

@@ -118,7 +118,7 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
     if not isinstance(found, dict):
         misfit = f"json: cannot unmarshal {type_name(found)} into Go value of type {TYPE_META}"
         raise patch_fault(show(found), JSON.explain(misfit))
-    # What a patch shares with the object it is applied to must not change with it.
+    # What a patch shares with the object it is applied to must not change with it. It was JSON in between.
     new = copied(found, large=target.large)
     target.warnings[:] = warnings
     if restores and all(isinstance(new.get(name, ""), str) for name in ("kind", "apiVersion")):

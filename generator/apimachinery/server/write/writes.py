@@ -61,7 +61,7 @@ from apimachinery.storage.interface import (
     Value,
 )
 from apimachinery.storage.watch_cache import WatchCache
-from apimachinery.wire.json import decode, encode, encode_in_steps
+from apimachinery.wire.json import decode, encode, encode_in_steps, with_go_numbers
 
 NAME_TRIES = 8
 MAX_UINT64 = (1 << 64) - 1
@@ -141,7 +141,8 @@ class Writer:
         prefix, waiting = await apart_if(target.where, self._finish_new, target, obj, operation)
         if waiting is not None:
             await waiting
-        if _is_version(obj["metadata"].pop("resourceVersion", None)):
+        if not target.options.dry_run and _is_version(obj["metadata"].pop("resourceVersion", None)):
+            # It is storage that refuses it, which a dry run does not ask: the object is shown with what was sent.
             raise plain_failure("resourceVersion should not be set on objects to be created")
         return await self._store_named(target, obj, prefix)
 
@@ -345,9 +346,11 @@ class Writer:
         obj, asked = await apart_if(target.where, creates), target.name
         if (fault := path_name_fault(target.name)) is not None:
             raise fault
-        version = metadata_of(obj).pop("resourceVersion", None)
-        if version and (why := _version_fault(version)):
+        metadata = metadata_of(obj)
+        if (version := metadata.get("resourceVersion")) and (why := _version_fault(version)):
             raise plain_failure(why)
+        if not target.options.dry_run:
+            metadata.pop("resourceVersion", None)
         try:
             return await self.create(target, obj, owned=owned)
         except ApiError as error:
@@ -527,7 +530,9 @@ class Writer:
         return Record(record.key, record.revision, record.created, self._unstored(target, obj))
 
     def _unstored(self, target: WriteTarget, obj: Json) -> bytes:
-        return (encode_in_steps if target.large else encode)(self._stored(target.served, obj))
+        return with_go_numbers(
+            (encode_in_steps if target.large else encode)(self._stored(target.served, obj))
+        )
 
     def _is_stored(self, served: Served, obj: Json, record: Record) -> bool:
         """Whether storing ``obj``, which is what ``record`` shows, would change nothing: not where the record waits
@@ -539,7 +544,7 @@ class Writer:
 
     def _sealed(self, served: Served, obj: Json, *, large: bool = False) -> Value:
         """What storage gets."""
-        pack = encode_in_steps if large else encode
+        pack = _pack_large if large else _pack
         if served.asks:
             # A webhook that converts is not shown what stands in for the revision.
             metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
@@ -552,9 +557,20 @@ class Writer:
     def _stored(self, served: Served, obj: Json) -> Json:
         """The object at the storage version, kind and apiVersion first; leaves ``obj`` as it is."""
         stored = {"kind": served.kind, "apiVersion": served.api_version, **obj}
+        if served.first_status is not None and "status" not in stored:
+            # kube-apiserver fills it in when it reads what it stored: rules and admission do not see it.
+            stored["status"] = deepcopy(served.first_status)
         if served.to_storage is not None:
             stored = served.to_storage(msgspec.json.decode(encode(stored)))
         return served.family.in_order(stored)
+
+
+def _pack(stored: Json) -> bytes:
+    return with_go_numbers(encode(stored))
+
+
+def _pack_large(stored: Json) -> bytes:
+    return with_go_numbers(encode_in_steps(stored))
 
 
 def _are_same(old: Json, new: Json) -> bool:

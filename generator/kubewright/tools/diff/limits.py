@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from apimachinery.cel.patterns import match_test
 from apimachinery.schema.formats import is_known_format, string_format_check
-from apimachinery.schema.validation.patterns import pattern_test
 from kubewright.ir.types import Constraints, Primitive, Scalar, Type, Value
 from kubewright.tools.diff import patterns
 from kubewright.tools.diff.automata import Undecided
@@ -285,7 +285,7 @@ def _fits(value: Any, state: Constraints) -> bool:
         is_long = state.min_length is not None and len(value) < state.min_length
         if is_long or (state.max_length is not None and len(value) > state.max_length):
             return False
-        return not state.pattern or bool(pattern_test(state.pattern)(value))
+        return not state.pattern or match_test(state.pattern)(value)
     if isinstance(value, int | float):
         least, most = (_bound(state, end, whole=False) for end in ("minimum", "maximum"))
         if least is not None and (value < least[0] or (least[1] and value == least[0])):
