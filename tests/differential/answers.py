@@ -17,7 +17,7 @@ from typing import Any
 
 LEVELS = ("code", "body", "text")
 _GO_FAILURES = re.compile(
-    "resourceVersion should not be set on objects to be created|strconv\\.ParseUint: parsing |failed to (?:create|decode|convert) "
+    "resourceVersion should not be set on objects|strconv\\.ParseUint: parsing |failed to (?:create|decode|convert) "
     "|conversion webhook for |failed calling webhook |Internal error occurred: |error decoding patch|unable to "
 )
 """What kube-apiserver itself answers with a 500."""
