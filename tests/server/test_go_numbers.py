@@ -7,9 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from apimachinery.server.http.messages import Request
 from tests.schema.test_pattern_verdicts import IN_NO_SET, LARGE
 from tests.server.test_api import CRDS, CUPS, Api, ask, define, run
+
+from apimachinery.http.messages import Request
 
 MERGE, PATCH, APPLY = (
     "application/merge-patch+json",
