@@ -61,8 +61,13 @@ def test_a_large_program_answers_for_every_text():
     assert isinstance(compile_pattern(LARGE), LargePattern)
     test = match_test(LARGE)
     assert [test(text) for text in ("", "é" * 62, "é" * 63, "日本", "1", "日" * 63)] == [
-        True, True, False, True, False, False
-    ]  # fmt: skip
+        True,
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
     assert compile_search(LARGE)("日")
     find = regex().functions["find"].overloads[0].impl
     assert find("日本", LARGE) == "日本"

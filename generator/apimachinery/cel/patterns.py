@@ -38,21 +38,17 @@ _PIECES = re.compile(
     re.DOTALL,
 )
 _CLASS_NAME = re.compile(r"\\[pP](?:\{(?P<class>\^?[\w -]+)\}|(?P<letter>[a-z]))", re.ASCII)
+_LONG_NAMES = """
+L Letter, Lu Uppercase_Letter, Ll Lowercase_Letter, Lt Titlecase_Letter, Lm Modifier_Letter, Lo Other_Letter, M Mark,
+M Combining_Mark, Mn Nonspacing_Mark, Mc Spacing_Mark, Me Enclosing_Mark, N Number, Nd Decimal_Number, Nd digit,
+Nl Letter_Number, No Other_Number, P Punctuation, P punct, Pc Connector_Punctuation, Pd Dash_Punctuation,
+Ps Open_Punctuation, Pe Close_Punctuation, Pi Initial_Punctuation, Pf Final_Punctuation, Po Other_Punctuation,
+S Symbol, Sm Math_Symbol, Sc Currency_Symbol, Sk Modifier_Symbol, So Other_Symbol, Z Separator, Zs Space_Separator,
+Zl Line_Separator, Zp Paragraph_Separator, C Other, Cc Control, Cc cntrl, Cf Format, Cs Surrogate, Co Private_Use
+"""
 _CATEGORIES = {
-    name.replace("_", "").lower(): short
-    for short, names in {
-        "L": "Letter", "Lu": "Uppercase_Letter", "Ll": "Lowercase_Letter", "Lt": "Titlecase_Letter",
-        "Lm": "Modifier_Letter", "Lo": "Other_Letter", "M": "Mark Combining_Mark", "Mn": "Nonspacing_Mark",
-        "Mc": "Spacing_Mark", "Me": "Enclosing_Mark", "N": "Number", "Nd": "Decimal_Number digit",
-        "Nl": "Letter_Number", "No": "Other_Number", "P": "Punctuation punct", "Pc": "Connector_Punctuation",
-        "Pd": "Dash_Punctuation", "Ps": "Open_Punctuation", "Pe": "Close_Punctuation",
-        "Pi": "Initial_Punctuation", "Pf": "Final_Punctuation", "Po": "Other_Punctuation", "S": "Symbol",
-        "Sm": "Math_Symbol", "Sc": "Currency_Symbol", "Sk": "Modifier_Symbol", "So": "Other_Symbol",
-        "Z": "Separator", "Zs": "Space_Separator", "Zl": "Line_Separator", "Zp": "Paragraph_Separator",
-        "C": "Other", "Cc": "Control cntrl", "Cf": "Format", "Cs": "Surrogate", "Co": "Private_Use",
-    }.items()
-    for name in names.split()
-}  # fmt: skip
+    name.replace("_", "").lower(): short for short, name in (pair.split() for pair in _LONG_NAMES.split(","))
+}
 """The long names of Unicode's categories."""
 _ASSIGNED = r"\pL\pM\pN\pP\pS\pZ\p{Cc}\p{Cf}\p{Co}\p{Cs}"
 _CASED = r"\p{Lu}\p{Ll}\p{Lt}"
