@@ -89,6 +89,7 @@ class Side:
     """One server."""
 
     def __init__(self, url: str, token: str) -> None:
+        self.url = url
         self._target = urlsplit(url)
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._local = local()

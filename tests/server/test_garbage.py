@@ -1,16 +1,23 @@
-"""Garbage collection of deep trees: each deletion says whose turn is next, no level waits for the collector's pause."""
+"""Garbage collection: deep trees, in which each deletion says whose turn is next, and random owners, held against a
+law."""
 
 from __future__ import annotations
 
 import asyncio
+import random
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.server.owner_worlds import draw, law, play, rung
 from tests.server.test_api import CM, ask, run
 
+from apimachinery.meta.errors import ApiError
 from apimachinery.server.api import Api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers import garbage
+from kubewright.testing import ApiServer
 
 LEVELS = 40
 
@@ -43,3 +50,78 @@ def test_a_deep_tree_goes_without_a_pause_at_each_level(policy: str, monkeypatch
         raise AssertionError(f"{len(left['items'])} are left")
 
     run(story, ApiOptions())
+
+
+class Caller:
+    """Calls of an administrator; what is refused is an answer too."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+
+    def __call__(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        try:
+            return (201 if method == "POST" else 200), self._server.request(method, path, body)
+        except ApiError as error:
+            return error.code, error.status()
+
+
+@pytest.fixture(scope="module")
+def call() -> Iterator[Caller]:
+    with ApiServer() as server:
+        yield Caller(server)
+
+
+def test_what_is_left_of_random_owners(call: Caller) -> None:
+    seeds = range(1000, 1060)
+    worlds = [draw(random.Random(seed), f"o{seed}-") for seed in seeds]
+    for seed, world, left in zip(seeds, worlds, play(worlds, call, rung), strict=True):
+        assert left == law(world), f"seed {seed}: {world}"
+
+
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+
+
+def test_an_owner_of_another_namespace_is_reported(call: Caller) -> None:
+    _, owner = call("POST", CM, {"metadata": {"name": "owner"}})
+    ref = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    call("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}})
+    body = {"metadata": {"name": "of-another", "ownerReferences": [ref]}}
+    call("POST", "/api/v1/namespaces/elsewhere/configmaps", body)
+    call("POST", ROLES, body)
+    rung([], call)
+    call("DELETE", f"{CM}/owner", None)
+    rung([], call)
+    assert call("GET", f"{ROLES}/of-another", None)[0] == 200
+    assert call("GET", "/api/v1/namespaces/elsewhere/configmaps/of-another", None)[0] == 404
+    for namespace, kind, place in (("default", "ClusterRole", ""), ("elsewhere", "ConfigMap", "elsewhere")):
+        _, events = call("GET", f"/api/v1/namespaces/{namespace}/events", None)
+        found = [each for each in events["items"] if each["involvedObject"]["name"] == "of-another"]
+        where = f"[v1/ConfigMap, namespace: {place}, name: owner, uid: {ref['uid']}]"
+        text = f'ownerRef {where} does not exist in namespace "{place}"'
+        said = [(each["involvedObject"]["kind"], each["reason"], each["message"]) for each in found]
+        assert said == [(kind, "OwnerRefInvalidNamespace", text)]
+        assert (found[0]["type"], found[0]["source"]) == (
+            "Warning",
+            {"component": "garbage-collector-controller"},
+        )
+
+
+def test_an_owner_of_a_kind_that_comes_later_is_looked_for_then(call: Caller) -> None:
+    ref = {"apiVersion": "later.example.com/v1", "kind": "Thing", "name": "owner", "uid": "none"}
+    call("POST", CM, {"metadata": {"name": "of-later", "ownerReferences": [ref]}})
+    rung([], call)
+    assert call("GET", f"{CM}/of-later", None)[0] == 200
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    spec = {
+        "group": "later.example.com",
+        "names": {"kind": "Thing", "plural": "things"},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+    }
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert call("POST", crds, {"metadata": {"name": "things.later.example.com"}, "spec": spec})[0] == 201
+    for _ in range(3000):
+        if call("GET", f"{CM}/of-later", None)[0] == 404:
+            return
+        time.sleep(0.01)
+    raise AssertionError("it is still there")

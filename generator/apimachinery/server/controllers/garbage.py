@@ -8,8 +8,10 @@ Theory. The collector keeps a graph of uids: who is there, and who names whom as
 - an owner with ``foregroundDeletion`` has its dependents deleted, and loses the finalizer when none is left that
   blocks (``blockOwnerDeletion``).
 
-An owner counts as gone when nothing has its uid; a reference that names an object under another kind, name or
-namespace than the object with that uid has is a reference to nobody.
+An owner is looked for where its reference says: by the kind, among the objects of the cluster or of the dependent's own
+namespace, by name. It counts as gone when nothing is there, or something with another uid. Two sorts of references
+cannot be judged, and an object with one of them is left as it is: to a kind that nobody serves, and from an object of
+the cluster to a kind that namespaces have. A reference to an object of another namespace is reported by an event.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from apimachinery.server.controllers.controller import (
     SILENT,
     Running,
 )
+from apimachinery.server.controllers.misplaced_owners import Misplaced, MisplacedOwners
 from apimachinery.server.controllers.namespaces import stored_resources
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -81,9 +84,15 @@ def _blocks(metadata: _Metadata, uid: str) -> bool:
     return any(o.uid == uid and o.blockOwnerDeletion for o in metadata.ownerReferences or ())
 
 
+def _waits(metadata: _Metadata) -> bool:
+    """Whether an object is being deleted, and goes after its dependents."""
+    return metadata.deletionTimestamp is not None and FOREGROUND in (metadata.finalizers or ())
+
+
 def _unblocked(obj: Json) -> Json:
     for owner in obj["metadata"].get("ownerReferences") or []:
-        owner.pop("blockOwnerDeletion", None)
+        if owner.get("blockOwnerDeletion"):
+            owner["blockOwnerDeletion"] = False
     return obj
 
 
@@ -113,7 +122,10 @@ class GarbageCollector(Running):
         self._due: Backlog[str] = Backlog(ExponentialBackoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS))
         self._learned = -1
         self._stored: dict[str, Served] = {}
-        self._kinds: set[tuple[str, str, str]] = set()
+        self._kinds: dict[tuple[str, str, str], Served] = {}
+        self._misplaced = MisplacedOwners(catalog, writer)
+        self._unjudged: set[str] = set()
+        """Who names a kind that nobody serves yet: due when other kinds are served."""
         self._deaths = asyncio.Event()
         """Set when something is deleted, or begins to be: its owners and dependents are due."""
         self._revision = 0
@@ -141,6 +153,7 @@ class GarbageCollector(Running):
         self._watch = await self._cache.storage.watch("", page.revision, self._take)
         while True:
             await asyncio.sleep(SECONDS)
+            self._learn()
             while due := self._taken():
                 self._deaths.clear()
                 await self._look_at_all(due)
@@ -160,6 +173,7 @@ class GarbageCollector(Running):
 
     async def _look_at_all(self, due: list[str]) -> None:
         """Looks at what is due; what failed is tried again after a while."""
+        await self._misplaced.report()
         failed: list[str] = []
         turns = Turns()
         async with Together() as self._writes:
@@ -206,19 +220,54 @@ class GarbageCollector(Running):
                 self._dependents.get(owner.uid, set()).discard(metadata.uid)
         self._nodes[metadata.uid] = Node(record.key, found.kind, metadata)
         self._keys[record.key] = metadata.uid
+        known = {owner.uid for owner in old.metadata.ownerReferences or ()} if old is not None else ()
         for owner in metadata.ownerReferences or ():
             self._dependents.setdefault(owner.uid, set()).add(metadata.uid)
             self._due.add(owner.uid)
+            if owner.uid not in known:
+                self._check_place(self._nodes[metadata.uid], owner)
+        if old is None and metadata.namespace:
+            self._check_dependents(metadata.uid)
         if metadata.ownerReferences or metadata.finalizers:
             self._due.add(metadata.uid)
             if metadata.deletionTimestamp is not None:
                 self._deaths.set()
+
+    def _check_dependents(self, uid: str) -> None:
+        """Of an object that appears after those that name it."""
+        for dependent in self._dependents.get(uid, ()):
+            node = self._nodes[dependent]
+            for owner in node.metadata.ownerReferences or ():
+                if owner.uid == uid:
+                    self._check_place(node, owner)
+
+    def _check_place(self, node: Node, owner: _Owner) -> None:
+        """Notes an owner that is there, but in another namespace."""
+        found = self._nodes.get(owner.uid)
+        if found is None or found.metadata.namespace in ("", node.metadata.namespace):
+            return
+        served, metadata = self._served(node), node.metadata
+        self._due.add(metadata.uid)
+        if served is not None:
+            self._misplaced.note(
+                Misplaced(
+                    served,
+                    metadata.namespace,
+                    metadata.name,
+                    metadata.uid,
+                    owner.apiVersion,
+                    owner.kind,
+                    owner.name,
+                    owner.uid,
+                )
+            )
 
     def _drop(self, record: Record) -> None:
         uid = self._keys.pop(record.key, None)
         if uid is None:
             return
         self._deaths.set()
+        self._unjudged.discard(uid)
         node = self._nodes.pop(uid, None)
         for owner in (node.metadata.ownerReferences or ()) if node else ():
             siblings = self._dependents.get(owner.uid)
@@ -240,7 +289,10 @@ class GarbageCollector(Running):
         if self._learned != self._catalog.generation:
             self._learned = self._catalog.generation
             self._stored = {served.prefix: served for served in stored_resources(self._catalog)}
-            self._kinds = {(served.group, served.version, served.kind) for served in self._catalog}
+            self._kinds = {(served.group, served.version, served.kind): served for served in self._catalog}
+            for uid in self._unjudged:
+                self._due.add(uid)
+            self._unjudged.clear()
 
     async def _look_at(self, uid: str, failed: list[str]) -> None:
         node = self._nodes.get(uid)
@@ -257,50 +309,50 @@ class GarbageCollector(Running):
         if node.metadata.ownerReferences and node.metadata.deletionTimestamp is None:
             await self._weigh(node, failed)
 
-    def _is_known(self, owner: _Owner) -> bool:
-        if owner.uid in self._nodes:
-            return True
+    def _kind_of(self, owner: _Owner) -> Served | None:
         self._learn()
-        return (*GroupVersion.parse(owner.apiVersion), owner.kind) in self._kinds
+        return self._kinds.get((*GroupVersion.parse(owner.apiVersion), owner.kind))
+
+    def _can_be_judged(self, owner: _Owner, node: Node) -> bool:
+        """Whether it can be said that an owner is gone."""
+        kind = self._kind_of(owner)
+        return kind is not None and (bool(node.metadata.namespace) or not kind.namespaced)
 
     def _is_alive(self, owner: _Owner, node: Node) -> bool:
-        found = self._nodes.get(owner.uid)
-        if found is None or found.metadata.name != owner.name or found.kind != owner.kind:
-            return False
-        return not found.metadata.namespace or found.metadata.namespace == node.metadata.namespace
+        kind = self._kind_of(owner)
+        return kind is not None and self._keys.get(kind.key(node.metadata.namespace, owner.name)) == owner.uid
 
     def _waits_for_dependents(self, owner: _Owner) -> bool:
         found = self._nodes.get(owner.uid)
-        return (
-            found is not None
-            and found.metadata.deletionTimestamp is not None
-            and FOREGROUND in (found.metadata.finalizers or [])
-        )
+        return found is not None and _waits(found.metadata)
 
     async def _weigh(self, node: Node, failed: list[str]) -> None:
         owners = node.metadata.ownerReferences or []
-        if not all(self._is_known(owner) for owner in owners):
-            # Of a kind that nobody serves it cannot be said that it is gone.
+        if not all(self._can_be_judged(owner, node) for owner in owners):
+            self._unjudged.add(node.metadata.uid)
             return
         alive = [owner for owner in owners if self._is_alive(owner, node)]
         staying = [owner for owner in alive if not self._waits_for_dependents(owner)]
         if staying:
             if len(staying) < len(owners):
-                await self._forget(node, {owner.uid for owner in owners} - {owner.uid for owner in staying})
+                await self._forget(node, {owner.uid for owner in owners if owner not in staying})
             return
+        await self._delete(node, await self._policy(node, bool(alive)), failed)
+
+    async def _policy(self, node: Node, awaited: bool) -> str:
+        """How an object goes that nothing holds any more; ``awaited``: an owner waits for it."""
         dependents = [
             self._nodes[uid] for uid in self._dependents.get(node.metadata.uid, ()) if uid in self._nodes
         ]
-        if alive and any(FOREGROUND in (d.metadata.finalizers or ()) for d in dependents):
-            # Each waits for the other: this one stops to hold its owners.
-            await self._change(node, _unblocked)
-        policy = "Foreground" if alive and dependents else "Background"
+        if awaited and dependents:
+            if any(_waits(dependent.metadata) for dependent in dependents):
+                # Each waits for the other: this one stops to hold its owners.
+                await self._change(node, _unblocked)
+            return "Foreground"
         finalizers = node.metadata.finalizers or []
         if ORPHAN in finalizers:
-            policy = "Orphan"
-        elif FOREGROUND in finalizers:
-            policy = "Foreground"
-        await self._delete(node, policy, failed)
+            return "Orphan"
+        return "Foreground" if FOREGROUND in finalizers else "Background"
 
     async def _delete(self, node: Node, policy: str, failed: list[str]) -> None:
         """Deletes an object; when that is stored is not waited for here."""
