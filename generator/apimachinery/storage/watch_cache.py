@@ -4,9 +4,9 @@ Theory. The cache is one watch on the storage. Because a write returns only afte
 its event, the cache is never behind a write that this process answered; a read needs neither disk nor lock. Where other
 servers write too (``shared``), who must see their writes calls ``catch_up`` before reading.
 
-- The state now: a dict of records and the sorted list of their keys; a *scope* (a resource, a namespace of
-  it, one object) is a contiguous run of keys, so a list is a slice.
-- The state at an earlier revision: the state now with the events since undone, as far as the window of
+- The state now: a dict of records, and a persistent tree of them by key (``sorted_records``); a *scope* (a resource, a
+  namespace of it, one object) is a contiguous run of the tree, so a page costs what it holds, however much is stored.
+- The state at an earlier revision: the tree now with the events since undone, as far as the window of
   recent events reaches back; the storage's log answers for what is older, or says that it is compacted.
 - A scope's *stamp* is the revision of its last change. What is derived from a snapshot (joined bodies) is
   good for as long as the stamp stands, however much is written elsewhere.
@@ -14,12 +14,12 @@ servers write too (``shared``), who must see their writes calls ``catch_up`` bef
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from apimachinery.storage.interface import Event, FutureRevision, Record, Storage, Watch
+from apimachinery.storage.sorted_records import EMPTY, Node, Run, tree_of, with_record, without_key
 
 Listener = Callable[[Event], None]
 """Called with each event of a scope, in order; must not raise or wait."""
@@ -27,16 +27,16 @@ Listener = Callable[[Event], None]
 WINDOW_EVENTS = 10_000
 WINDOW_BYTES = 16 << 20
 ALL_WINDOWS_BYTES = 128 << 20
-KEPT_SNAPSHOTS = 64
+KEPT_PASTS = 64
 SUPERSEDED_BYTES = 64 << 20
-"""What snapshots of a resource may keep alive that has been written over since."""
+"""What the kept past states of a resource may keep alive that has been written over since."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The records of a scope, by key, at ``revision``; unchanged since ``stamp``."""
 
-    records: Sequence[Record]
+    records: Run
     revision: int
     stamp: int
 
@@ -59,8 +59,11 @@ class WatchCache:
         cache = cls(storage)
         page = await storage.list("")
         cache._opened = page.revision
+        loaded: dict[str, list[Record]] = {}
         for record in page.records:
-            cache._of(record.key).load(record)
+            loaded.setdefault(_prefix(record.key), []).append(record)
+        for prefix, records in loaded.items():
+            cache.resource(prefix).load(records)
         cache._watch = await storage.watch("", page.revision, cache._take, cache._reset)
         return cache
 
@@ -99,7 +102,7 @@ class WatchCache:
             self._watch.close()
 
     def _of(self, key: str) -> ResourceCache:
-        return self.resource(key[: key.index("/", key.index("/", 1) + 1) + 1])
+        return self.resource(_prefix(key))
 
     def _reset(self) -> None:
         self._opened = self.storage.revision
@@ -120,7 +123,7 @@ class WatchCache:
 
     @property
     def superseded(self) -> int:
-        """The most bytes that snapshots keep alive of what was written over."""
+        """The most bytes that past states keep alive of what was written over."""
         return sum([resource.superseded for resource in self._resources.values()])
 
     def _shorten(self) -> None:
@@ -140,15 +143,15 @@ class ResourceCache:
         self.prefix = prefix
         self._storage = storage
         self._records: dict[str, Record] = {}
-        self._keys: list[str] = []
+        self._tree: Node = EMPTY
         self._stamps: dict[str, int] = {prefix: opened}
         self._window: deque[Event] = deque()
         self.window_bytes = 0
         self._window_start = self._opened = opened
-        self._snapshots: OrderedDict[tuple[str, int], Snapshot] = OrderedDict()
-        # Of each snapshot, how much had been superseded when it was taken, less what of it was there no more: what has
-        # been since then is the most that it keeps alive, and the most of all that are younger.
-        self._taken_at: dict[tuple[str, int], int] = {}
+        # Past states by scope and revision, the last used at the end. Of each, how much had been superseded when it
+        # was made, less what of it was gone by then: what has been superseded since is the most that it keeps alive.
+        self._pasts: OrderedDict[tuple[str, int], Node] = OrderedDict()
+        self._made_at: dict[tuple[str, int], int] = {}
         self._superseded = 0
         self._checked_at = 0
         self._listeners: dict[str, list[Listener]] = {}
@@ -174,16 +177,7 @@ class ResourceCache:
 
     def snapshot(self, scope: str) -> Snapshot:
         """The state of a scope now."""
-        stamp = self.stamp(scope)
-        found = self._snapshots.get((scope, 0))
-        if found is None or found.stamp != stamp:
-            low, high = self._run(scope)
-            records = self._records
-            found = Snapshot([records[key] for key in self._keys[low:high]], self.revision, stamp)
-            return self._keep((scope, 0), found)
-        if found.revision != self.revision:
-            found = self._keep((scope, 0), Snapshot(found.records, self.revision, stamp))
-        return found
+        return Snapshot(Run.of(self._tree, scope), self.revision, self.stamp(scope))
 
     async def snapshot_at(self, scope: str, revision: int) -> Snapshot:
         """The state of a scope at a revision. Raises Compacted, FutureRevision."""
@@ -192,16 +186,16 @@ class ResourceCache:
         now = self.snapshot(scope)
         if revision >= now.stamp and revision >= self._storage.compacted:
             return Snapshot(now.records, revision, now.stamp)
-        found = self._snapshots.get((scope, revision))
-        if found is not None and revision >= self._storage.compacted:
-            self._snapshots.move_to_end((scope, revision))
-            return found
-        if revision < self._window_start or revision < self._storage.compacted:
+        past = self._kept_past(scope, revision) if revision >= self._storage.compacted else None
+        if past is None and revision >= max(self._window_start, self._storage.compacted):
+            past = self._undo(revision)
+        if past is None:
             page = await self._storage.list(scope, at=revision)
-            records = [record for record in page.records if _within(record.key, scope)]
-        else:
-            records = self._undo(scope, now.records, revision)
-        return self._keep((scope, revision), Snapshot(records, revision, revision))
+            past = tree_of([record for record in page.records if _within(record.key, scope)])
+            present = self._records
+            gone = sum([len(each.value) for each in page.records if present.get(each.key) is not each])
+            self._keep((scope, revision), past, gone)
+        return Snapshot(Run.of(past, scope), revision, revision)
 
     def recent_events(self, scope: str, revision: int) -> list[Event] | None:
         """The events of a scope past a revision, in order; None where the revision is older than what is kept here."""
@@ -235,10 +229,10 @@ class ResourceCache:
 
         return stop
 
-    def load(self, record: Record) -> None:
-        """Takes a record of the state that the cache starts from; they come by key."""
-        self._records[record.key] = record
-        self._keys.append(record.key)
+    def load(self, records: Sequence[Record]) -> None:
+        """Takes the state that the cache starts from, sorted by key."""
+        self._records = {record.key: record for record in records}
+        self._tree = tree_of(records)
 
     def forget_past(self) -> None:
         """Events up to the storage's revision are not all known: states before it are the storage's to tell."""
@@ -265,11 +259,10 @@ class ResourceCache:
     def _update(self, key: str, event: Event) -> None:
         if event.deleted:
             if self._records.pop(key, None) is not None:
-                del self._keys[bisect_left(self._keys, key)]
+                self._tree = without_key(self._tree, key)
             return
-        if key not in self._records:
-            insort(self._keys, key)
         self._records[key] = event.record
+        self._tree = with_record(self._tree, event.record)
 
     def _remember(self, event: Event) -> None:
         self._window.append(event)
@@ -285,52 +278,57 @@ class ResourceCache:
             self.window_bytes -= len(oldest.record.value)
             self._window_start = oldest.revision
 
-    def _run(self, scope: str) -> tuple[int, int]:
-        low = bisect_left(self._keys, scope)
-        if not scope.endswith("/"):
-            return low, low + (scope in self._records)
-        return low, bisect_left(self._keys, scope[:-1] + "0", low)  # "0" follows "/"
+    def _kept_past(self, scope: str, revision: int) -> Node | None:
+        for place in (
+            (self.prefix, revision),
+            (scope, revision),
+        ):  # of the whole resource, or of the scope alone
+            past = self._pasts.get(place)
+            if past is not None:
+                self._pasts.move_to_end(place)
+                return past
+        return None
 
-    def _undo(self, scope: str, now: Sequence[Record], revision: int) -> list[Record]:
-        records = {record.key: record for record in now}
+    def _undo(self, revision: int) -> Node:
+        """The state at a revision that the window reaches back to."""
+        past, gone = self._tree, 0
         for event in reversed(self._window):
             if event.revision <= revision:
                 break
-            key = event.record.key
-            if _within(key, scope):
-                if event.previous is None:
-                    records.pop(key, None)
-                else:
-                    records[key] = event.previous
-        return [records[key] for key in sorted(records)]
+            if event.previous is None:
+                past = without_key(past, event.record.key)
+            else:
+                past = with_record(past, event.previous)
+                gone += len(event.previous.value)
+        self._keep((self.prefix, revision), past, gone)
+        return past
 
-    def _keep(self, place: tuple[str, int], snapshot: Snapshot) -> Snapshot:
-        gone = 0
-        if place[1]:
-            present = self._records
-            gone = sum([len(r.value) for r in snapshot.records if present.get(r.key) is not r])
-        self._snapshots[place] = snapshot
-        self._taken_at[place] = self._superseded - gone
-        self._snapshots.move_to_end(place)
-        if len(self._snapshots) > KEPT_SNAPSHOTS:
-            oldest, _ = self._snapshots.popitem(last=False)
-            del self._taken_at[oldest]
-        if gone:
-            self._forget_superseded()
-        return snapshot
+    def _keep(self, place: tuple[str, int], past: Node, gone: int) -> None:
+        """Keeps a past state, of which ``gone`` bytes are in no present record."""
+        self._pasts[place] = past
+        self._made_at[place] = self._superseded - gone
+        if len(self._pasts) > KEPT_PASTS:
+            oldest, _ = self._pasts.popitem(last=False)
+            del self._made_at[oldest]
+        self._forget_superseded()
 
     def _forget_superseded(self) -> None:
-        """Lets go of snapshots that keep much alive; they are made again for whoever goes on in them."""
+        """Drops past states that keep much alive; they are rebuilt for whoever continues in them."""
         self._checked_at = self._superseded
-        newest = next(reversed(self._snapshots), None)
-        for place, taken_at in list(self._taken_at.items()):
-            if self._superseded - taken_at > SUPERSEDED_BYTES and place != newest:
-                del self._snapshots[place], self._taken_at[place]
+        newest = next(reversed(self._pasts), None)
+        for place, made_at in list(self._made_at.items()):
+            if self._superseded - made_at > SUPERSEDED_BYTES and place != newest:
+                del self._pasts[place], self._made_at[place]
 
     @property
     def superseded(self) -> int:
-        """The most bytes that snapshots keep alive of what was written over."""
-        return self._superseded - min(self._taken_at.values(), default=self._superseded)
+        """The most bytes that past states keep alive of what was written over."""
+        return self._superseded - min(self._made_at.values(), default=self._superseded)
+
+
+def _prefix(key: str) -> str:
+    """The prefix of the resource that a key belongs to: ``/GROUP/RESOURCE/``."""
+    return key[: key.index("/", key.index("/", 1) + 1) + 1]
 
 
 def _within(key: str, scope: str) -> bool:

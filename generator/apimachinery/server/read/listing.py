@@ -171,7 +171,7 @@ async def list_page(
     if prepare is not None and selection is not None:
         await apart_if(ASKING, prepare, snapshot.records)
     records, rest, span = snapshot.records, 0, None
-    low = _first_at(records, start.first_key) if start.first_key else 0
+    low = records.first_at(start.first_key) if start.first_key else 0
     if selection is None:
         high = min(low + start.limit, len(records)) if start.limit else len(records)
         rest = len(records) - high
@@ -298,17 +298,6 @@ def _choose(
         return chosen, ""
     chosen.pop()
     return chosen, chosen[-1].key
-
-
-def _first_at(records: Sequence[Record], first_key: str) -> int:
-    low, high = 0, len(records)
-    while low < high:
-        middle = (low + high) // 2
-        if records[middle].key < first_key:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def too_large(revision: int, current: int) -> ApiError:
