@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,9 +13,9 @@ from typing import Any, cast
 import pytest
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.answer.view import JsonView, ListMeta, Selection, View, encode, labels_of
+from apimachinery.server.answer.view import JsonView, ListMeta, Selection, Trigger, View, encode, labels_of
 from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies, list_records, read_record
-from apimachinery.server.read.watch import Watches
+from apimachinery.server.read.watch import Feed, Watcher, Watches
 from apimachinery.server.request.continue_token import BadToken, decode_continue, encode_continue
 from apimachinery.server.request.list_options import (
     BadRevision,
@@ -584,6 +585,82 @@ def test_selections_that_see_the_same_share_one_encoding():
         assert left["type"] == "DELETED" and left["object"]["metadata"]["labels"] == {"a": "b"}
         assert all(seen == others[0] and seen["type"] == "MODIFIED" for seen in others)
         assert len(made) - before == 2
+
+    tell(story)
+
+
+def on_node(node: str, asked: list[str], *, indexed: bool) -> Selection:
+    """What a kubelet watches; ``asked`` notes each time that a watch of the node is asked about a record."""
+
+    def read(record: Record) -> str:
+        return json.loads(record.value)["data"].get("node", "")
+
+    def matches(record: Record) -> bool:
+        asked.append(node)
+        return read(record) == node
+
+    return Selection(f"{indexed}={node}", matches, Trigger("node", node, read) if indexed else None)
+
+
+def test_watches_found_by_their_value_see_what_all_would_see():
+    async def story(w: World) -> None:
+        nodes = [f"n{number}" for number in range(6)]
+        feed = Feed(w.cache, SCOPE, lambda: None)
+        watchers = {(node, indexed): Watcher() for node in nodes for indexed in (True, False)}
+        leave = [
+            feed.join(watcher, VIEW, on_node(node, [], indexed=indexed), 0)
+            for (node, indexed), watcher in watchers.items()
+        ]
+        chance = random.Random(11)
+        for step in range(80):
+            name = f"cm-{chance.randrange(5)}"
+            if chance.random() < 0.2 and w.cache.get(SCOPE + name) is not None:
+                await w.drop(name)
+            else:
+                await w.put(name, node=chance.choice(["", *nodes]), step=str(step))
+        for node in nodes:
+            seen = await watchers[node, True].take()
+            assert seen.count(b"\n") > 5
+            assert seen == await watchers[node, False].take()
+        for each in leave:
+            each()
+        assert feed._groups == feed._open == feed._by_field == {}
+
+    tell(story)
+
+
+def test_a_watch_of_another_value_costs_an_event_nothing():
+    async def story(w: World) -> None:
+        asked: list[str] = []
+        feed = Feed(w.cache, SCOPE, lambda: None)
+        watchers = [Watcher() for _ in range(200)]
+        for number, watcher in enumerate(watchers):
+            feed.join(watcher, VIEW, on_node(f"n{number}", asked, indexed=True), 0)
+        await w.put("a", node="n7")
+        assert b'"ADDED"' in await watchers[7].take()
+        assert set(asked) == {"n7"}
+        await w.put("a", node="n8")
+        assert b'"DELETED"' in await watchers[7].take()
+        assert b'"ADDED"' in await watchers[8].take()
+        assert set(asked) == {"n7", "n8"}
+
+    tell(story)
+
+
+def test_a_name_is_sought_in_every_namespace():
+    async def story(w: World) -> None:
+        for namespace in range(100):
+            for name in ("a", "b", "bb") if namespace % 3 else ("a", "c"):
+                await w.storage.create(f"{PREFIX}n{namespace:03}/{name}", value(name))
+        selection = Selection("metadata.name=b", lambda record: record.key.endswith("/b"), name="b")
+        plain = Selection("metadata.name=b", lambda record: record.key.endswith("/b"))
+        for query in ({}, {"limit": 10}):
+            expected = await w.list(plain, PREFIX, **query)
+            assert await w.list(selection, PREFIX, **query) == expected
+        token = expected["metadata"]["continue"]
+        more = [await w.list(each, PREFIX, limit=70, **{"continue": token}) for each in (selection, plain)]
+        assert more[0] == more[1]
+        assert len(more[0]["items"]) == 56
 
     tell(story)
 

@@ -26,11 +26,28 @@ class ListMeta:
 
 
 @dataclass(frozen=True, slots=True)
+class Trigger:
+    """An exact value that a selection demands: an event of a record with another value does not concern its watches.
+
+    Equal ``field`` means equal ``read``, so that the value is read once for all watches that demand one of it.
+    """
+
+    field: Hashable
+    value: str
+    read: Callable[[Record], str]
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
-    """Which records are shown. Equal ``key`` (the selectors' canonical text) means equal choice."""
+    """Which records are shown. Equal ``key`` (the selectors' canonical text) means equal choice.
+
+    ``name`` is the one name that may be shown, where namespaces are open; empty where names are.
+    """
 
     key: str
     matches: Callable[[Record], bool]
+    trigger: Trigger | None = None
+    name: str = ""
 
 
 class View(Protocol):

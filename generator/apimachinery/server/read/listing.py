@@ -36,9 +36,12 @@ from apimachinery.server.request.continue_token import (
 )
 from apimachinery.server.request.list_options import EXACT, BadRevision, ListOptions, parse_revision
 from apimachinery.storage.interface import Compacted, Record
+from apimachinery.storage.sorted_records import Run
 from apimachinery.storage.watch_cache import ResourceCache, Snapshot
 
 BODIES_BYTES = 48 << 20
+SOUGHT_NAMESPACES = 64
+"""In how many namespaces a name is sought; to look at all keys costs less where there are many more."""
 LONG_BYTES = 1 << 20
 Prepare = Callable[[Sequence[Record]], None]
 """Converts records, with one call for all; it may wait."""
@@ -170,8 +173,11 @@ async def list_page(
     snapshot = start.snapshot
     if prepare is not None and selection is not None:
         await apart_if(ASKING, prepare, snapshot.records)
-    records, rest, span = snapshot.records, 0, None
-    low = records.first_at(start.first_key) if start.first_key else 0
+    records: Sequence[Record] = snapshot.records
+    rest, span = 0, None
+    low = snapshot.records.first_at(start.first_key) if start.first_key else 0
+    if selection is not None and selection.name:
+        records, low = _of_name(snapshot.records, low, scope, selection.name), 0
     if selection is None:
         high = min(low + start.limit, len(records)) if start.limit else len(records)
         rest = len(records) - high
@@ -284,6 +290,23 @@ async def _continued(cache: ResourceCache, scope: str, options: ListOptions) -> 
         )
         error.continue_token = encode_continue(scope, first_key.removesuffix("\0"), INCONSISTENT)
         raise error from None
+
+
+def _of_name(records: Run, low: int, scope: str, name: str) -> list[Record]:
+    """The records from ``low`` on that bear a name, in a scope of many namespaces: sought in the first namespaces, as
+    there are mostly few; in those after them every key is looked at."""
+    found: list[Record] = []
+    for _ in range(SOUGHT_NAMESPACES):
+        if low >= len(records):
+            return found
+        namespace = records[low].key[: records[low].key.index("/", len(scope))]
+        place = records.first_at(f"{namespace}/{name}")
+        if low <= place < len(records) and records[place].key == f"{namespace}/{name}":
+            found.append(records[place])
+        low = records.first_at(f"{namespace}0")  # "0" follows "/"
+    ending = f"/{name}"
+    found += [record for record in records[low:] if record.key.endswith(ending)]
+    return found
 
 
 def _choose(

@@ -19,7 +19,7 @@ from apimachinery.meta.selectors import (
     parse_field_selector,
     parse_label_selector,
 )
-from apimachinery.server.answer.view import Selection, labels_of
+from apimachinery.server.answer.view import Selection, Trigger, labels_of
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.routes import Route
 from apimachinery.storage.interface import Record
@@ -28,6 +28,9 @@ from apimachinery.wire.json import decode
 Selectors = tuple[LabelSelector, FieldSelector]
 SELECTOR_CHARACTERS = 64 << 10
 """Room for the names of a thousand objects, which is more than any client asks for at once."""
+Readers = dict[str, Callable[[dict[str, Any]], str]]
+"""Field labels with the functions that read their values of an object."""
+_IN_KEY = frozenset({"metadata.name", "metadata.namespace"})
 
 
 def read_selectors(request: Request) -> Selectors | None:
@@ -60,7 +63,11 @@ def selection_of(selectors: Selectors | None, route: Route, served: Served) -> t
     scope, fields = _narrowed(served, namespace, name, fields)
     if not labels.requirements and not fields.terms:
         return None, scope
-    return Selection(f"{labels!r} {fields!r}", _matcher(served, labels, fields, readers)), scope
+    matches = _matcher(served, labels, fields, readers)
+    trigger = _trigger(served, fields, readers)
+    spans_namespaces = served.namespaced and scope == served.prefix
+    open_name = fields.exact("metadata.name") if spans_namespaces else None
+    return Selection(f"{labels!r} {fields!r}", matches, trigger, open_name or ""), scope
 
 
 def _narrowed(served: Served, namespace: str, name: str, fields: FieldSelector) -> tuple[str, FieldSelector]:
@@ -77,7 +84,7 @@ def _narrowed(served: Served, namespace: str, name: str, fields: FieldSelector) 
 
 def field_reader(served: Served, label: str) -> Callable[[dict[str, Any]], str]:
     """Reads a field label's value of an object. Raises ApiError 400 for a label that is not supported."""
-    if label in ("metadata.name", "metadata.namespace"):
+    if label in _IN_KEY:
         key = label.removeprefix("metadata.")
         return lambda obj: obj["metadata"].get(key, "")
     own = served.hooks.selectable.get(label)
@@ -101,17 +108,20 @@ def _selectable(served: Served) -> set[str]:
 
 
 def _matcher(
-    served: Served,
-    labels: LabelSelector,
-    fields: FieldSelector,
-    readers: dict[str, Callable[[dict[str, Any]], str]],
+    served: Served, labels: LabelSelector, fields: FieldSelector, readers: Readers
 ) -> Callable[[Record], bool]:
     if not fields.terms:
         return lambda record: labels.matches(labels_of(record))
+    in_key = FieldSelector(tuple(term for term in fields.terms if term.field in _IN_KEY))
+    only_key = len(in_key.terms) == len(fields.terms)
 
     def matches(record: Record) -> bool:
+        if in_key.terms and not in_key.matches(lambda label: _value_in_key(served, record, label)):
+            return False
         if labels.requirements and not labels.matches(labels_of(record)):
             return False
+        if only_key:
+            return True
         if len(record.value) > LARGE_BYTES:
             return fields.matches(_kept_values(served, record, readers).__getitem__)
         obj = decode(served.shown(record))
@@ -120,9 +130,32 @@ def _matcher(
     return matches
 
 
-def _kept_values(
-    served: Served, record: Record, readers: dict[str, Callable[[dict[str, Any]], str]]
-) -> dict[str, str]:
+def _value_in_key(served: Served, record: Record, label: str) -> str:
+    """The name or the namespace of a record, from its key: nothing is decoded for them."""
+    if label == "metadata.name":
+        return record.key[record.key.rfind("/") + 1 :]
+    return record.key.removeprefix(served.prefix).partition("/")[0] if served.namespaced else ""
+
+
+def _trigger(served: Served, fields: FieldSelector, readers: Readers) -> Trigger | None:
+    """The exact value by which watches are found; None where no field is demanded exactly."""
+    exact = [term for term in fields.terms if not term.negated and term.field != "metadata.namespace"]
+    if not exact:
+        return None
+    label, value = exact[0].field, exact[0].value
+    if label == "metadata.name":
+        return Trigger(label, value, lambda record: _value_in_key(served, record, label))
+    reader = {label: readers[label]}
+
+    def read(record: Record) -> str:
+        if len(record.value) > LARGE_BYTES:
+            return _kept_values(served, record, reader)[label]
+        return readers[label](decode(served.shown(record)))
+
+    return Trigger((served.number, label), value, read)
+
+
+def _kept_values(served: Served, record: Record, readers: Readers) -> dict[str, str]:
     """The values of a large object's fields, kept with its record: each of many watches asks for them."""
     shown = served.shown(record)
     memo = record.memo

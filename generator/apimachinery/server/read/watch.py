@@ -226,13 +226,27 @@ def _takes_long(view: View, size: int) -> bool:
     return size > view.quick_bytes and not isinstance(view, JsonView)
 
 
+@dataclass(slots=True)
+class _ByValue:
+    """The groups that demand one value of a field each, by that value."""
+
+    read: Callable[[Record], str]
+    groups: dict[str, dict[Hashable, Group]] = field(default_factory=dict)
+
+
 class Feed:
-    """The live watches of one scope."""
+    """The live watches of one scope.
+
+    Those whose selection demands an exact value (a kubelet's: the name of its node) are looked up by the value of the
+    event's object, so an event costs nothing for watches that it does not concern.
+    """
 
     def __init__(
         self, cache: ResourceCache, scope: str, forget: Callable[[], None], asks: bool = False
     ) -> None:
         self._groups: dict[Hashable, Group] = {}
+        self._open: dict[Hashable, Group] = {}  # those that demand no exact value
+        self._by_field: dict[Hashable, _ByValue] = {}
         self._forget = forget
         self._cache = cache
         self._asks = asks
@@ -254,19 +268,50 @@ class Feed:
     ) -> Callable[[], None]:
         """Adds a watcher; the answer takes it out again."""
         place = (view.key, view.watch_content_type, selection.key if selection else None, after)
-        group = self._groups.setdefault(place, Group(view, selection, after, seen))
+        group = self._groups.get(place)
+        if group is None:
+            group = self._groups[place] = Group(view, selection, after, seen)
+            self._alike(selection)[place] = group
         group.watchers.append(watcher)
         watcher.since = self._cache.revision
 
         def leave() -> None:
             group.watchers.remove(watcher)
-            if not group.watchers:
-                self._groups.pop(place, None)
+            if not group.watchers and self._groups.pop(place, None) is not None:
+                self._leave(place, selection)
             if not self._groups:
                 self._stop()
                 self._forget()
 
         return leave
+
+    def _alike(self, selection: Selection | None) -> dict[Hashable, Group]:
+        """The groups among which one with this selection is found."""
+        trigger = selection.trigger if selection is not None else None
+        if trigger is None:
+            return self._open
+        by_value = self._by_field.setdefault(trigger.field, _ByValue(trigger.read))
+        return by_value.groups.setdefault(trigger.value, {})
+
+    def _leave(self, place: Hashable, selection: Selection | None) -> None:
+        alike = self._alike(selection)
+        del alike[place]
+        if not alike and selection is not None and (trigger := selection.trigger) is not None:
+            groups = self._by_field[trigger.field].groups
+            del groups[trigger.value]
+            if not groups:
+                del self._by_field[trigger.field]
+
+    def _concerned(self, event: Event) -> list[Group]:
+        """The groups that may see an event."""
+        groups = [*self._open.values()]
+        for by_value in self._by_field.values():
+            values = {by_value.read(event.record)}
+            if event.previous is not None:
+                values.add(by_value.read(event.previous))
+            for value in values:
+                groups += by_value.groups.get(value, {}).values()
+        return groups
 
     def watchers(self) -> Iterable[Watcher]:
         """All of them."""
@@ -278,7 +323,7 @@ class Feed:
             if self._converter is None:
                 self._converter = asyncio.create_task(self._convert())
             return
-        groups = self._groups.values()
+        groups = self._concerned(event)
         self._push(Forms(event), [(g, kind, g.watchers) for g in groups if (kind := g.kind(event))])
 
     def _is_long(self, event: Event) -> bool:
