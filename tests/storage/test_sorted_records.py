@@ -1,4 +1,4 @@
-"""The tree of records against a sorted list: the same runs after any story of changes, and old trees stay as they were."""
+"""The tree of records against a sorted list: equal after any story of changes, and old trees never change."""
 
 from __future__ import annotations
 
