@@ -36,7 +36,7 @@ from apimachinery.access.webhooks import (
     WebhookRules,
 )
 from apimachinery.http.messages import Request, User
-from apimachinery.http.outgoing import CallFailed, Endpoint, call_json
+from apimachinery.http.outgoing import CallFailed, Endpoint, Outgoing
 from apimachinery.server.catalog.options import OptionError
 from kubewright.tools.arguments import serve_access
 from kubewright.tools.serve import access as flags
@@ -154,7 +154,7 @@ def test_expressions_map_and_judge():
     with pytest.raises(TokenRefused, match="no such key"):
         identify(IssuerTokens(issuer, Keys(KEY)), signed(hd="example.com"))
     with pytest.raises(BadIssuer, match="claimMappings"):
-        IssuerTokens(replace(ISSUER, username=Mapped(expression="claims.")))
+        IssuerTokens(replace(ISSUER, username=Mapped(expression="claims.")), Keys(KEY))
 
 
 def test_a_token_webhook():
@@ -202,7 +202,7 @@ def test_an_authorization_webhook():
             "request.resourceAttributes.namespace != 'kube-system'",
         ]
     )
-    webhook = AuthorizationWebhook(Endpoint("https://hook"), rules, post)
+    webhook = AuthorizationWebhook(Endpoint("https://hook"), post, rules)
 
     def ask(name, namespace="shop", **more):
         return asyncio.run(webhook.ask(Attributes(User(name), "get", namespace, resource="pods", **more)))
@@ -212,10 +212,10 @@ def test_an_authorization_webhook():
     assert not ask("ann", "kube-system").allowed and len(asked) == 3
     failed = ask("broken")
     assert "no route" in failed.error and not failed.denied
-    strict = AuthorizationWebhook(Endpoint("https://hook"), WebhookRules(deny_on_failure=True), post)
+    strict = AuthorizationWebhook(Endpoint("https://hook"), post, WebhookRules(deny_on_failure=True))
     assert asyncio.run(strict.ask(Attributes(User("broken"), "get"))).denied
     with pytest.raises(BadCondition):
-        AuthorizationWebhook(Endpoint("https://hook"), WebhookRules(conditions=["'text'"]))
+        AuthorizationWebhook(Endpoint("https://hook"), post, WebhookRules(conditions=["'text'"]))
 
 
 def test_headers_count_from_the_proxy_only():
@@ -273,7 +273,15 @@ def hook():
 )
 def test_answers_that_are_of_no_use(hook, path, fault):
     with pytest.raises(CallFailed, match=fault):
-        asyncio.run(call_json(Endpoint(hook + path), {"spec": {}}))
+        asyncio.run(asked(Endpoint(hook + path)))
+
+
+async def asked(endpoint):
+    outgoing = Outgoing()
+    try:
+        return await outgoing.json(endpoint, {"spec": {}})
+    finally:
+        await outgoing.close()
 
 
 def options(*arguments):
@@ -327,8 +335,16 @@ jwt:
     webhook = granted.options.modes[0](None)
     assert granted.options.modes[1] == "RBAC" and not granted.options.anonymous
     assert len(granted.options.more_tokens) == 1
-    assert asyncio.run(webhook.ask(Attributes(User("ann"), "get", resource="pods"))).allowed
-    assert not asyncio.run(webhook.ask(Attributes(User("bob"), "get", resource="pods"))).allowed
+
+    async def verdicts():
+        try:
+            return [
+                await webhook.ask(Attributes(User(name), "get", resource="pods")) for name in ("ann", "bob")
+            ]
+        finally:
+            await granted.options.outgoing.close()
+
+    assert [verdict.allowed for verdict in asyncio.run(verdicts())] == [True, False]
 
 
 @pytest.mark.parametrize(

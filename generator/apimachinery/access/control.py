@@ -12,7 +12,7 @@ A refusal of authorization follows from method, path and query alone: nothing of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apimachinery.access.attributes import attributes_of
@@ -66,7 +66,8 @@ class AccessOptions:
     a request without credentials goes on to authorization, if its path is one of ``anonymous_paths`` where they are
     given. ``bootstrap_tokens``: tokens that Secrets in kube-system hold are taken. ``open_to_loopback``: a request
     without credentials is the administrator's. ``signing`` is the authority that signs client certificates on request.
-    ``audiences`` are this server's names where it makes no tokens. ``outgoing`` is the server's pool of connections.
+    ``audiences`` are this server's names where it makes no tokens. ``outgoing`` makes the calls of ``tokens`` and
+    ``modes``, if any calls.
     """
 
     front_proxy: Authenticator | None = None
@@ -81,7 +82,7 @@ class AccessOptions:
     open_to_loopback: bool = False
     signing: SigningAuthority | None = None
     audiences: tuple[str, ...] = (ISSUER,)
-    outgoing: Outgoing = field(default_factory=Outgoing)
+    outgoing: Outgoing | None = None
 
 
 OPEN_TO_LOOPBACK = AccessOptions(modes=("AlwaysAllow",), open_to_loopback=True)

@@ -134,9 +134,9 @@ class Cluster:
 
     def options(self, trust: ClusterTrust, outgoing: Outgoing, *, anonymous: bool = True) -> AccessOptions:
         """Access as the cluster decides it."""
-        token = TokenWebhook(at(self.authentication, TOKEN_REVIEWS), "v1", REMEMBERED_SECONDS, outgoing.json)
+        token = TokenWebhook(at(self.authentication, TOKEN_REVIEWS), outgoing.json, "v1", REMEMBERED_SECONDS)
         rules = WebhookRules("v1", allowed_seconds=REMEMBERED_SECONDS, refused_seconds=REMEMBERED_SECONDS)
-        review = AuthorizationWebhook(at(self.authorization, ACCESS_REVIEWS), rules, outgoing.json)
+        review = AuthorizationWebhook(at(self.authorization, ACCESS_REVIEWS), outgoing.json, rules)
         paths = AllowedPaths(self.allowed)
         return AccessOptions(
             front_proxy=trust,

@@ -26,8 +26,8 @@ from apimachinery.access.keys import (
 from apimachinery.cel.environment import PER_CALL_LIMIT, Environment, Program
 from apimachinery.cel.values import types as cel
 from apimachinery.http.messages import User
-from apimachinery.http.outgoing import CallFailed, Endpoint, call_json
-from apimachinery.http.remembered import Remembered
+from apimachinery.http.outgoing import CallFailed, Endpoint
+from apimachinery.http.remembered import Remembered, Together
 
 REFRESHED_SECONDS = 10.0
 STALE_SECONDS = 3600.0
@@ -76,12 +76,13 @@ class Issuer:
 class IssuerTokens:
     """Knows the tokens of one issuer. Raises BadIssuer for expressions that cannot be compiled."""
 
-    def __init__(self, issuer: Issuer, get: Get = call_json) -> None:
+    def __init__(self, issuer: Issuer, get: Get) -> None:
         self._issuer = issuer
         self._get = get
         self._keys: list[VerifyingKey] = []
         self._fetched = float("-inf")
         self._tried = float("-inf")
+        self._fetching: Together[None] = Together()
         self._remembered: Remembered[str, tuple[float, Identity]] = Remembered()
         environment = Environment.kubernetes().extend(variables={"claims": _CLAIMS}, limit=PER_CALL_LIMIT)
         of_user = Environment.kubernetes().extend(variables={"user": _CLAIMS}, limit=PER_CALL_LIMIT)
@@ -125,16 +126,15 @@ class IssuerTokens:
 
     async def _ask(self, token: str) -> Identity | None:
         if time.monotonic() - self._tried >= REFRESHED_SECONDS or not self._keys:
-            self._tried = time.monotonic()
             try:
-                await self._fetch()
+                await self._fetching.once("", self._fetch)
             except (CallFailed, UnusableKey, BadIssuer) as fault:
                 if not self._keys:
                     raise TokenRefused(f"oidc: authenticator not initialized: {fault}") from None
         return self._identified(token)
 
     async def _fetch(self) -> None:
-        issuer = self._issuer
+        issuer, self._tried = self._issuer, time.monotonic()
         document = await self._get(issuer.endpoint)
         if not isinstance(document, dict) or document.get("issuer") != issuer.url:
             said = document.get("issuer") if isinstance(document, dict) else None

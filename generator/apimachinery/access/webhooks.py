@@ -16,8 +16,8 @@ from apimachinery.access.authorization import NO_OPINION, Attributes, Verdict
 from apimachinery.cel.environment import PER_CALL_LIMIT, Environment, Program
 from apimachinery.cel.values import types as cel
 from apimachinery.http.messages import User
-from apimachinery.http.outgoing import CallFailed, Endpoint, call_json
-from apimachinery.http.remembered import Remembered
+from apimachinery.http.outgoing import CallFailed, Endpoint
+from apimachinery.http.remembered import Remembered, Together
 
 Value = TypeVar("Value")
 Post = Callable[[Endpoint, Any], Awaitable[Any]]
@@ -42,20 +42,19 @@ class RememberedForAWhile(Generic[Value]):
 class TokenWebhook:
     """Tokens that another server knows (``authentication.k8s.io`` TokenReview)."""
 
-    def __init__(
-        self, endpoint: Endpoint, version: str = "v1", seconds: float = 120.0, post: Post = call_json
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, post: Post, version: str = "v1", seconds: float = 120.0) -> None:
         self._endpoint = endpoint
         self._api_version = f"authentication.k8s.io/{version}"
         self._seconds = seconds
         self._post = post
         self._known: RememberedForAWhile[Identity] = RememberedForAWhile()
+        self._asked: Together[Identity | None] = Together()
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
         """See TokenKind."""
         known = self._known.get((token, audiences))
         if known is None:
-            raise MustAsk(lambda: self._ask(token, audiences))
+            raise MustAsk(lambda: self._asked.once((token, audiences), lambda: self._ask(token, audiences)))
         return known
 
     async def _ask(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
@@ -118,9 +117,7 @@ class AuthorizationWebhook:
     Raises BadCondition for a condition that is not a boolean expression.
     """
 
-    def __init__(
-        self, endpoint: Endpoint, rules: WebhookRules = WebhookRules(), post: Post = call_json
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, post: Post, rules: WebhookRules = WebhookRules()) -> None:
         self._endpoint = endpoint
         self._rules = rules
         self._post = post

@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from apimachinery.http.trust import trusting
+
 EXPIRY_SECONDS: Final = 10.0
 TIMEOUT_SECONDS: Final = 30.0
 LARGEST_ANSWER: Final = 1 << 20
@@ -61,7 +63,7 @@ def refreshed(provider: OidcProvider) -> OidcProvider:
     context = None
     if provider.certificate_authority:
         try:
-            context = ssl.create_default_context(cadata=provider.certificate_authority.decode("ascii"))
+            context = trusting(provider.certificate_authority)
         except (ssl.SSLError, ValueError) as error:
             raise OidcError(f"idp-certificate-authority: not PEM certificates: {error}") from None
     discovery = _ask(provider.issuer.rstrip("/") + "/.well-known/openid-configuration", None, context)

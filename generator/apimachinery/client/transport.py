@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from apimachinery.client.config import Config, ConfigError, Credential, CredentialSource
+from apimachinery.http.trust import trusting
 from apimachinery.meta.version import VERSION
 
 if TYPE_CHECKING:
@@ -121,10 +122,7 @@ class AsyncLineStream(Protocol):
 def make_tls(config: Config, credential: Credential) -> ssl.SSLContext:
     """The TLS settings of a configuration. Raises ``ConfigError`` for certificates that cannot be used."""
     try:
-        if config.certificate_authority:
-            context = ssl.create_default_context(cadata=config.certificate_authority.decode("ascii"))
-        else:
-            context = ssl.create_default_context()
+        context = trusting(config.certificate_authority or b"")
     except (ssl.SSLError, UnicodeDecodeError, ValueError) as error:
         raise ConfigError(f"certificate-authority: not PEM certificates: {error}") from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2

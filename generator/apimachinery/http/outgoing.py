@@ -10,19 +10,30 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import time
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from apimachinery.http.trust import trusting
 
 if TYPE_CHECKING:
     import aiohttp
 
-ANSWER_BYTES = 1 << 20
+ANSWER_BYTES = 1 << 18
 FIELD_BYTES = 1 << 16
 CONNECT_SECONDS = 10.0
 CONTEXTS = 256
 IDLE_SECONDS = 60.0
+CALLS_AT_ONCE, CALLS_OF_A_USER = 256, 128
+"""To one address, and of those for one user. A call that waits costs its body and, for a conversion, a thread."""
+
+on_behalf_of: ContextVar[str] = ContextVar("on_behalf_of", default="")
+"""The user whose request this task answers; empty for the server itself."""
 
 
 class CallFailed(Exception):
@@ -70,11 +81,75 @@ class Opened:
         return bytes(content)
 
 
+@dataclass(slots=True)
+class _Line:
+    """The calls of one address: how many are under way, of which users, and who waits."""
+
+    busy: int = 0
+    users: Counter[str] = field(default_factory=Counter)
+    waiting: deque[tuple[str, asyncio.Future[None]]] = field(default_factory=deque)
+
+    def has_room(self, user: str) -> bool:
+        """Whether a call may begin. The server's own calls share what there is."""
+        return self.busy < CALLS_AT_ONCE and (not user or self.users[user] < CALLS_OF_A_USER)
+
+    def begin(self, user: str) -> None:
+        """Counts a call."""
+        self.busy += 1
+        self.users[user] += 1
+
+    def end(self, user: str) -> None:
+        """A call is over: whoever waits and has room is next."""
+        self.busy -= 1
+        self.users[user] -= 1
+        if not self.users[user]:
+            del self.users[user]
+        for number, (other, turn) in enumerate(self.waiting):
+            if self.has_room(other):
+                del self.waiting[number]
+                self.begin(other)
+                turn.set_result(None)
+                return
+
+
 class Outgoing:
     """All calls of one server: a pool of connections on its event loop."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
+        self._lines: dict[str, _Line] = {}
+
+    @asynccontextmanager
+    async def turn(self, address: str, seconds: float) -> AsyncIterator[None]:
+        """Around a call to an address, which begins when there is room. Who hangs takes his own places alone. Raises
+        CallFailed where there is none in time."""
+        user, line = on_behalf_of.get(), self._lines.setdefault(address, _Line())
+        if line.has_room(user):
+            line.begin(user)
+        else:
+            await self._wait(line, user, seconds)
+        try:
+            yield
+        finally:
+            line.end(user)
+            if not line.busy and not line.waiting:
+                self._lines.pop(address, None)
+
+    async def _wait(self, line: _Line, user: str, seconds: float) -> None:
+        """Raises CallFailed."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line.waiting.append((user, turn))
+        try:
+            async with asyncio.timeout(seconds):
+                await turn
+        except (TimeoutError, asyncio.CancelledError) as fault:
+            if turn.done() and not turn.cancelled():
+                line.end(user)
+            else:
+                line.waiting.remove((user, turn))
+            if isinstance(fault, TimeoutError):
+                raise CallFailed(why(fault)) from None
+            raise
 
     def _kept(self) -> aiohttp.ClientSession:
         import aiohttp
@@ -142,9 +217,12 @@ class Outgoing:
         headers = [("Accept", "application/json"), ("Accept-Encoding", "identity")]
         if data is not None:
             headers.append(("Content-Type", "application/json"))
+        began = time.monotonic()
         try:
-            answer = await self.open("GET" if data is None else "POST", endpoint, headers, data)
-            content = await answer.read(ANSWER_BYTES)
+            async with self.turn(endpoint.url, endpoint.seconds):
+                left = replace(endpoint, seconds=max(began + endpoint.seconds - time.monotonic(), 0.0))
+                answer = await self.open("GET" if data is None else "POST", left, headers, data)
+                content = await answer.read(ANSWER_BYTES)
         except (CallFailed, ValueError) as fault:
             raise CallFailed(f"{endpoint.url}: {fault}") from None
         if not 200 <= answer.status < 300:
@@ -219,7 +297,7 @@ def client_tls(
     if context is not None:
         return context
     try:
-        context = ssl.create_default_context(cadata=authorities.decode("ascii") if authorities else None)
+        context = trusting(authorities)
     except (ssl.SSLError, UnicodeDecodeError, ValueError) as fault:
         raise ValueError(f"unable to load root certificates: {fault}") from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -232,12 +310,3 @@ def client_tls(
         _contexts.clear()
     _contexts[key] = context
     return context
-
-
-async def call_json(endpoint: Endpoint, body: Any = None) -> Any:
-    """One call on a connection of its own, as ``Outgoing.json``. Raises CallFailed."""
-    outgoing = Outgoing()
-    try:
-        return await outgoing.json(endpoint, body)
-    finally:
-        await outgoing.close()

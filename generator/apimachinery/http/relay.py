@@ -35,6 +35,7 @@ from apimachinery.http.outgoing import (
     Outgoing,
     why,
 )
+from apimachinery.http.trust import trusting
 
 Relayed = Response | StreamResponse | UpgradeResponse
 WHOLE_BYTES = 1 << 16
@@ -191,7 +192,7 @@ async def _upgrade(request: Request, destination: Destination) -> Relayed:
     """Opens a connection of its own for the new protocol, and hands over once the other side agrees."""
     scheme, _, place = destination.root.partition("://")
     host, _, port = place.rpartition(":")
-    context = destination.tls or (ssl.create_default_context() if scheme == "https" else None)
+    context = destination.tls or (trusting() if scheme == "https" else None)
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             reader, writer = await asyncio.open_connection(

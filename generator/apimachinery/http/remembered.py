@@ -6,8 +6,9 @@ gigabytes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+import asyncio
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any, Generic, TypeVar
 
 from apimachinery.http.messages import User
 
@@ -54,3 +55,24 @@ class Remembered(Generic[Key, Value]):
         """Forgets all."""
         self._values.clear()
         self.weight = 0
+
+
+class Together(Generic[Value]):
+    """Questions that several ask at the same time: one is asked, and all are given its answer."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[Hashable, asyncio.Task[Value]] = {}
+
+    async def once(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, Value]]) -> Value:
+        """The answer to the question of this key that is under way, or to a new one. Raises what that raises. Whoever
+        gives up does not end it for the others."""
+        task = self._under_way.get(key)
+        if task is None:
+            task = self._under_way[key] = asyncio.create_task(ask())
+            task.add_done_callback(lambda done: self._end(key, done))
+        return await asyncio.shield(task)
+
+    def _end(self, key: Hashable, task: asyncio.Task[Value]) -> None:
+        del self._under_way[key]
+        if not task.cancelled():
+            task.exception()  # Nobody may be left who takes it.

@@ -13,6 +13,8 @@ import ssl
 from collections.abc import Sequence
 from pathlib import Path
 
+from apimachinery.http.trust import as_go
+
 LASTS = datetime.timedelta(days=365)
 RENEWED_BEFORE = datetime.timedelta(days=7)
 HANDSHAKE_SECONDS = 10.0
@@ -29,7 +31,7 @@ def server_context(certificate: Path, key: Path, clients: Sequence[Path] = ()) -
     A client that shows none is served all the same; one that shows another authority's is refused in the handshake.
     Raises TlsError.
     """
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context = as_go(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH))
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     try:

@@ -22,9 +22,11 @@ import ctypes
 import gc
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from typing import Any, Generic, ParamSpec, TypeVar
 
 MANY_RECORDS = 1_000
@@ -43,7 +45,7 @@ MOST_FREEZES = 100_000
 """...or objects were frozen so often, whoever asks. Even to count them stops everybody for 40 ms."""
 
 ASKING = 2
-"""Where work is done that may wait for somebody else: on threads of which there are more, and which compute little."""
+"""Where work is done that may wait for somebody else: on threads that compute little, and step aside when they wait."""
 ASKING_THREADS = 32
 
 TURN_SECONDS = 0.005
@@ -56,7 +58,73 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _A = TypeVar("_A")
 _threads = ThreadPoolExecutor(2, "kubewright-work")
-_asking = ThreadPoolExecutor(ASKING_THREADS, "kubewright-asking")
+
+
+class _Asking:
+    """Threads for work that may wait for somebody else. So many compute at a time; who waits takes no place of theirs,
+    so a webhook that hangs holds up nothing but the work that asked it."""
+
+    def __init__(self, computing: int) -> None:
+        self._free = computing
+        self._idle = 0
+        self._line: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._changed = threading.Condition()
+
+    def submit(self, work: Callable[[], _R]) -> Future[_R]:
+        """Has work done when there is room."""
+        future: Future[_R] = Future()
+        with self._changed:
+            self._line.append((future, work))
+            self._begin_next()
+        return future
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Around a wait of one of the threads."""
+        with self._changed:
+            self._free += 1
+            self._begin_next()
+        try:
+            yield
+        finally:
+            # It goes on at once: for a moment there may be more than so many.
+            with self._changed:
+                self._free -= 1
+
+    def _begin_next(self) -> None:
+        if self._free <= 0 or not self._line:
+            return
+        if self._idle < len(self._line):
+            threading.Thread(target=self._work, name="kubewright-asking", daemon=True).start()
+        self._changed.notify()
+
+    def _work(self) -> None:
+        while (piece := self._next()) is not None:
+            future, work = piece
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except BaseException as fault:
+                    future.set_exception(fault)
+            del future, work, piece
+            with self._changed:
+                self._free += 1
+
+    def _next(self) -> tuple[Future[Any], Callable[[], Any]] | None:
+        """The next piece, None where none came for a while."""
+        with self._changed:
+            self._idle += 1
+            try:
+                if not self._changed.wait_for(lambda: self._line and self._free > 0, IDLE_SECONDS):
+                    return None
+            finally:
+                self._idle -= 1
+            self._free -= 1
+            return self._line.popleft()
+
+
+_asking = _Asking(ASKING_THREADS)
+aside = _asking.aside
 
 
 class _Collector:
@@ -282,7 +350,8 @@ async def apart_if(where: int, work: Callable[_P, _R], *args: _P.args, **kwargs:
     if not where:
         return work(*args, **kwargs)
     if where == ASKING:
-        return await asyncio.get_running_loop().run_in_executor(_asking, lambda: work(*args, **kwargs))
+        context = copy_context()  # Calls are made on behalf of whoever asks for this work.
+        return await asyncio.wrap_future(_asking.submit(lambda: context.run(work, *args, **kwargs)))
     return await apart(work, *args, **kwargs)
 
 

@@ -28,6 +28,7 @@ from apimachinery.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
+from apimachinery.http.outgoing import on_behalf_of
 from apimachinery.http.workers import ASKING, apart_if
 from apimachinery.meta.errors import ApiError
 from apimachinery.metrics import TEXT, Metrics, exposition
@@ -158,6 +159,7 @@ class App:
     async def _answer(self, request: Request, oversized: bool, audit_id: bytes, began: float) -> Answer:
         identified = began
         access = self._access
+        on_behalf_of.set("")
         if self.ending:
             self._turn_away(request)
         # Most requests are of somebody who is known, and who may do everything: for them nothing is awaited here, since
@@ -175,12 +177,13 @@ class App:
         except ApiError as error:
             self._count_refused(error, request, began, identified)
             raise
+        user = request.user
+        assert user is not None
+        on_behalf_of.set(user.name)
         fairness = self._fairness
         if fairness is None or not fairness.active:
             await self._authorize(request, None, began, identified)
             return await self._let_in(request, oversized)
-        user = request.user
-        assert user is not None
         lane = fairness.of_masters(user)
         attributes = None
         if lane is not None:

@@ -172,7 +172,7 @@ class Server:
         if (rbac := access.rbac) is not None:
             governor.ask("access_rules", lambda: rbac.weight)
         services = ServiceResolver(cache, options.services)
-        outgoing = self._access.outgoing
+        outgoing = self._access.outgoing or Outgoing()
         in_flight = options.in_flight or Limits()
         fairness = Fairness(cache, in_flight.reads + in_flight.writes, metrics) if options.fairness else None
         backend = Backend(

@@ -343,13 +343,14 @@ class ApiServer:
         signing = made_authority()
         if self._tls:
             from apimachinery.http.tls import ensure_certificate, server_context
+            from apimachinery.http.trust import trusting
 
             authority = folder / "client-ca.crt"
             authority.write_bytes(signing.pem)
             certificate, key = ensure_certificate(folder, "127.0.0.1")
             context = server_context(certificate, key, [authority])
             self._authority = certificate.read_bytes()
-            self._context = ssl.create_default_context(cadata=self._authority.decode())
+            self._context = trusting(self._authority)
         options = ServerOptions(
             storage=self._storage,
             port=self._port,

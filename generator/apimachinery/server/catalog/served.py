@@ -11,7 +11,7 @@ version by its first bytes, as every object is encoded with ``kind`` and ``apiVe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -99,6 +99,8 @@ class StoredAs:
 
 
 _numbers = count()
+REVIEW_BYTES = 4 << 20
+"""What a conversion webhook is shown at a time, or one object."""
 KEPT_FORMS = 4
 """Of how many versions, and definitions of days before, a record keeps the bytes that they show."""
 
@@ -296,10 +298,24 @@ class Served:
             for record in records
             if not self.is_plain(record) and (record.memo is None or self.number not in record.memo)
         ]
-        if due:
-            changed = self._all_from_storage([decode(record.value) for record in due])
-            for record, obj in zip(due, changed, strict=True):
+        for batch in _batches(due):
+            changed = self._all_from_storage([decode(record.value) for record in batch])
+            for record, obj in zip(batch, changed, strict=True):
                 self._keep(record, with_go_numbers(encode(obj)))
+
+
+def _batches(records: list[Record]) -> Iterator[list[Record]]:
+    """Records in their order, so many at a time as one review should carry."""
+    batch: list[Record] = []
+    size = 0
+    for record in records:
+        if batch and size + len(record.value) > REVIEW_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(record)
+        size += len(record.value)
+    if batch:
+        yield batch
 
 
 def name_of(key: str, served: Served) -> tuple[str, str]:

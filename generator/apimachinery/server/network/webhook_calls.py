@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import posixpath
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from apimachinery.http.outgoing import (
     CallFailed,
@@ -23,10 +25,12 @@ from apimachinery.http.outgoing import (
     Outgoing,
     client_tls,
 )
+from apimachinery.http.workers import aside
 from apimachinery.server.network.services import ServiceResolver, Unresolved, server_name
 from apimachinery.wire.json import DecodeFault, decode, encode, type_name
 
-ANSWER_BYTES = 16 << 20
+ANSWER_BYTES = 6 << 20
+"""Room for a patch that is as large as a body may be (3 MiB), in base64, and half as much again."""
 Json = dict[str, Any]
 _GO_TYPE_META = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -50,6 +54,19 @@ class WebhookFailed(Exception):
     """No usable answer; the text says why."""
 
 
+class _Unread(Exception):
+    """An answer whose body did not come whole; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    media_type: str
+    content: bytes
+
+
 Observe = Callable[[str, str, str, int, float], None]
 """Takes a webhook's name, the operation, the webhook's kind, the code of its verdict (0 for none) and seconds."""
 
@@ -63,8 +80,28 @@ class WebhookCalls:
         self.observe: Observe = lambda *seen: None
         self.loop: asyncio.AbstractEventLoop | None = None
 
-    async def post(self, client: Mapping[str, Any], review: Json, seconds: float, agent: str) -> Json:
-        """The review that a webhook answers, not yet checked beyond its kind. Raises WebhookFailed."""
+    async def post(self, client: Mapping[str, Any], body: bytes, seconds: float, agent: str) -> Answer:
+        """A webhook's answer to a review, unread: ``read_review`` does that. Raises WebhookFailed."""
+        return await self._exchanged(client, body, seconds, agent, ANSWER_BYTES)
+
+    def wait(self, client: Mapping[str, Any], review: Json, seconds: float, agent: str) -> Json:
+        """The review that a webhook answers, for a thread for such work: others compute while it waits. The answer may
+        be as large again as what was sent. Raises WebhookFailed."""
+        loop = self.loop
+        if loop is None or loop is _running():
+            raise WebhookFailed("failed to call webhook: the server cannot wait for it here")
+        body = encode(review)
+        most = ANSWER_BYTES + 2 * len(body)
+        with aside():
+            answer = asyncio.run_coroutine_threadsafe(
+                self._exchanged(client, body, seconds, agent, most), loop
+            ).result()
+        return read_review(answer, review)
+
+    async def _exchanged(
+        self, client: Mapping[str, Any], body: bytes, seconds: float, agent: str, most: int
+    ) -> Answer:
+        """Raises WebhookFailed."""
         shown, host = _shown_url(client, seconds)
         try:
             endpoint = self._endpoint(client, shown, host, seconds)
@@ -80,17 +117,9 @@ class WebhookCalls:
         if endpoint.server_name:
             headers.append(("Host", host))
         try:
-            status, media_type, content = await self._posted(endpoint, headers, encode(review), shown)
-            return _review(status, media_type, content, review["apiVersion"], review["kind"])
+            return await self._posted(endpoint, headers, body, shown, most)
         except CallFailed as fault:
             raise WebhookFailed(f"failed to call webhook: {fault}") from None
-
-    def wait(self, client: Mapping[str, Any], review: Json, seconds: float, agent: str) -> Json:
-        """The same for a thread, which waits. Raises WebhookFailed."""
-        loop = self.loop
-        if loop is None or loop is _running():
-            raise WebhookFailed("failed to call webhook: the server cannot wait for it here")
-        return asyncio.run_coroutine_threadsafe(self.post(client, review, seconds, agent), loop).result()
 
     def _endpoint(self, client: Mapping[str, Any], shown: str, host: str, seconds: float) -> Endpoint:
         """Raises Unresolved, ValueError."""
@@ -105,24 +134,42 @@ class WebhookCalls:
         return Endpoint(url, tls, seconds=seconds, server_name=server_name(namespace, name))
 
     async def _posted(
-        self, endpoint: Endpoint, headers: list[tuple[str, str]], body: bytes, shown: str
-    ) -> tuple[int, str, bytes]:
+        self, endpoint: Endpoint, headers: list[tuple[str, str]], body: bytes, shown: str, most: int
+    ) -> Answer:
         """Raises CallFailed. A server that is busy is asked again when it says, while there is time."""
         until = time.monotonic() + endpoint.seconds
         while True:
-            try:
-                answer = await self._opened(endpoint, headers, body, max(until - time.monotonic(), 0.0))
-            except CallFailed as fault:
-                raise CallFailed(f"{_posted(shown)}: {_go_words(str(fault))}") from None
-            fields = {name.lower(): value for name, value in answer.headers}
-            wait = fields.get("retry-after", "")
-            if not ((answer.status == 429 or answer.status >= 500) and wait.isdigit()):
-                return answer.status, fields.get("content-type", ""), await _read(answer)
-            answer.close()
+            answer, wait = await self._once(endpoint, headers, body, shown, most, until)
+            if answer is not None:
+                return answer
             if time.monotonic() + int(wait) >= until:
                 await asyncio.sleep(max(until - time.monotonic(), 0.0))
                 raise CallFailed(f"{_posted(shown)}: context deadline exceeded")
             await asyncio.sleep(int(wait))
+
+    async def _once(
+        self,
+        endpoint: Endpoint,
+        headers: list[tuple[str, str]],
+        body: bytes,
+        shown: str,
+        most: int,
+        until: float,
+    ) -> tuple[Answer | None, str]:
+        """One call: the answer, or after how many seconds to ask again. Raises CallFailed."""
+        try:
+            async with self._outgoing.turn(shown.partition("?")[0], until - time.monotonic()):
+                opened = await self._opened(endpoint, headers, body, max(until - time.monotonic(), 0.0))
+                fields = {name.lower(): value for name, value in opened.headers}
+                wait = fields.get("retry-after", "")
+                if (opened.status == 429 or opened.status >= 500) and wait.isdigit():
+                    opened.close()
+                    return None, wait
+                return Answer(opened.status, fields.get("content-type", ""), await _read(opened, most)), ""
+        except _Unread as fault:
+            raise CallFailed(str(fault)) from None
+        except CallFailed as fault:
+            raise CallFailed(f"{_posted(shown)}: {_go_words(str(fault))}") from None
 
     async def _opened(
         self, endpoint: Endpoint, headers: list[tuple[str, str]], body: bytes, seconds: float
@@ -144,15 +191,16 @@ def _running() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-async def _read(answer: Opened) -> bytes:
+async def _read(answer: Opened, most: int) -> bytes:
+    """Raises _Unread."""
     try:
-        return await answer.read(ANSWER_BYTES)
+        return await answer.read(most)
     except ValueError as fault:
-        raise CallFailed(str(fault)) from None
+        raise _Unread(str(fault)) from None
     except CallFailed as fault:
         why = _go_words(str(fault))
         why = why if why.startswith("context") else "unexpected EOF"
-        raise CallFailed(
+        raise _Unread(
             f"unexpected error when reading response body. Please retry. Original error: {why}"
         ) from None
 
@@ -175,12 +223,17 @@ def _shown_url(client: Mapping[str, Any], seconds: float) -> tuple[str, str]:
     timeout = f"timeout={_duration(seconds)}"
     service = client.get("service")
     if service is None:
-        url = str(client.get("url") or "")
-        parts = urlsplit(url)
-        return f"{url}{'' if parts.path else '/'}?{timeout}", parts.netloc
+        parts = urlsplit(str(client.get("url") or ""))
+        return f"{parts.scheme}://{parts.netloc}{_clean(parts.path)}?{timeout}", parts.netloc
     host = f"{server_name(service['namespace'], service['name'])}:{service.get('port') or 443}"
-    path = str(service.get("path") or "/")
-    return f"https://{host}{path if path.startswith('/') else '/' + path}?{timeout}", host
+    return f"https://{host}{_clean(str(service.get('path') or ''))}?{timeout}", host
+
+
+def _clean(path: str) -> str:
+    """A path as client-go asks for it: unquoted, joined to the root, which takes ``//``, ``..`` and a slash at the end
+    away, and quoted again."""
+    joined = posixpath.normpath("/" + unquote(path, errors="surrogateescape").lstrip("/"))
+    return quote(joined, safe="$&+,/:;=@", errors="surrogateescape")
 
 
 def _duration(seconds: float) -> str:
@@ -192,6 +245,12 @@ def _posted(url: str) -> str:
     return f'Post "{url}"'
 
 
+_UNKNOWN_AUTHORITY = (
+    "self-signed certificate",
+    "self signed certificate",
+    "unable to get local issuer",
+    "invalid CA certificate",
+)
 _OTHER_NAME = re.compile(r"mismatch, certificate is not valid for '([^']*)'")
 _NO_HOST = re.compile(
     r"Cannot connect to host (.*):\d+ .*\[(?:Name or service|nodename|No address|Temporary failure)"
@@ -204,7 +263,7 @@ def _go_words(text: str) -> str:
         return "context deadline exceeded"
     if "disconnected" in text or "Connection reset" in text:
         return "EOF"
-    for openssl in ("self-signed certificate", "self signed certificate", "unable to get local issuer"):
+    for openssl in _UNKNOWN_AUTHORITY:
         if openssl in text:
             return "tls: failed to verify certificate: x509: certificate signed by unknown authority"
     if (other := _OTHER_NAME.search(text)) is not None:
@@ -220,8 +279,16 @@ def _go_words(text: str) -> str:
     return text
 
 
+def read_review(answer: Answer, asked: Json) -> Json:
+    """The review in an answer, of which no more is checked than its kind. Raises WebhookFailed."""
+    try:
+        return _review(answer.status, answer.media_type, answer.content, asked["apiVersion"], asked["kind"])
+    except CallFailed as fault:
+        raise WebhookFailed(f"failed to call webhook: {fault}") from None
+
+
 def _review(status: int, media_type: str, content: bytes, api_version: str, kind: str) -> Json:
-    """The review in an answer. Raises CallFailed."""
+    """Raises CallFailed."""
     if not 200 <= status <= 206:
         raise CallFailed(_refusal(status, media_type, content))
     if not content:

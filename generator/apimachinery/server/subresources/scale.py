@@ -39,6 +39,7 @@ from apimachinery.server.write.identity import now
 from apimachinery.server.write.patch import patched, read_change
 from apimachinery.server.write.patch_faults import translated
 from apimachinery.server.write.writes import Writer
+from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode
 
 SCALE_VERSION = "autoscaling/v1"
@@ -132,7 +133,7 @@ class Scales:
         record = self._writer.current(target)
         if record is None:
             raise not_found(served.plural, served.group, name)
-        return scale_of(served, decode(await apart_if(target.asking, served.shown, record)))
+        return await _scale(target, record)
 
     async def write(self, verb: str, request: Request, served: Served, route: Route) -> Json:
         """Replaces or patches a Scale; the Scale after it. Raises ApiError."""
@@ -168,7 +169,7 @@ class Scales:
             written = await self._writer.update(target, transform, uid=uid, owned=True)
         except MergeError as error:
             raise translated(error) from None
-        return scale_of(served, decode(await apart_if(target.asking, served.shown, written.record)))
+        return await _scale(target, written.record)
 
     async def _replacement(self, request: Request, target: WriteTarget) -> Json:
         """The Scale of a PUT. Raises ApiError 400, 415."""
@@ -266,6 +267,10 @@ def _at(obj: Any, path: str) -> Any:
     for key in path.strip(".").split("."):
         obj = obj.get(key) if isinstance(obj, dict) else None
     return obj
+
+
+async def _scale(target: WriteTarget, record: Record) -> Json:
+    return scale_of(target.served, decode(await apart_if(target.asking, target.served.shown, record)))
 
 
 def scale_of(served: Served, obj: Json, *, demands: bool = True) -> Json:

@@ -23,6 +23,7 @@ from apimachinery.access.authentication import (
 )
 from apimachinery.access.control import MODES, AccessOptions, MakeAuthorizer
 from apimachinery.access.front_proxy import FrontProxy, ProxyHeaders
+from apimachinery.http.outgoing import Outgoing
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.operate.reload import Reload
 from kubewright.tools.serve import remote
@@ -65,8 +66,9 @@ def grant(options: argparse.Namespace, folder: Path) -> Granted:
     """Reads the options; what is made is kept in ``folder``. Raises OptionError and the readers' errors, OSError."""
     granted = Granted(AccessOptions())
     parts: dict[str, Any] = {"tokens": list(_static_tokens(options, folder, granted))}
-    parts["more_tokens"], anonymous = remote.token_kinds(options)
-    parts["modes"] = _modes(options)
+    outgoing = parts["outgoing"] = Outgoing()
+    parts["more_tokens"], anonymous = remote.token_kinds(options, outgoing)
+    parts["modes"] = _modes(options, outgoing)
     parts["anonymous"] = options.anonymous_auth == "true" and tuple(parts["modes"]) != ("AlwaysAllow",)
     if anonymous.enabled is not None:
         if options.anonymous_auth == "false":
@@ -108,18 +110,18 @@ def kept_secret(path: Path) -> str:
     return made
 
 
-def _modes(options: argparse.Namespace) -> list[str | MakeAuthorizer]:
+def _modes(options: argparse.Namespace, outgoing: Outgoing) -> list[str | MakeAuthorizer]:
     if options.authorization_config:
         if options.authorization_mode:
             raise OptionError("--authorization-config and --authorization-mode exclude each other")
-        return remote.configured_modes(options.authorization_config)
+        return remote.configured_modes(options.authorization_config, outgoing)
     names = [name.strip() for name in options.authorization_mode.split(",") if name.strip()] or ["RBAC"]
     for name in names:
         if name not in MODES:
             raise OptionError(f"--authorization-mode: {name!r} is none; use {', '.join(MODES)}")
     if len(set(names)) != len(names):
         raise OptionError(f"--authorization-mode: {options.authorization_mode} names a mode twice")
-    return [remote.webhook_mode(options) if name == "Webhook" else name for name in names]
+    return [remote.webhook_mode(options, outgoing) if name == "Webhook" else name for name in names]
 
 
 def _service_accounts(options: argparse.Namespace, folder: Path) -> Any:

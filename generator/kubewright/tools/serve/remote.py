@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,8 @@ from apimachinery.access.oidc import (
 )
 from apimachinery.access.webhooks import AuthorizationWebhook, TokenWebhook, WebhookRules
 from apimachinery.client.config import Config, ConfigError, CredentialSource
-from apimachinery.http.outgoing import Endpoint
+from apimachinery.http.outgoing import Endpoint, Outgoing
+from apimachinery.http.trust import trusting
 from apimachinery.server.catalog.options import OptionError
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.text import read_single
@@ -43,7 +43,7 @@ class Anonymous:
     paths: frozenset[str] | None = None
 
 
-def token_kinds(options: argparse.Namespace) -> tuple[list[TokenKind], Anonymous]:
+def token_kinds(options: argparse.Namespace, outgoing: Outgoing) -> tuple[list[TokenKind], Anonymous]:
     """Issuers and webhooks of bearer tokens; and what of anonymous requests is let in.
 
     Raises OptionError and ValueErrors that name the file.
@@ -55,15 +55,17 @@ def token_kinds(options: argparse.Namespace) -> tuple[list[TokenKind], Anonymous
             raise OptionError("--authentication-config and --oidc-issuer-url exclude each other")
         config = read_configuration(options.authentication_config, "AuthenticationConfiguration")
         for number, entry in enumerate(config.get("jwt") or ()):
-            kinds.append(_issuer(entry, f"{options.authentication_config}: jwt[{number}]"))
+            kinds.append(_issuer(entry, f"{options.authentication_config}: jwt[{number}]", outgoing))
         if config.get("anonymous") is not None:
             anonymous = _anonymous(config["anonymous"], f"{options.authentication_config}: anonymous")
     if options.oidc_issuer_url:
-        kinds.append(_flag_issuer(options))
+        kinds.append(_flag_issuer(options, outgoing))
     if options.authentication_token_webhook_config_file:
         asked = endpoint(options.authentication_token_webhook_config_file)
         seconds = duration(options.authentication_token_webhook_cache_ttl)
-        kinds.append(TokenWebhook(asked, options.authentication_token_webhook_version, seconds))
+        kinds.append(
+            TokenWebhook(asked, outgoing.json, options.authentication_token_webhook_version, seconds)
+        )
     return kinds, anonymous
 
 
@@ -86,7 +88,7 @@ def _anonymous(entry: Any, place: str) -> Anonymous:
     return Anonymous(True, frozenset(paths))
 
 
-def webhook_mode(options: argparse.Namespace) -> MakeAuthorizer:
+def webhook_mode(options: argparse.Namespace, outgoing: Outgoing) -> MakeAuthorizer:
     """The authorizer of ``--authorization-mode Webhook``. Raises OptionError."""
     if not options.authorization_webhook_config_file:
         raise OptionError("--authorization-mode Webhook needs --authorization-webhook-config-file")
@@ -95,11 +97,11 @@ def webhook_mode(options: argparse.Namespace) -> MakeAuthorizer:
         allowed_seconds=duration(options.authorization_webhook_cache_authorized_ttl),
         refused_seconds=duration(options.authorization_webhook_cache_unauthorized_ttl),
     )
-    webhook = AuthorizationWebhook(endpoint(options.authorization_webhook_config_file), rules)
+    webhook = AuthorizationWebhook(endpoint(options.authorization_webhook_config_file), outgoing.json, rules)
     return lambda cache: webhook
 
 
-def configured_modes(path: Path) -> list[str | MakeAuthorizer]:
+def configured_modes(path: Path, outgoing: Outgoing) -> list[str | MakeAuthorizer]:
     """The authorizers of an AuthorizationConfiguration, in order. Raises OptionError and other ValueErrors."""
     config = read_configuration(path, "AuthorizationConfiguration")
     modes: list[str | MakeAuthorizer] = []
@@ -107,7 +109,7 @@ def configured_modes(path: Path) -> list[str | MakeAuthorizer]:
         place = f"{path}: authorizers[{number}]"
         kind = entry.get("type") if isinstance(entry, dict) else None
         if kind == "Webhook":
-            modes.append(_configured_webhook(entry.get("webhook") or {}, place))
+            modes.append(_configured_webhook(entry.get("webhook") or {}, place, outgoing))
         elif kind in ("RBAC", "Node", "AlwaysAllow", "AlwaysDeny"):
             modes.append(kind)
         else:
@@ -119,7 +121,7 @@ def configured_modes(path: Path) -> list[str | MakeAuthorizer]:
     return modes
 
 
-def _configured_webhook(entry: Json, place: str) -> MakeAuthorizer:
+def _configured_webhook(entry: Json, place: str, outgoing: Outgoing) -> MakeAuthorizer:
     connection = entry.get("connectionInfo") or {}
     if connection.get("type") != "KubeConfigFile" or not connection.get("kubeConfigFile"):
         raise OptionError(
@@ -136,11 +138,11 @@ def _configured_webhook(entry: Json, place: str) -> MakeAuthorizer:
         duration(entry.get("unauthorizedTTL") or "30s"),
     )
     asked = endpoint(Path(connection["kubeConfigFile"]), duration(entry.get("timeout") or "10s"))
-    webhook = AuthorizationWebhook(asked, rules)
+    webhook = AuthorizationWebhook(asked, outgoing.json, rules)
     return lambda cache: webhook
 
 
-def _issuer(entry: Any, place: str) -> IssuerTokens:
+def _issuer(entry: Any, place: str, outgoing: Outgoing) -> IssuerTokens:
     if not isinstance(entry, dict) or not isinstance(entry.get("issuer"), dict):
         raise OptionError(f"{place}.issuer: required")
     issuer = entry["issuer"]
@@ -158,7 +160,7 @@ def _issuer(entry: Any, place: str) -> IssuerTokens:
     return IssuerTokens(
         Issuer(
             url,
-            Endpoint(discovery, ssl.create_default_context(cadata=authority) if authority else None),
+            Endpoint(discovery, trusting(authority) if authority else None),
             audiences,
             username,
             _mapped(mappings.get("groups")),
@@ -166,7 +168,8 @@ def _issuer(entry: Any, place: str) -> IssuerTokens:
             {str(e.get("key")): str(e.get("valueExpression") or "''") for e in mappings.get("extra") or ()},
             [_checked(rule) for rule in entry.get("claimValidationRules") or ()],
             [_checked(rule) for rule in entry.get("userValidationRules") or ()],
-        )
+        ),
+        outgoing.json,
     )
 
 
@@ -186,7 +189,7 @@ def _checked(entry: Json) -> Checked:
     )
 
 
-def _flag_issuer(options: argparse.Namespace) -> IssuerTokens:
+def _flag_issuer(options: argparse.Namespace, outgoing: Outgoing) -> IssuerTokens:
     url = options.oidc_issuer_url
     if not url.startswith("https://") or not options.oidc_client_id:
         raise OptionError("--oidc-issuer-url needs an https address, and --oidc-client-id")
@@ -201,12 +204,13 @@ def _flag_issuer(options: argparse.Namespace) -> IssuerTokens:
         if not found:
             raise OptionError(f"--oidc-required-claim: {pair!r} is not CLAIM=VALUE")
         required.append(Checked(claim, value))
-    tls = ssl.create_default_context(cafile=str(options.oidc_ca_file)) if options.oidc_ca_file else None
+    tls = trusting(file=options.oidc_ca_file) if options.oidc_ca_file else None
     endpoint = Endpoint(f"{url.rstrip('/')}/.well-known/openid-configuration", tls)
     groups = Mapped(options.oidc_groups_claim, options.oidc_groups_prefix)
     username = Mapped(options.oidc_username_claim, prefix)
     return IssuerTokens(
-        Issuer(url, endpoint, (options.oidc_client_id,), username, groups, claim_rules=required)
+        Issuer(url, endpoint, (options.oidc_client_id,), username, groups, claim_rules=required),
+        outgoing.json,
     )
 
 

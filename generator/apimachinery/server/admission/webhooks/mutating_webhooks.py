@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from apimachinery.http.messages import LARGE_BYTES
 from apimachinery.http.workers import apart_if
 from apimachinery.merge import json_patch
 from apimachinery.merge.errors import MergeError
@@ -68,7 +69,8 @@ class MutatingWebhooks(Plugin):
             raise rejected(call.hook, verdict)
         if not verdict.patch:
             return False
-        return await apart_if(operation.target.asking, _changed, call, verdict, operation)
+        heavy = operation.target.where or len(verdict.patch) > LARGE_BYTES
+        return await apart_if(heavy, _changed, call, verdict, operation)
 
 
 def _changed(call: Call, verdict: Verdict, operation: Operation) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from apimachinery.access.control import Access
+from apimachinery.http.messages import LARGE_BYTES
 from apimachinery.http.workers import apart_if
 from apimachinery.kinds.admissionregistration.policy_expressions import (
     BOOL,
@@ -38,9 +39,10 @@ from apimachinery.server.admission.webhooks.reviews import (
 )
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.network.webhook_calls import WebhookCalls, WebhookFailed
+from apimachinery.server.network.webhook_calls import Answer, WebhookCalls, WebhookFailed, read_review
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.wire.json import encode
 
 AGENT = "kube-apiserver-admission"
 SECONDS = 10
@@ -171,22 +173,35 @@ class Webhooks:
         hook = call.hook
         if operation.dry_run and hook.stated.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
-        review = await apart_if(operation.target.asking, review_of, operation, call.served, hook.version)
+        target = operation.target
+        review, body = await apart_if(target.where, _encoded_review, operation, call.served, hook.version)
         began, code = perf_counter(), 0
         try:
-            answer = await self._calls.post(hook.stated["clientConfig"], review, hook.seconds, AGENT)
-            verdict = verdict_of(review, answer, mutating=self._mutates)
+            answer = await self._calls.post(hook.stated["clientConfig"], body, hook.seconds, AGENT)
+            verdict = await apart_if(
+                len(answer.content) > LARGE_BYTES, self._verdict, call, review, answer, operation
+            )
             code = 200 if verdict.allowed else rejected(hook, verdict).code
         finally:
             kind = "admit" if self._mutates else "validating"
             self._calls.observe(hook.name, operation.verb, kind, code, perf_counter() - began)
+        return verdict
+
+    def _verdict(self, call: Call, review: Json, answer: Answer, operation: Operation) -> Verdict:
+        """The verdict of an answer; what it says besides is noted. Raises WebhookFailed."""
+        verdict = verdict_of(review, read_review(answer, review), mutating=self._mutates)
         for key, value in verdict.annotations.items():
-            operation.annotate(f"{hook.name}/{key}", value)
+            operation.annotate(f"{call.hook.name}/{key}", value)
         for text in verdict.warnings:
             # No header can carry the others.
             if text and not _CONTROL.search(text):
                 operation.warn(text)
         return verdict
+
+
+def _encoded_review(operation: Operation, served: Served, version: str) -> tuple[Json, bytes]:
+    review = review_of(operation, served, version)
+    return review, encode(review)
 
 
 def failed(hook: Hook, failure: WebhookFailed) -> ApiError:
