@@ -27,11 +27,12 @@ from typing import Any
 
 import yaml
 from tests.bench.measuring import ROOT
+from tests.compiler.real.constructed import CONSTRUCT, exported
 
 from apimachinery.wire.yaml import decode_all
 
 Json = Any
-STEPS = ("generate", "samples", "lint", "diff", "mypy", "pyright")
+STEPS = ("generate", "construct", "samples", "lint", "diff", "mypy", "pyright")
 COLUMNS = {
     "crds": "CRDs",
     "generate_s": "generate s",
@@ -39,6 +40,7 @@ COLUMNS = {
     "lines": "lines",
     "classes": "classes",
     "longest": "longest name",
+    "resources": "clients built",
     "samples": "samples alike",
     "refused": "not valid",
     "lint": "lint",
@@ -156,6 +158,28 @@ def generate(project: Project, line: Measured) -> None:
         "classes": len(found),
         "longest": max(map(len, (name for text in texts for name in _CLASS.findall(text))), default=0),
     }
+
+
+def construct(project: Project, line: Measured) -> None:
+    """Builds the clients, also of the definitions as a cluster shows them."""
+    crds = [
+        crd
+        for path in (project.folder / "new").iterdir()
+        for crd in decode_all(path.read_bytes())
+        if isinstance(crd, dict) and crd.get("kind") == "CustomResourceDefinition"
+    ]
+    shown = {"apiVersion": "v1", "kind": "List", "items": [exported(crd) for crd in crds]}
+    (project.folder / "exported.json").write_text(json.dumps(shown))
+    package = f"exported_{project.package}"
+    made = ("exported.json", "--package", package, "--output", ".", "-q", "-j1")
+    runs = [
+        ("-c", CONSTRUCT, project.package),
+        ("-m", "kubewright", "generate", *made),
+        ("-c", CONSTRUCT, package),
+    ]
+    done = [project.run(*run)[0] for run in runs]
+    line.notes += [f"construct: {each.stderr[-400:]}" for each in done if each.returncode]
+    line.values["resources"] = f"{done[0].stdout.strip()}/{done[2].stdout.strip()}"
 
 
 def samples(project: Project, line: Measured) -> None:

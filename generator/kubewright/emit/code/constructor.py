@@ -8,6 +8,8 @@ from typing import Any
 from kubewright.emit.code.render import Call
 from kubewright.ir.api import PrinterColumn, Subresource
 
+UNSAID = frozenset({"location", "manifest", "stored"})
+"""Fields that no server asks for: the runtime's record has none of them."""
 _CALLS: dict[type, str] = {Subresource: "Subresource", PrinterColumn: "PrinterColumn"}
 
 
@@ -17,7 +19,7 @@ def call(name: str, node: Any, documentation: bool) -> Call:
     arguments: list[tuple[str, Any]] = []
     for item in fields(node):
         value = getattr(node, item.name)
-        if item.name in ("location", "manifest") or (item.default is not MISSING and value == item.default):
+        if item.name in UNSAID or (item.default is not MISSING and value == item.default):
             continue
         if item.name == "description" and not documentation:
             continue

@@ -114,11 +114,12 @@ def module_names(group_versions: Iterable[tuple[str, str]]) -> dict[tuple[str, s
     """(group, version) → the sub-package it is emitted in: ``core_v1``, ``apps_v1``, ``rbac_v1``.
 
     The first label of the group stands for it. Where two groups share one, Kubernetes' own (``*.k8s.io`` or
-    without a dot) keeps it and the others are written in full.
+    without a dot) keeps it and the others are written in full. ``meta.k8s.io`` always has its label: every kind refers
+    to it, some emitters see its types folded into those of ``kubernetes_api``, and names must not depend on that.
     """
     pairs = sorted(set(group_versions))
     labels: dict[str, list[str]] = {}
-    for group in sorted({group for group, _ in pairs}):
+    for group in sorted({_META, *(group for group, _ in pairs)}):
         labels.setdefault(_label(group), []).append(group)
     names = {}
     for group, version in pairs:
@@ -130,6 +131,9 @@ def module_names(group_versions: Iterable[tuple[str, str]]) -> dict[tuple[str, s
             stem = "models"  # of a document that knows no groups
         names[group, version] = f"{stem}_{_module_word(version)}" if version else stem
     return names
+
+
+_META = "meta.k8s.io"
 
 
 def _label(group: str) -> str:
