@@ -58,8 +58,8 @@ def counted(monkeypatch):
         count[where()] += 1
         add(self, source, rule)
 
-    def reading(value):
-        rules = read(value)
+    def reading(value, report):
+        rules = read(value, report)
         count[where()] += len(rules)
         return rules
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from apimachinery.access.authorization import SERVICE_ACCOUNT_PREFIX, Verdict
+from apimachinery.access.malformed import decoded, report
 from apimachinery.meta.printing import go_quote
-from apimachinery.wire.json import decode
 
 GROUP = "rbac.authorization.k8s.io"
 KINDS = {
@@ -98,15 +100,58 @@ class Grant:
         return self._verdict
 
 
-def read_binding(obj: dict[str, Any], namespace: str, name: str) -> Binding:
-    """A binding of the API; what is not a subject is left out."""
-    ref = obj.get("roleRef") or {}
-    subjects = tuple(
-        Subject(str(s.get("kind") or ""), str(s.get("name") or ""), str(s.get("namespace") or ""))
-        for s in obj.get("subjects") or ()
-        if isinstance(s, dict)
-    )
-    return Binding(namespace, name, str(ref.get("kind") or ""), str(ref.get("name") or ""), subjects)
+def read_binding(obj: Any, namespace: str, name: str) -> Binding:
+    """A binding as JSON; what is not a subject is left out, and without a role it has no subjects."""
+    fields = obj if isinstance(obj, dict) else {}
+    ref, given = fields.get("roleRef"), fields.get("subjects")
+    role = _texts(ref, "kind", "name")
+    if role is None:
+        return Binding(namespace, name, "", "", ())
+    read = (_texts(subject, "kind", "name", "namespace") for subject in _listed(given))
+    subjects = tuple(Subject(*texts) for texts in read if texts is not None)
+    return Binding(namespace, name, role[0], role[1], subjects)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _texts(value: Any, *fields: str) -> list[str] | None:
+    """The texts of an object, empty where there is none; None where something else is there."""
+    if not isinstance(value, dict):
+        return None
+    found = [value.get(field) or "" for field in fields]
+    return found if all(isinstance(text, str) for text in found) else None
+
+
+class _Subject(msgspec.Struct):
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+
+
+class _Ref(msgspec.Struct):
+    kind: str = ""
+    name: str = ""
+
+
+class _Binding(msgspec.Struct):
+    ref: _Ref = msgspec.field(name="roleRef")
+    subjects: list[_Subject] | None = None
+
+
+_decode_binding = msgspec.json.Decoder(_Binding).decode
+
+
+def decode_binding(value: bytes, namespace: str, name: str) -> Binding:
+    """A binding as it is stored: as ``read_binding``, which it is left to where something is malformed."""
+    try:
+        read = _decode_binding(value)
+    except (msgspec.MsgspecError, RecursionError) as fault:
+        report("RoleBinding" if namespace else "ClusterRoleBinding", namespace, name, str(fault))
+        return read_binding(decoded(value), namespace, name)
+    subjects = tuple(Subject(each.kind, each.name, each.namespace) for each in read.subjects or ())
+    return Binding(namespace, name, read.ref.kind, read.ref.name, subjects)
 
 
 class LargeBinding:
@@ -128,7 +173,7 @@ class LargeBinding:
     def read(self) -> Binding:
         """The binding."""
         if self._read is None:
-            self._read = read_binding(decode(self._value), *self._key)
+            self._read = decode_binding(self._value, *self._key)
         return self._read
 
     def grant(self, holders: Iterable[Holder]) -> Grant | None:

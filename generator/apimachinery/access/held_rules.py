@@ -41,14 +41,20 @@ UserKey = tuple[str, tuple[str, ...]]
 class Role:
     """The rules of a role."""
 
-    __slots__ = ("_rules", "_value", "entries", "table")
+    __slots__ = ("_report", "_rules", "_value", "entries", "table")
 
-    def __init__(self, value: bytes = b"", rules: tuple[Rule, ...] | None = None) -> None:
-        """Of the stored object, or of rules that are read already."""
+    def __init__(
+        self,
+        value: bytes = b"",
+        rules: tuple[Rule, ...] | None = None,
+        report: Callable[[str], None] = lambda fault: None,
+    ) -> None:
+        """Of the stored object, or of rules that are read already; ``report`` is told what is malformed."""
         self._value = value
         self._rules = rules
+        self._report = report
         if rules is None and len(value) <= LARGE_BYTES:
-            self._rules, self._value = decode_rules(value), b""
+            self._rules, self._value = decode_rules(value, report), b""
         self.entries = SMALL_ENTRIES + 1 if self._rules is None else sum(map(entries_of, self._rules))
         self.table: RuleTable[bool] | None = None
 
@@ -60,7 +66,7 @@ class Role:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Its rules; those of a large role are read again each time, which takes long."""
-        return decode_rules(self._value) if self._rules is None else self._rules
+        return decode_rules(self._value, self._report) if self._rules is None else self._rules
 
     @property
     def weight(self) -> int:

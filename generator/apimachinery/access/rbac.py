@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from apimachinery.access.authorization import (
@@ -37,6 +38,7 @@ from apimachinery.access.bindings import (
     Holder,
     Key,
     LargeBinding,
+    decode_binding,
     no_role,
     read_binding,
 )
@@ -48,12 +50,12 @@ from apimachinery.access.held_rules import (
     UserTable,
     takes_long,
 )
+from apimachinery.access.malformed import report
 from apimachinery.access.rbac_rules import Rule, read_rules
 from apimachinery.http.messages import User
 from apimachinery.http.workers import apart
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
-from apimachinery.wire.json import decode
 
 MANY_GRANTS = 2_000
 """From so many bindings of a user on they are gone through apart..."""
@@ -100,14 +102,15 @@ class Rbac:
 
     def _take(self, kind: str, namespace: str, name: str, value: bytes) -> None:
         if kind in ("ClusterRole", "Role"):
-            self._set_role((namespace, name), Role(value))
+            self._set_role((namespace, name), Role(value, report=partial(report, kind, namespace, name)))
             self._touch(kind, namespace)
         elif len(value) > LARGE_BYTES:
             self._unindex((namespace, name))
             self._large.setdefault(namespace, {})[name] = LargeBinding(value, namespace, name)
             self._touch(kind, namespace)
         else:
-            self.put(kind, decode(value))
+            self._bind(decode_binding(value, namespace, name))
+            self._touch(kind, namespace)
 
     def put(self, kind: str, obj: dict[str, Any]) -> None:
         """Takes a role or binding, new or changed."""
@@ -117,10 +120,7 @@ class Rbac:
         if kind in ("ClusterRole", "Role"):
             self._set_role((namespace, name), Role(rules=read_rules(obj.get("rules"))))
         else:
-            self._unindex((namespace, name))
-            binding = read_binding(obj, namespace, name)
-            self._bindings[namespace, name] = binding
-            self._index(binding)
+            self._bind(read_binding(obj, namespace, name))
         self._touch(kind, namespace)
 
     def drop(self, kind: str, namespace: str, name: str) -> None:
@@ -137,6 +137,11 @@ class Rbac:
             self._kept.drop_role(old)
         if role is not None:
             self._roles[key] = role
+
+    def _bind(self, binding: Binding) -> None:
+        self._unindex((binding.namespace, binding.name))
+        self._bindings[binding.namespace, binding.name] = binding
+        self._index(binding)
 
     def _index(self, binding: Binding) -> None:
         holders = self._by_holder.setdefault(binding.namespace, {})

@@ -11,14 +11,14 @@ however many rules there are. A table has a most number of entries; rules that w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from apimachinery.access.authorization import Attributes
+from apimachinery.access.malformed import decoded
 from apimachinery.meta.printing import go_quote
-from apimachinery.wire.json import decode
 
 Source = TypeVar("Source")
 EXPANDED = 4096
@@ -96,18 +96,21 @@ def read_rules(value: Any) -> tuple[Rule, ...]:
 
 
 class _Role(msgspec.Struct):
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Rule, ...] | None = ()
 
 
 _decode_role = msgspec.json.Decoder(_Role).decode
 
 
-def decode_rules(role: bytes) -> tuple[Rule, ...]:
-    """The rules of a role as it is stored: as ``read_rules``, in a tenth of the time."""
+def decode_rules(role: bytes, report: Callable[[str], None]) -> tuple[Rule, ...]:
+    """The rules of a role as it is stored: as ``read_rules``, in a tenth of the time. ``report`` is told what is
+    malformed."""
     try:
-        return _decode_role(role).rules
-    except msgspec.ValidationError:  # a null, or what is not a rule
-        return read_rules(decode(role).get("rules"))
+        return _decode_role(role).rules or ()
+    except (msgspec.MsgspecError, RecursionError) as fault:
+        report(str(fault))
+        obj = decoded(role)
+        return read_rules(obj.get("rules") if isinstance(obj, dict) else None)
 
 
 def _read(rule: dict[str, Any]) -> Rule:

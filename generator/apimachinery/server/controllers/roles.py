@@ -15,6 +15,7 @@ from apimachinery.access.bootstrap import (
     other_role,
     wanted_objects,
 )
+from apimachinery.access.malformed import fault_of, report
 from apimachinery.http.workers import apart
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
@@ -58,6 +59,9 @@ async def _make(
 ) -> None:
     record = writer.current(target)
     if record is not None:
+        if fault := fault_of(record.value):
+            report(wanted.kind, wanted.namespace, wanted.name, fault)
+            return
         present: Json = decode(record.value)
         if "roleRef" in wanted.obj and other_role(present, wanted.obj):
             await deleter.delete(target, DeleteOptions())
@@ -94,7 +98,7 @@ class ClusterRoleAggregation(Controller):
 
 def _due(records: Sequence[Record]) -> list[tuple[str, list[Json]]]:
     """The roles whose rules are not those that they should gather, by name, and these."""
-    roles: list[Json] = [decode(record.value) for record in records]
+    roles: list[Json] = [decode(record.value) for record in records if not fault_of(record.value)]
     gathering = [role for role in roles if role.get("aggregationRule")]
     wanted = [(role, aggregated(role, roles)) for role in gathering]
     return [(role["metadata"]["name"], rules) for role, rules in wanted if rules != (role.get("rules") or [])]
