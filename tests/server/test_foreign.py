@@ -78,3 +78,10 @@ def test_custom_resources_in_json_and_cbor(foreign):
 def test_what_is_no_object_says_so(foreign, data):
     with pytest.raises(ValueError):
         foreign.read("/core/pods/ns/a", data)
+
+
+def test_a_custom_object_where_those_of_a_built_in_kind_are_is_not_read(foreign):
+    role = b'{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"a","uid":"u"}}'
+    with pytest.raises(ValueError, match="a custom object"):
+        foreign.read("/rbac.authorization.k8s.io/clusterroles/a", role)
+    assert foreign.read("/custom:rbac.authorization.k8s.io/clusterroles/a", role) == role

@@ -200,7 +200,13 @@ def test_a_page_below_itself_is_refused(snapshot, tmp_path):
         ("/core/nodes/a", b"/registry/minions/a"),
         ("/apps/deployments/ns/a", b"/registry/deployments/ns/a"),
         ("/networking.k8s.io/ingresses/ns/a", b"/registry/ingress/ns/a"),
-        ("/example.com/widgets/ns/a", b"/registry/example.com/widgets/ns/a"),
+        ("/custom:example.com/widgets/ns/a", b"/registry/example.com/widgets/ns/a"),
+        ("/shop.example.com/orders/ns/a", b"/registry/.shop.example.com/orders/ns/a"),
+        ("/custom:rbac.authorization.k8s.io/roles/ns/a", b"/registry/rbac.authorization.k8s.io/roles/ns/a"),
+        (
+            "/custom:apiregistration.k8s.io/apiservices/a",
+            b"/registry/.custom:apiregistration.k8s.io/apiservices/a",
+        ),
         (
             "/apiextensions.k8s.io/customresourcedefinitions/a.b",
             b"/registry/apiextensions.k8s.io/customresourcedefinitions/a.b",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Mapping
 from functools import cached_property, partial
@@ -56,6 +57,8 @@ from apimachinery.server.write.allocation_ranges import first_of, parse_networks
 from apimachinery.server.write.allocation_services import SERVICES, ServiceAllocator
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
+from apimachinery.storage.layout import custom_prefix, is_kubernetes, written_as_custom
+from apimachinery.storage.moving import bring_home
 from apimachinery.wire.json import DecodeFault
 
 if TYPE_CHECKING:
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
 
 
 CONVERSION_SECONDS = 30.0
+log = logging.getLogger("kubewright.server")
 
 
 class Api:
@@ -280,6 +284,7 @@ class Api:
                 await self.definitions.prepare(writes=False)
                 self.definitions.start(self._observer)
             return
+        await self._bring_home()
         await make_first_objects(self.catalog, self.writer)
         await make_service_range(self.catalog, self.writer, [str(network) for network in self._networks])
         if self._services is not None:
@@ -304,6 +309,23 @@ class Api:
             self._expiry.start(self._observer)
         self._controllers.start(self._observer)
         await asyncio.sleep(0)
+
+    async def _bring_home(self) -> None:
+        """Moves objects of packages that earlier versions kept in etcd where those of definitions are."""
+        if not self._cache.shared:
+            return
+        stored = {served.prefix: served for served in self.catalog if served.prefix}
+        for prefix, served in stored.items():
+            if is_kubernetes(served.group, served.plural):
+                continue
+            former = custom_prefix(served.group, served.plural)
+            records = self._cache.resource(former).snapshot(former).records
+            ours = [record for record in records if written_as_custom(record.value) is False]
+            if ours:
+                moved = await bring_home(self._cache.storage, ours, former, prefix)
+                log.warning(
+                    "objects of a package have keys of their own now", extra={"to": prefix, "objects": moved}
+                )
 
     async def stop(self) -> None:
         """Stops the loops."""

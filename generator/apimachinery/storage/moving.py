@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -21,19 +22,21 @@ import msgspec
 
 from apimachinery.storage.interface import (
     KeyExists,
+    KeyNotFound,
     Record,
     RevisionConflict,
     Storage,
     StorageError,
     Value,
 )
+from apimachinery.storage.layout import package_prefix, place_of
 from apimachinery.storage.objects import NotAnObject, at_other_revision, value_of
 
 AT_ONCE = 64
 PAGE = 500
 SKIPPED_ONE_BY_ONE = 200_000
 """How many revisions a copy goes past by writing; etcd has no other way while it runs."""
-EVENTS = "/core/events/"
+EVENTS = package_prefix("", "events")
 EVENT_SECONDS = 3600
 """How long an event lasts that was copied or written again: kube-apiserver's default."""
 Progress = Callable[[int, int], None]
@@ -155,6 +158,19 @@ async def _rewrite(storage: Storage, record: Record | None) -> None:
             return
 
 
+async def bring_home(storage: Storage, records: Iterable[Record], prefix: str, home: str) -> int:
+    """Moves objects to keys that begin with ``home``; how many. It can be repeated after it was cut short, and run
+    beside another server: an object is there before it is taken away here, and what is there is not written again."""
+    done = 0
+    for record in records:
+        with contextlib.suppress(KeyExists):
+            await storage.create(home + record.key.removeprefix(prefix), _value(record))
+        with contextlib.suppress(KeyNotFound, RevisionConflict):
+            await storage.delete(record.key, record.revision, _value(record))
+        done += 1
+    return done
+
+
 async def check_objects(storage: Storage) -> Findings:
     """Reads every object."""
     found = Findings()
@@ -196,15 +212,15 @@ def fault_of(record: Record) -> str:
         at_other_revision(record.value, 1)
     except (msgspec.MsgspecError, NotAnObject) as fault:
         return f"cannot be decoded: {fault}"
-    _, group, _, rest = record.key.split("/", 3)
-    namespace, _, name = rest.rpartition("/")
+    group = place_of(record.key).group
+    namespace, _, name = record.key.split("/", 3)[3].rpartition("/")
     metadata = obj.metadata
     if (metadata.namespace, metadata.name) != (namespace, name):
         return f"is the object {metadata.namespace or '-'}/{metadata.name}"
     if not obj.kind or not obj.api_version:
         return "has no kind or apiVersion"
-    own = obj.api_version.rpartition("/")[0] or "core"
-    if own != group and not (group == "core" and own == "events.k8s.io"):
+    own = obj.api_version.rpartition("/")[0]
+    if own != group and not (group == "" and own == "events.k8s.io"):
         return f"is of {obj.api_version}"
     if not metadata.uid:
         return "has no uid"

@@ -6,12 +6,14 @@
 
 Two connections: one writes, one reads, each used by one thread at a time. In WAL mode a reader sees the last commit and
 blocks nobody. SQLite checks its own pages' structure, not what is in them: so each row has a checksum, which is looked
-at whenever it is read. Rows of format 1 have none.
+at whenever it is read. Rows of format 1 have none. Up to format 2 the keys of custom objects were those of a package:
+``sqlite_upgrade`` gives them their own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -19,6 +21,7 @@ from pathlib import Path
 
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import Event, Record
+from apimachinery.storage.layout import bound_place
 from apimachinery.storage.sealing import Sealing, opened
 from apimachinery.storage.sqlite_checks import (
     Damaged,
@@ -30,9 +33,11 @@ from apimachinery.storage.sqlite_checks import (
     rebuild_index,
     refuse_hidden_rows,
 )
+from apimachinery.storage.sqlite_upgrade import separate_custom
 
+note = logging.getLogger("kubewright.storage")
 APPLICATION_ID = 0x6B776C67  # "kwlg"
-FORMAT = 2
+FORMAT = 3
 LOCK_SECONDS = 1.0
 START_SECONDS = 10.0
 """How long another program's lock is waited for: between two looks at the time, and at the start."""
@@ -142,12 +147,12 @@ class Log:
         return None if row[3] else found
 
     def _open(self, key: str, stored: bytes) -> bytes:
-        return opened(self._sealing, key, key.encode(), stored)
+        return opened(self._sealing, key, bound_place(key).encode(), stored)
 
     def _stored(self, record: Record) -> bytes:
         if self._sealing is None:
             return record.value
-        return self._sealing.seal(record.key, record.key.encode(), record.value)
+        return self._sealing.seal(record.key, bound_place(record.key).encode(), record.value)
 
     def events(self, after: int, until: int, prefix: str, limit: int = -1) -> list[Event]:
         """The events of the revisions past ``after`` up to ``until``, in order, ``limit`` at most. Raises Damaged."""
@@ -318,12 +323,20 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             f"BEGIN IMMEDIATE; {_SCHEMA} INSERT INTO facts VALUES ('identity', {_identity()});"
             f" PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
         )
-    elif form == 1:
+    elif form < FORMAT:
+        # In one transaction: who is killed in the middle has changed nothing, and begins again.
         connection.execute("BEGIN IMMEDIATE")
-        connection.execute(_UPGRADE)
-        connection.execute("INSERT OR REPLACE INTO facts VALUES ('identity', ?)", (_identity(),))
+        if form == 1:
+            connection.execute(_UPGRADE)
+            connection.execute("INSERT OR REPLACE INTO facts VALUES ('identity', ?)", (_identity(),))
+        moved = separate_custom(connection)
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
+        note.warning(
+            "the database was brought to format %d; older versions of kubewright do not open it",
+            FORMAT,
+            extra={"path": str(path), "custom_objects": moved},
+        )
 
 
 def copy_database(source: Path, target: Path) -> None:

@@ -85,6 +85,8 @@ class LocalApiServices(Controller):
         self._deleter = deleter
         self._versions: dict[str, frozenset[tuple[str, str]]] = {}
         self._owners: dict[tuple[str, str], set[str]] = {}
+        # What a definition says of a group-version that is built in makes no difference to its APIService.
+        self._own = self._builtin()
 
     async def prepare(self) -> None:
         """Writes what is missing or wrong at the start."""
@@ -92,10 +94,9 @@ class LocalApiServices(Controller):
         defined = {
             name for record in self._definitions.snapshot(DEFINITIONS).records for name in self._note(record)
         }
-        builtin = self._builtin()
-        await asyncio.gather(*(self._put(name, spec, ON_START) for name, spec in builtin.items()))
+        await asyncio.gather(*(self._put(name, spec, ON_START) for name, spec in self._own.items()))
         for name in sorted({*defined, *self._registry.all}):
-            if name not in builtin:
+            if name not in self._own:
                 await self._keep(name, started=False)
         self._registry.listen(self.queue.add)
 
@@ -113,13 +114,13 @@ class LocalApiServices(Controller):
         }
 
     def _changed(self, event: Event) -> Iterable[str]:
-        return self._own(event.record.key, frozenset()) if event.deleted else self._note(event.record)
+        return self._give(event.record.key, frozenset()) if event.deleted else self._note(event.record)
 
     def _note(self, record: Record) -> Iterable[str]:
         spec = _definition(record.value).spec
-        return self._own(record.key, frozenset((spec.group, v.name) for v in spec.versions if v.served))
+        return self._give(record.key, frozenset((spec.group, v.name) for v in spec.versions if v.served))
 
-    def _own(self, key: str, versions: frozenset[tuple[str, str]]) -> Iterable[str]:
+    def _give(self, key: str, versions: frozenset[tuple[str, str]]) -> Iterable[str]:
         """Keeps which versions a definition serves; the APIServices that appear or go by it."""
         old = self._versions.get(key, frozenset())
         due = []
@@ -145,7 +146,7 @@ class LocalApiServices(Controller):
 
     async def _keep(self, name: str, *, started: bool = True) -> None:
         version, _, group = name.partition(".")
-        if (group, version) in self._owners:
+        if (group, version) in self._owners and name not in self._own:
             await self._put(name, _spec(group, version, CUSTOM_GROUP, CUSTOM_VERSION), ALWAYS)
         current = self._current(name)
         if current is None:

@@ -7,7 +7,7 @@ Whatever is made from the whole (discovery, OpenAPI) is recreated when ``generat
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from apimachinery.meta.resources import Group
 from apimachinery.server.catalog.options import RELEASE
@@ -18,21 +18,44 @@ CUSTOM_PRIORITY = 1000
 
 @dataclass(slots=True)
 class ServedGroup:
-    """A group, its versions preferred first, and whether it is built in."""
+    """A group, its versions preferred first, and whether it is built in.
+
+    Of a built-in group nothing is served but its own resources, whatever definitions say. As with kube-apiserver their
+    versions are ``announced`` all the same, before the group's own, but for those that it has itself.
+    """
 
     name: str
     versions: tuple[str, ...]
     priority: int
     builtin: bool
     resources: dict[tuple[str, str], Served] = field(default_factory=dict)
+    announced: dict[tuple[str, str], Served] = field(default_factory=dict)
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The versions that discovery lists."""
+        if not self.announced:
+            return self.versions
+        return (*sorted({version for version, _ in self.announced}, key=version_order), *self.versions)
+
+    def has_builtin(self, version: str) -> bool:
+        """Whether a version is a built-in one."""
+        return self.builtin and version in self.versions
+
+    def of_version(self, version: str) -> list[Served]:
+        """The resources that discovery lists of a version."""
+        shown = self.resources if version in self.versions else self.announced
+        return [resource for (at, _), resource in shown.items() if at == version]
 
 
 class Catalog:
-    """All resources of a server, which answers as Kubernetes of ``release`` does."""
+    """All resources of a server, which answers as Kubernetes of ``release`` does. ``claimed`` says which package has a
+    group, also one that is not served."""
 
     def __init__(self, release: str = RELEASE) -> None:
         self._release = release
         self._groups: dict[str, ServedGroup] = {}
+        self.claimed: dict[str, str] = {}
         self.generation = 0
         self._resources: dict[tuple[str, str, str], Served] = {}
         self._custom: dict[str, list[Served]] = {}
@@ -60,17 +83,28 @@ class Catalog:
         """A resource, None where there is none."""
         return self._resources.get((group, version, plural))
 
+    def custom(self, owner: str) -> list[Served]:
+        """The resources of a CustomResourceDefinition, served or not."""
+        return self._custom.get(owner, [])
+
+    def described(self) -> list[Served]:
+        """All resources that documents tell of: those that are served, and those that are only announced."""
+        announced = (served for group in self.groups.values() for served in group.announced.values())
+        return [*self._resources.values(), *announced]
+
     def set_custom(self, owner: str, resources: list[Served]) -> None:
         """Puts the resources of a CustomResourceDefinition in place of those it had; an empty list takes them away."""
         old = self._custom.pop(owner, [])
         groups = {resource.group for resource in (*old, *resources)}
         for resource in old:
-            self._resources.pop((resource.group, resource.version, resource.plural), None)
+            if not self._is_builtin(resource.group):
+                self._resources.pop(resource.named, None)
         if resources:
             self._custom[owner] = resources
         for resource in resources:
             resource.release = self._release
-            self._resources[resource.group, resource.version, resource.plural] = resource
+            if not self._is_builtin(resource.group):
+                self._resources[resource.named] = resource
         for group in groups:
             owners = self._owners.setdefault(group, {})
             owners.pop(owner, None)
@@ -79,21 +113,25 @@ class Catalog:
             self._changed.add(group)
         self.generation += 1
 
+    def _is_builtin(self, group: str) -> bool:
+        found = self._groups.get(group)
+        return found is not None and found.builtin
+
     def _gather(self, name: str) -> None:
-        builtin = self._groups.get(name)
-        if builtin is not None and builtin.builtin:
-            return
         found = [r for owner in self._owners[name] for r in self._custom[owner] if r.group == name]
         if not found:
-            self._groups.pop(name, None)
             del self._owners[name]
-            return
-        versions = sorted({resource.version for resource in found}, key=version_order)
-        group = ServedGroup(name, tuple(versions), CUSTOM_PRIORITY, False)
         # Discovery lists a group's resources as their definitions are named.
-        for resource in sorted(found, key=lambda r: r.plural):
-            group.resources[resource.version, resource.plural] = resource
-        self._groups[name] = group
+        by_name = {(r.version, r.plural): r for r in sorted(found, key=lambda r: r.plural)}
+        if self._is_builtin(name):
+            builtin = self._groups[name]
+            announced = {at: r for at, r in by_name.items() if r.version not in builtin.versions}
+            self._groups[name] = replace(builtin, announced=announced)
+        elif found:
+            versions = sorted({resource.version for resource in found}, key=version_order)
+            self._groups[name] = ServedGroup(name, tuple(versions), CUSTOM_PRIORITY, False, by_name)
+        else:
+            self._groups.pop(name, None)
 
     def in_order(self) -> list[ServedGroup]:
         """All groups but the core one, as discovery lists them."""

@@ -16,6 +16,7 @@ from apimachinery.server.catalog.catalog import version_order
 from apimachinery.server.catalog.factory import KindVersions, deprecation, unowned_by_main, unowned_by_status
 from apimachinery.server.catalog.served import CUSTOM_VERBS, Behaviour, Change, Compiled, Served, StoredAs
 from apimachinery.server.catalog.webhook_conversion import Ask, WebhookConversion
+from apimachinery.storage.layout import custom_prefix
 
 STRATEGY = Strategy(generation=(), unconditional_update=False)
 
@@ -123,7 +124,7 @@ def served_versions(crd: Json, revision: int, terminating: bool, ask: Ask | None
                 resource,
                 Behaviour(family.CUSTOM, STRATEGY, CUSTOM),
                 StoredAs(
-                    f"/{group}/{plural}/",
+                    custom_prefix(group, plural),
                     stored_at,
                     to_storage=schemas.into(stored_at) if api_version != stored_at else None,
                     from_storage=schemas.into(api_version),

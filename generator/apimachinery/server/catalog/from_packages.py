@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import resources as package_files
@@ -40,6 +40,7 @@ from apimachinery.server.catalog.factory import KindVersions, deprecation, unown
 from apimachinery.server.catalog.family import BUILT_IN
 from apimachinery.server.catalog.options import ApiOptions, OptionError
 from apimachinery.server.catalog.served import Behaviour, Change, Compiled, Served, StoredAs
+from apimachinery.storage.layout import is_reserved, package_prefix
 from apimachinery.wire.json import decode, encode
 
 if TYPE_CHECKING:
@@ -240,10 +241,35 @@ def add_package(catalog: Catalog, package: Package, options: ApiOptions) -> None
     chosen = [resource for resource in package.resources() if is_served(resource, options)]
     storage = _storage_versions(package)
     for group in package.groups:
+        _check_group(catalog, package, group.name)
         found = [_serve(package, resource, storage) for resource in chosen if resource.group == group.name]
         versions = tuple(v for v in group.versions if any(served.version == v for served in found))
         if versions:
+            _check_prefixes(package, found)
             catalog.add_group(group, versions, found)
+
+
+def _check_group(catalog: Catalog, package: Package, group: str) -> None:
+    """Sees to it that the keys of a package's objects are nobody else's. Raises OptionError."""
+    if is_reserved(group):
+        raise OptionError(f"--packages: {package.name} has a group {group!r}, whose keys are Kubernetes' own")
+    if (other := catalog.claimed.setdefault(group, package.name)) != package.name:
+        raise OptionError(
+            f"--packages: {package.name} has the group {group!r}, and {other} has it too; leave one of the packages "
+            "out, or generate both into one"
+        )
+
+
+def _check_prefixes(package: Package, found: Iterable[Served]) -> None:
+    """Sees to it that two resources have the same keys only if they are versions of one kind. Raises OptionError."""
+    kinds: dict[str, Served] = {}
+    for served in found:
+        first = kinds.setdefault(served.prefix, served)
+        if served.prefix and first.kind != served.kind:
+            raise OptionError(
+                f"--packages: {package.name} has {served.plural} of {served.group} twice: {first.kind} in "
+                f"{first.version} and {served.kind} in {served.version}"
+            )
 
 
 def is_served(resource: Resource, options: ApiOptions) -> bool:
@@ -309,7 +335,7 @@ def _serve(
         resource,
         Behaviour(BUILT_IN, strategy, hooks),
         StoredAs(
-            f"/{group or 'core'}/{resource.plural}/" if stored or "list" in resource.verbs else "",
+            package_prefix(group, resource.plural) if stored or "list" in resource.verbs else "",
             stored_at,
             to_storage=_conversion(package, resource.kind, resource.api_version, stored_at),
             from_storage=_conversion(package, resource.kind, stored_at, resource.api_version),

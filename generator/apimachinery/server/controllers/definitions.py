@@ -35,6 +35,7 @@ from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Event, Record
+from apimachinery.storage.layout import custom_prefix
 from apimachinery.storage.watch_cache import WatchCache
 
 DEFINITIONS = "/apiextensions.k8s.io/customresourcedefinitions/"
@@ -211,23 +212,22 @@ class Definitions(Controller):
             each.heavy = large
         self._catalog.set_custom(name, served)
         if not first:
-            self._watches.end(f"/{crd['spec']['group']}/{crd['spec']['names']['plural']}/")
+            self._watches.end(_prefix(name))
 
     def _withdraw(self, name: str) -> None:
         if self._specs.pop(name, None) is not None:
-            plural, _, group = name.partition(".")
             self._catalog.set_custom(name, [])
-            self._watches.end(f"/{group}/{plural}/")
+            self._watches.end(_prefix(name))
 
     async def _clean_up(self, name: str, record: Record, crd: Json) -> float | None:
         """Deletes the objects of a definition that is going, then lets it go; when it is to be looked at again."""
         finalizers = crd["metadata"].get("finalizers") or []
         if CLEANUP not in finalizers:
             return None
-        plural, _, group = name.partition(".")
-        prefix = f"/{group}/{plural}/"
+        prefix = _prefix(name)
         objects = self.cache.resource(prefix)
-        served = [s for s in self._catalog if s.prefix == prefix]
+        # Those of a group that is built in too: nobody asks for them there, but they may be kept from before it was.
+        served = self._catalog.custom(name)
         for left in list(objects.snapshot(prefix).records):
             if not served:
                 break
@@ -248,6 +248,12 @@ class Definitions(Controller):
             del crd["metadata"]["finalizers"]
             await self._writer.remove(target, record, crd)
         return None
+
+
+def _prefix(name: str) -> str:
+    """How the keys of a definition's objects begin."""
+    plural, _, group = name.partition(".")
+    return custom_prefix(group, plural)
 
 
 def _state(conditions: list[Json]) -> dict[str, str]:

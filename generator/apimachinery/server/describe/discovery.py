@@ -15,7 +15,7 @@ from apimachinery.http.messages import Request, Response
 from apimachinery.http.workers import apart_if
 from apimachinery.meta.errors import no_such_resource
 from apimachinery.meta.gvk import GroupVersion
-from apimachinery.server.catalog.catalog import Catalog, ServedGroup
+from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe.others import Others
 from apimachinery.server.request.codecs import Codec, whole
@@ -101,7 +101,7 @@ class Discovery:
     def _groups(self) -> list[tuple[str, list[str]]]:
         """All groups but the core one, and their versions, in the order of discovery."""
         if not self._others.versions:
-            return [(group.name, list(group.versions)) for group in self._catalog.in_order()]
+            return [(group.name, list(group.listed)) for group in self._catalog.in_order()]
         return self._others.in_order(self._catalog)
 
     def _resources(self, route: Route) -> dict[str, Any] | None:
@@ -113,7 +113,7 @@ class Discovery:
                 raise no_such_resource()
             return None
         listed: list[dict[str, Any]] = []
-        for resource in _of_version(group, route.version):
+        for resource in group.of_version(route.version):
             listed.extend(_api_resources(resource))
         name = f"{group.name}/{route.version}" if group.name else route.version
         answer: dict[str, Any] = {"kind": "APIResourceList"}
@@ -141,7 +141,7 @@ class Discovery:
         other = self._others.versions.get((group, version))
         if other is not None:
             return other.discovered
-        resources = _of_version(self._catalog.groups[group], version)
+        resources = self._catalog.groups[group].of_version(version)
         return {
             "version": version,
             "resources": [_discovered(resource) for resource in resources],
@@ -152,10 +152,6 @@ class Discovery:
 def _tagged(codec: Codec, document: dict[str, Any]) -> tuple[str, bytes]:
     data = codec.encode(document)
     return hashlib.sha512(data).hexdigest().upper(), data
-
-
-def _of_version(group: ServedGroup, version: str) -> list[Served]:
-    return [resource for (at, _), resource in group.resources.items() if at == version]
 
 
 def _group(name: str, versions: list[str]) -> dict[str, Any]:

@@ -106,7 +106,7 @@ class OpenApi:
             generation = (self._catalog.generation, self._others.generation)
             if self._seen.generation != generation:
                 groups, others = dict(self._catalog.groups), dict(self._others.versions)
-                self._seen = _Seen(groups, list(self._catalog), others, generation)
+                self._seen = _Seen(groups, self._catalog.described(), others, generation)
                 roots = {"v2", *(f"v3/{root}" for root in self._roots())}
                 for name in self._made.keys() - roots:
                     del self._made[name]
@@ -210,7 +210,7 @@ class OpenApi:
         for group in self._seen.groups.values():
             if group.builtin and group.name:
                 found.append(operations.of_group(group.name))
-            for version in group.versions:
+            for version in group.listed:
                 if (group.name, version) not in self._seen.others:
                     found += self._operations(group.name, version)
         for served in self._seen.resources:
@@ -227,7 +227,8 @@ class OpenApi:
 
     def _operations(self, group: str, version: str) -> list[operations.Operation]:
         resources = self._resources(group, version)
-        found = [operations.of_version(group, version)] if self._seen.groups[group].builtin else []
+        builtin = self._seen.groups[group].has_builtin(version)
+        found = [operations.of_version(group, version)] if builtin else []
         for served in resources:
             found += operations.of_resource(served, self._names)
         return found
@@ -236,10 +237,7 @@ class OpenApi:
         found = self._seen.groups.get(group)
         if found is None:
             return []
-        return sorted(
-            (served for (at, _), served in found.resources.items() if at == version),
-            key=lambda served: served.plural,
-        )
+        return sorted(found.of_version(version), key=lambda served: served.plural)
 
     # version 3
 
@@ -250,7 +248,7 @@ class OpenApi:
         for group in self._seen.groups.values():
             if group.builtin and group.name:
                 found[f"apis/{group.name}"] = (group.name, "")
-            for version in group.versions:
+            for version in group.listed:
                 root = f"apis/{group.name}/{version}" if group.name else f"api/{version}"
                 found[root] = (group.name, version)
         for (name, version), other in self._seen.others.items():
@@ -305,7 +303,7 @@ class OpenApi:
             found = [operations.of_group(group) if group else roots[root]]
             return document_v3(found, self._definitions_v3, self._info)
         extra = [operations.definition_name(served) for served in resources]
-        if self._seen.groups[group].builtin:
+        if self._seen.groups[group].has_builtin(version):
             shown = of_part(self._definitions_v3, place)
             return document_v3(self._operations(group, version), shown, self._info, extra)
         definitions = of_part(self._definitions_v3, None)

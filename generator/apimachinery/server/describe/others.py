@@ -35,7 +35,7 @@ class Others:
     def in_order(self, catalog: Catalog) -> list[tuple[str, list[str]]]:
         """All groups but the core one with all their versions, as discovery lists them: by the highest priority of
         their versions, then by name; versions by their priority, then as Kubernetes orders them."""
-        versions = {group.name: list(group.versions) for group in catalog.in_order()}
+        versions = {group.name: list(group.listed) for group in catalog.in_order()}
         highest = {group.name: group.priority for group in catalog.in_order()}
         for group, version in self.versions:
             listed = versions.setdefault(group, [])

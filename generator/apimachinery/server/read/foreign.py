@@ -16,6 +16,7 @@ from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.codecs import CBOR, JSON, PROTOBUF_TYPE, Codec, Codecs
+from apimachinery.storage.layout import package_prefix, place_of, written_as_custom
 from apimachinery.wire.json import encode
 
 PROTOBUF = b"k8s\x00"
@@ -40,8 +41,10 @@ class ForeignObjects:
 
     def read(self, key: str, data: bytes) -> bytes:
         """The JSON of a stored object. Raises ValueError, which says what is wrong."""
-        _, group, resource, _ = key.split("/", 3)
-        served = self._served.get(f"/{group}/{resource}/")
+        group, plural, custom = place_of(key)
+        served = None if custom else self._served.get(package_prefix(group, plural))
+        if served is not None and written_as_custom(data):
+            raise ValueError("a custom object, stored where those of a built-in kind are")
         if data.startswith(b"{") and (served is None or data.startswith(served.opening)):
             return data
         obj = self._decoded(data)

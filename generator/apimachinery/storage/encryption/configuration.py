@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.storage.encryption.ciphers import CIPHERS, Cipher, CipherError
+from apimachinery.storage.layout import place_of
 from apimachinery.storage.sealing import ENCRYPTED as PREFIX
 
 _KMS = "kms"
@@ -82,11 +83,10 @@ class Encryption:
         return bool(self._providers(key))
 
     def _providers(self, key: str) -> tuple[Provider, ...]:
-        _, group, resource, _ = key.split("/", 3)
+        group, resource, _ = place_of(key)
         name = f"{group}/{resource}"
         found = self._by_resource.get(name)
         if found is None:
-            group = "" if group == "core" else group
             found = next((rule.providers for rule in self._rules if rule.covers(group, resource)), ())
             self._by_resource[name] = found
         return found

@@ -3,47 +3,20 @@
     /core/pods/NS/NAME                    PREFIX/pods/NS/NAME
     /apps/deployments/NS/NAME             PREFIX/deployments/NS/NAME
     /core/services/NS/NAME                PREFIX/services/specs/NS/NAME
-    /example.com/widgets/NS/NAME          PREFIX/example.com/widgets/NS/NAME
+    /custom:example.com/widgets/NS/NAME   PREFIX/example.com/widgets/NS/NAME
 
-    /sales/orders/NS/NAME                 PREFIX/.sales/orders/NS/NAME
+    /shop.example.com/orders/NS/NAME      PREFIX/.shop.example.com/orders/NS/NAME
 
-Kubernetes' own resources are kept without their group, a few under an older name, two with it. A group without a dot,
-which no CRD can have, is told from a resource by a dot before it. Within a resource the
-order of keys is the same on both sides; across resources it is not.
+Kubernetes' own resources are kept without their group, a few under an older name, two with it. Those of definitions
+have their group, which has a dot in it. What kube-apiserver has no place for has a dot before its group: the resources
+of other packages, and definitions that are called as one of the two are. Within a resource the order of keys is the
+same on both sides; across resources it is not.
 """
 
 from __future__ import annotations
 
-_WITHOUT_GROUP = {
-    "admissionregistration.k8s.io": (
-        "mutatingadmissionpolicies mutatingadmissionpolicybindings mutatingwebhookconfigurations "
-        "validatingadmissionpolicies validatingadmissionpolicybindings validatingwebhookconfigurations"
-    ),
-    "apps": "controllerrevisions daemonsets deployments replicasets statefulsets",
-    "autoscaling": "horizontalpodautoscalers",
-    "batch": "cronjobs jobs",
-    "certificates.k8s.io": "certificatesigningrequests clustertrustbundles podcertificaterequests",
-    "coordination.k8s.io": "leasecandidates leases",
-    "core": (
-        "configmaps endpoints events limitranges namespaces nodes persistentvolumeclaims persistentvolumes pods "
-        "podtemplates replicationcontrollers resourcequotas secrets serviceaccounts services"
-    ),
-    "discovery.k8s.io": "endpointslices",
-    "flowcontrol.apiserver.k8s.io": "flowschemas prioritylevelconfigurations",
-    "internal.apiserver.k8s.io": "storageversions",
-    "networking.k8s.io": "ingressclasses ingresses ipaddresses networkpolicies servicecidrs",
-    "node.k8s.io": "runtimeclasses",
-    "policy": "poddisruptionbudgets",
-    "rbac.authorization.k8s.io": "clusterrolebindings clusterroles rolebindings roles",
-    "resource.k8s.io": (
-        "deviceclasses devicetaintrules resourceclaims resourceclaimtemplates resourcepoolstatusrequests resourceslices"
-    ),
-    "scheduling.k8s.io": "priorityclasses",
-    "storage.k8s.io": (
-        "csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses"
-    ),
-    "storagemigration.k8s.io": "storageversionmigrations",
-}
+from apimachinery.storage.layout import WITH_GROUP, WITHOUT_GROUP, custom_prefix, package_prefix, place_of
+
 _OLDER_NAMES = {
     "endpoints": "services/endpoints",
     "ingresses": "ingress",
@@ -52,11 +25,12 @@ _OLDER_NAMES = {
     "services": "services/specs",
 }
 _PLACES = {
-    f"/{group}/{resource}/": f"/{_OLDER_NAMES.get(resource, resource)}/"
-    for group, resources in _WITHOUT_GROUP.items()
-    for resource in resources.split()
-}
+    package_prefix(group, resource): f"/{_OLDER_NAMES.get(resource, resource)}/"
+    for group, resources in WITHOUT_GROUP.items()
+    for resource in resources
+} | {package_prefix(*names): f"/{'/'.join(names)}/" for names in WITH_GROUP}
 _PREFIXES = {place: prefix for prefix, place in _PLACES.items()}
+_CUSTOM = {custom_prefix(*names): f"/.{custom_prefix(*names)[1:]}" for names in WITH_GROUP}
 
 
 class Keys:
@@ -71,9 +45,10 @@ class Keys:
     def to_etcd(self, key: str) -> bytes:
         """Where a key, or the prefix of a whole resource or namespace, lies."""
         resource = key[: key.index("/", key.index("/", 1) + 1) + 1]
-        place = _PLACES.get(resource)
+        place = _PLACES.get(resource) or _CUSTOM.get(resource)
         if place is None:
-            place = resource if "." in resource else f"/.{resource[1:]}"
+            group, plural, custom = place_of(resource)
+            place = f"/{group}/{plural}/" if custom else f"/.{resource[1:]}"
         return f"{self._root}{place}{key[len(resource) :]}".encode()
 
     def from_etcd(self, key: bytes) -> str | None:
@@ -87,16 +62,15 @@ class Keys:
         second = path.find("/", first + 1)
         if first < 0:
             return None
-        if "." in path[1:first]:
-            if second <= first + 1 or len(path) == second + 1:
-                return None
-            return f"/{path[2:]}" if path[1] == "." else path
-        found = _PREFIXES.get(path[: first + 1])
-        rest = path[first + 1 :]
-        if found is None:
-            found = _PREFIXES.get(path[: second + 1])
-            rest = path[second + 1 :]
-        return found + rest if found is not None and rest else None
+        for end in (first + 1, second + 1):
+            found = _PREFIXES.get(path[:end])
+            if found is not None:
+                return found + path[end:] if path[end:] else None
+        if "." not in path[1:first] or second <= first + 1 or len(path) == second + 1:
+            return None
+        if path[1] == ".":
+            return f"/{path[2:]}"
+        return custom_prefix(path[1:first], path[first + 1 : second]) + path[second + 1 :]
 
 
 def key_range(start: bytes) -> tuple[bytes, bytes]:
