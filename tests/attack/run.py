@@ -20,7 +20,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tests.attack import churn, consistency, crowd, fuzz, sockets, together, tunnels, unauthenticated
+from tests.attack import (
+    churn,
+    consistency,
+    crowd,
+    fuzz,
+    sockets,
+    storage_keys,
+    together,
+    tunnels,
+    unauthenticated,
+)
 from tests.attack.inputs import INPUTS, THINGS, Input, objects
 from tests.attack.target import Target, Watch
 
@@ -101,6 +111,7 @@ ATTACKS: dict[str, Attack] = {
     "many kinds": together.many_kinds,
     "fuzz": fuzz.requests,
     "churn": churn.lists_and_definitions,
+    "storage keys": storage_keys.attack,
     "linearizability": consistency.linearizability,
     "snapshots": consistency.snapshots,
     "kills": consistency.kills,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from tests.attack import storage_keys
 from tests.attack.run import main
 
 HELD_ONCE = "delete options,a stored role,a stored definition,a stored flow schema"
@@ -12,8 +15,12 @@ HELD_ONCE = "delete options,a stored role,a stored definition,a stored flow sche
 def test_a_short_attack_finds_nothing(capsys):
     # The stalls that count are longer than elsewhere: other tests run meanwhile.
     options = ["--requests", "600", "--inputs", HELD_ONCE, "--stall", "0.25", "--health", "0.25"]
-    code = main(["--only", "inputs,fuzz,linearizability,power cuts", *options])
+    code = main(["--only", "inputs,fuzz,storage keys,linearizability,power cuts", *options])
     assert code == 0, capsys.readouterr().out
+
+
+def test_no_two_resources_of_any_world_share_a_prefix():
+    assert list(storage_keys.worlds(random.Random(1), 400)) == []
 
 
 @pytest.mark.thorough
