@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from apimachinery.access import service_accounts
 from apimachinery.meta.errors import ApiError
 from kubewright.testing import ApiServer
 
@@ -105,6 +106,26 @@ def test_impersonation(server):
         server, "GET", MAPS, [ann, ("Impersonate-User", "admin"), ("Impersonate-Group", "system:masters")]
     )
     assert status == 403 and "cannot impersonate-on:user-info:list" in body["message"]
+
+
+@pytest.mark.parametrize("space", ["\t", " \t ", "\t\t"])
+def test_spaces_and_tabs_around_values_are_no_part_of_them(server, space):
+    """RFC 9110 section 5.5: ``bob`` and a tab would be another user than ``bob``."""
+    headers = [
+        admin(server),
+        ("Impersonate-User", f"{space}bob{space}"),
+        ("Impersonate-Group", f"{space}one{space}"),
+        ("Impersonate-Group", f"a\tb{space}"),
+        ("Impersonate-Extra-Example.com%2fkey", f"value{space}"),
+        ("Content-Type", f"application/json{space}"),
+    ]
+    status, body = raw(server, "POST", f"{REVIEWS}/selfsubjectreviews", headers, {})
+    assert status == 201, body
+    assert body["status"]["userInfo"] == {
+        "username": "bob",
+        "groups": ["one", "a\tb", "system:authenticated"],
+        "extra": {"example.com/key": ["value"]},
+    }
 
 
 def test_roles_let_in_and_escalation_is_refused(server):
@@ -201,6 +222,34 @@ def test_a_token_ends_with_what_it_is_bound_to(server, robot):
     server.request("DELETE", "/api/v1/namespaces/default/serviceaccounts/brief")
     server.request("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "brief"}})
     assert raw(server, "GET", "/version", bearer(brief))[0] == 401
+
+
+def test_a_deletion_that_finalizers_hold_up_ends_a_token_too(server, monkeypatch):
+    accounts, secrets = "/api/v1/namespaces/default/serviceaccounts", "/api/v1/namespaces/default/secrets"
+    held = {"finalizers": ["example.com/hold"]}
+    server.request("POST", accounts, {"metadata": {"name": "leaving", **held}})
+    server.request("POST", secrets, {"metadata": {"name": "leaving", **held}})
+    of_account = token_of(server, "leaving")
+    server.request("POST", accounts, {"metadata": {"name": "staying"}})
+    ref = {"apiVersion": "v1", "kind": "Secret", "name": "leaving"}
+    of_secret = token_of(server, "staying", boundObjectRef=ref)
+
+    def error(token):
+        body = {"spec": {"token": token}}
+        return server.request("POST", f"{REVIEWS}/tokenreviews", body)["status"].get("error")
+
+    server.request("DELETE", f"{accounts}/leaving")
+    server.request("DELETE", f"{secrets}/leaving")
+    assert error(of_account) is None and error(of_secret) is None
+    monkeypatch.setattr(service_accounts, "DELETED_GRACE_SECONDS", -60)
+    gone = "service account default/leaving has been deleted"
+    assert error(of_account) == f"[invalid bearer token, {gone}]"
+    assert error(of_secret) == "[invalid bearer token, service account token has been invalidated]"
+    assert (
+        raw(server, "GET", MAPS, bearer(of_account))[0]
+        == raw(server, "GET", MAPS, bearer(of_secret))[0]
+        == 401
+    )
 
 
 def test_damaged_tokens(server, robot):

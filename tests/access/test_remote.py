@@ -219,17 +219,17 @@ def test_an_authorization_webhook():
 
 
 def test_headers_count_from_the_proxy_only():
-    proxy = FrontProxy(lambda der: der == b"proxy")
+    proxy = FrontProxy(lambda peer: peer == (b"proxy",))
     headers = {"x-remote-user": "ann", "x-remote-group": "a, b", "x-remote-extra-scope%2fs": "x"}
-    request = Request("GET", "/", headers=headers, repeated={"x-remote-group": ["a", "b"]}, peer=b"proxy")
+    request = Request("GET", "/", headers=headers, repeated={"x-remote-group": ["a", "b"]}, peer=(b"proxy",))
     user = proxy.authenticate(request).user
     assert (user.name, user.groups, user.extra) == (
         "ann",
         ("a", "b", "system:authenticated"),
         (("scope/s", ("x",)),),
     )
-    assert proxy.authenticate(replace(request, peer=b"other")) is None
-    assert proxy.authenticate(replace(request, peer=b"")) is None
+    assert proxy.authenticate(replace(request, peer=(b"other",))) is None
+    assert proxy.authenticate(replace(request, peer=())) is None
     assert proxy.authenticate(replace(request, headers={})) is None
 
 

@@ -27,6 +27,8 @@ LEAST_SECONDS = 600
 DEFAULT_DAYS = 365
 BACKDATED = datetime.timedelta(minutes=5)
 CREDENTIAL = "authentication.kubernetes.io/credential-id"
+PeerChain = tuple[bytes, ...]
+"""A client's certificate and those that lead to an authority, DER, as TLS verified them; empty without one."""
 _Known = tuple[Identity, datetime.datetime, datetime.datetime]
 
 
@@ -39,11 +41,11 @@ class AuthorityError(ValueError):
 
 
 class ClientCertificates:
-    """Users by the certificate of their connection, issued by one of ``authorities``."""
+    """Users by the certificate of their connection, issued by one of ``authorities`` or by whom these entrusted."""
 
     def __init__(self, authorities: list[x509.Certificate]) -> None:
         self._authorities = authorities
-        self._known: dict[bytes, _Known | None] = {}
+        self._known: dict[PeerChain, _Known | None] = {}
 
     def trust(self, authorities: list[x509.Certificate]) -> None:
         """Takes other authorities from now on."""
@@ -65,71 +67,94 @@ class ClientCertificates:
             if known is None:
                 return None
         identity, start, end = known
-        # A connection may outlive the certificate that opened it.
+        # A connection may outlive the certificates that opened it.
         if not start <= datetime.datetime.now(datetime.UTC) <= end:
             raise unauthorized()
         return identity
 
-    def _read(self, der: bytes) -> _Known | None:
+    def _read(self, peer: PeerChain) -> _Known | None:
         """The user of a certificate; None where its issuer is another's (the front proxy's)."""
         try:
-            certificate = x509.load_der_x509_certificate(der)
+            trusted = trusted_chain(peer, self._authorities)
         except ValueError:
             raise unauthorized() from None
-        if not issued_by(certificate, self._authorities):
+        if trusted is None:
             return None
-        user = user_of(certificate, der)
-        return Identity(user), certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        start, end = lifetime(trusted)
+        return Identity(user_of(trusted[0], peer[0])), start, end
 
 
 class PeerCheck:
-    """Whether a client certificate (DER) is of one of these authorities and has one of these common names (any where
-    none is given)."""
+    """Whether a client certificate is of one of these authorities and has one of these common names (any where none is
+    given)."""
 
     def __init__(self, authorities: list[x509.Certificate], names: tuple[str, ...] = ()) -> None:
         self._authorities = authorities
         self._names = names
-        self._known: dict[bytes, tuple[bool, datetime.datetime]] = {}
+        self._known: dict[PeerChain, datetime.datetime | None] = {}
 
     def trust(self, authorities: list[x509.Certificate]) -> None:
         """Takes other authorities from now on."""
         self._authorities = authorities
         self._known.clear()
 
-    def __call__(self, der: bytes) -> bool:
+    def __call__(self, peer: PeerChain) -> bool:
         """Whether it is, now."""
-        known = self._known.get(der)
-        if known is None:
+        if peer not in self._known:
             if len(self._known) >= KEPT:
                 self._known.clear()
-            known = self._known[der] = self._check(der)
-        return known[0] and datetime.datetime.now(datetime.UTC) <= known[1]
+            self._known[peer] = self._check(peer)
+        end = self._known[peer]
+        return end is not None and datetime.datetime.now(datetime.UTC) <= end
 
-    def _check(self, der: bytes) -> tuple[bool, datetime.datetime]:
+    def _check(self, peer: PeerChain) -> datetime.datetime | None:
+        """Until when it is; None where it is not."""
         try:
-            certificate = x509.load_der_x509_certificate(der)
+            trusted = trusted_chain(peer, self._authorities)
         except ValueError:
-            return False, datetime.datetime.now(datetime.UTC)
-        names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        named = not self._names or any(str(name.value) in self._names for name in names)
-        return named and issued_by(certificate, self._authorities), certificate.not_valid_after_utc
+            return None
+        if trusted is None or (self._names and common_name(trusted[0].subject) not in self._names):
+            return None
+        return lifetime(trusted)[1]
 
 
-def issued_by(certificate: x509.Certificate, authorities: list[x509.Certificate]) -> bool:
-    """Whether one of the authorities signed a certificate."""
-    for authority in authorities:
-        try:
-            certificate.verify_directly_issued_by(authority)
-        except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
-            continue
-        return True
-    return False
+def trusted_chain(peer: PeerChain, authorities: list[x509.Certificate]) -> list[x509.Certificate] | None:
+    """The certificates from a client's to that of an authority; None where none of these vouches for it. Raises
+    ValueError.
+
+    TLS has verified that each certificate of the chain was issued by the next, and may issue others; it knows all
+    authorities of the server, so that it remains to be seen whether one of *these* is above.
+    """
+    chain: list[x509.Certificate] = []
+    for der in peer:
+        certificate = x509.load_der_x509_certificate(der)
+        chain.append(certificate)
+        if certificate in authorities:
+            return chain
+        for authority in authorities:
+            try:
+                certificate.verify_directly_issued_by(authority)
+            except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+                continue
+            return [*chain, authority]
+    return None
+
+
+def lifetime(chain: list[x509.Certificate]) -> tuple[datetime.datetime, datetime.datetime]:
+    """From when to when all certificates hold."""
+    return max(c.not_valid_before_utc for c in chain), min(c.not_valid_after_utc for c in chain)
+
+
+def common_name(subject: x509.Name) -> str:
+    """The name that a subject goes by, the last where it has several; empty where it has none. Whoever reads a name
+    reads it here: a request that shows one name to admission and another to authentication takes over an identity."""
+    names = subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[-1].value) if names else ""
 
 
 def user_of(certificate: x509.Certificate, der: bytes) -> User:
     """Whom a certificate names. Raises ApiError 401 for one without a common name."""
-    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    name = str(names[-1].value) if names else ""
+    name = common_name(certificate.subject)
     if not name:
         raise unauthorized()
     attributes = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
@@ -162,8 +187,7 @@ def groups_of_request(request: Any) -> tuple[str, ...]:
 
 def name_of_request(request: Any) -> str:
     """The common name that a certificate signing request asks for. Raises BadRequestForCertificate."""
-    names = _load(request).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return str(names[0].value) if names else ""
+    return common_name(_load(request).subject)
 
 
 def _load(request: Any) -> x509.CertificateSigningRequest:

@@ -30,7 +30,7 @@ class ProxyHeaders:
 
 
 class FrontProxy:
-    """Users by the headers of a proxy. ``is_proxy`` says whether a certificate (DER) is one of its."""
+    """Users by the headers of a proxy. ``is_proxy`` says whether a certificate is one of its."""
 
     def __init__(self, is_proxy: PeerCheck, headers: ProxyHeaders = ProxyHeaders()) -> None:
         self._is_proxy = is_proxy

@@ -28,6 +28,7 @@ from apimachinery.access.authorization import (
 from apimachinery.access.keys import BadToken, VerifiedTokens
 from apimachinery.access.service_accounts import Lookup, ServiceAccountKeys
 from apimachinery.http.messages import User
+from apimachinery.meta.printing import go_quote
 
 ISSUER = "kubernetes/serviceaccount"
 ACCOUNT_TYPE = "kubernetes.io/service-account-token"
@@ -109,14 +110,16 @@ class AccountSecretTokens:
         record = self._lookup(f"/core/secrets/{namespace}/{secret_name}")
         secret = None if record is None else _read(record.value)
         if secret is None or secret.metadata.deletionTimestamp:
-            raise TokenRefused("service account token has been invalidated")
+            raise TokenRefused("Token has been invalidated")
         kept = _data(secret).get("token", "")
         if secret.type != ACCOUNT_TYPE or not hmac.compare_digest(kept.encode(), token.encode()):
             raise TokenRefused("token does not match server's copy")
         found = self._lookup(f"/core/serviceaccounts/{namespace}/{account}")
         metadata = None if found is None else _read(found.value).metadata
-        if metadata is None or metadata.deletionTimestamp:
-            raise TokenRefused("service account has been deleted")
+        if metadata is None:
+            raise TokenRefused(f"serviceaccounts {go_quote(account)} not found")
+        if metadata.deletionTimestamp:
+            raise TokenRefused(f"ServiceAccount {namespace}/{account} has been deleted")
         if metadata.uid != uid:
             raise TokenRefused(f"service account UID ({metadata.uid}) does not match claim ({uid})")
         return User(username, uid, service_account_groups(namespace))

@@ -2,7 +2,8 @@
 
 A token (JWT) says who (``sub``), for whom (``aud``), from when to when, and in the claim ``kubernetes.io`` the service
 account and the pod, secret or node it is bound to, each by name and uid. It holds only as long as all of them exist
-with that uid: deleting the pod, or recreating the account, ends the token. Verified signatures are remembered, since a
+with that uid: deleting the pod, or recreating the account, ends the token; so does a deletion that finalizers hold up,
+after a minute in which a pod may still say goodbye. Verified signatures are remembered, since a
 client sends the same token with every request; existence and time are looked at each time.
 """
 
@@ -164,9 +165,7 @@ class ServiceAccountTokens:
         username = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{account['name']}"
         if claims.get("sub") != username or service_account_name(username) is None:
             raise TokenRefused("service account token claims are invalid")
-        self._exists(
-            "service account", f"/core/serviceaccounts/{namespace}/{account['name']}", account["uid"]
-        )
+        self._account_exists(namespace, account["name"], account["uid"])
         extra = []
         for kind, key in _PREFIXES.items():
             held = private.get(kind)
@@ -182,19 +181,26 @@ class ServiceAccountTokens:
         user = User(username, account["uid"], service_account_groups(namespace), tuple(sorted(extra)))
         return Identity(user, common)
 
+    def _account_exists(self, namespace: str, name: str, uid: str) -> None:
+        metadata = self._metadata(f"/core/serviceaccounts/{namespace}/{name}")
+        if metadata is None:
+            raise TokenRefused(f"serviceaccounts {go_quote(name)} not found")
+        if metadata.uid != uid:
+            raise TokenRefused(f"service account UID ({metadata.uid}) does not match claim ({uid})")
+        if metadata.deletionTimestamp and self._long_gone(metadata.deletionTimestamp):
+            raise TokenRefused(f"service account {namespace}/{name} has been deleted")
+
     def _exists(self, what: str, key: str, uid: str) -> None:
-        record = self._lookup(key)
-        if record is None:
-            raise TokenRefused(f"{what} has been deleted")
-        metadata = _read(record.value).metadata
+        """What a token is bound to."""
+        metadata = self._metadata(key)
+        if metadata is None or (metadata.deletionTimestamp and self._long_gone(metadata.deletionTimestamp)):
+            raise TokenRefused("service account token has been invalidated")
         if metadata.uid != uid:
             raise TokenRefused(f"{what} UID ({metadata.uid}) does not match claim ({uid})")
-        if (
-            metadata.deletionTimestamp
-            and what != "service account"
-            and self._long_gone(metadata.deletionTimestamp)
-        ):
-            raise TokenRefused(f"{what} is being deleted")
+
+    def _metadata(self, key: str) -> _Meta | None:
+        record = self._lookup(key)
+        return None if record is None else _read(record.value).metadata
 
     def _long_gone(self, text: str) -> bool:
         return datetime.fromisoformat(text).timestamp() + DELETED_GRACE_SECONDS < time.time()

@@ -82,8 +82,8 @@ class Request:
     ``path`` is percent-decoded; ``query_string`` is as it came. ``headers`` have lower-case names; values of
     a repeated header are joined by ``", "``. ``user`` is None until somebody is authenticated, and
     ``impersonator`` unless he acts as another. ``repeated`` has the single values of repeated headers, ``peer`` the
-    client's certificate (DER), verified by TLS. ``warnings`` collects texts for the Warning headers of the answer,
-    failures included, ``annotations`` what admission has to say in the audit event.
+    client's certificate and those up to an authority (DER), verified by TLS. ``warnings`` collects texts for the
+    Warning headers of the answer, failures included, ``annotations`` what admission has to say in the audit event.
 
     ``uri`` is the target as it came, ``source`` the client's address. ``stamp`` are header lines, ready to send, that
     the answer has whatever becomes of the request. ``counted`` says under what the request is counted, ``trail`` is
@@ -98,7 +98,7 @@ class Request:
     body: bytes = b""
     user: User | None = None
     repeated: Mapping[str, Sequence[str]] | None = None
-    peer: bytes = b""
+    peer: tuple[bytes, ...] = ()
     impersonator: User | None = None
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)

@@ -53,6 +53,7 @@ from apimachinery.http.messages import (
 )
 from apimachinery.http.queries import unescaped
 from apimachinery.http.sending import JOIN_BYTES, Pace, Sender
+from apimachinery.http.tls import peer_chain
 from apimachinery.http.tunnel import GONE_SECONDS, RESERVED_BYTES, Tunnel
 from apimachinery.http.workers import TURN_SECONDS, begin_request
 
@@ -240,8 +241,7 @@ class Connection(asyncio.Protocol):
         self._sender = Sender(
             self._transport, self._connections.governor.answers, self._connections.pace, self._secure
         )
-        tls = transport.get_extra_info("ssl_object")
-        self._peer: bytes = (tls.getpeercert(True) or b"") if tls is not None else b""
+        self._peer = peer_chain(transport.get_extra_info("ssl_object"))
         address = transport.get_extra_info("peername")
         self._source = str(address[0]) if isinstance(address, tuple) else ""
         self._connections.open.add(self)
@@ -435,7 +435,8 @@ class Connection(asyncio.Protocol):
         if self._head_done:
             return  # a trailer
         key = name.decode("latin-1").lower()
-        text = value.decode("latin-1")
+        # The parser takes spaces off both ends, but tabs off the first alone (RFC 9110 section 5.5).
+        text = value.decode("latin-1").strip(" \t")
         if key in self._headers:
             self._repeated.setdefault(key, [self._headers[key]]).append(text)
         else:

@@ -10,11 +10,14 @@ import datetime
 import ipaddress
 import os
 import ssl
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from apimachinery.http.trust import as_go
 
+_DER = 2
+"""``_ssl.ENCODING_DER``: how a certificate is asked for its bytes."""
 LASTS = datetime.timedelta(days=365)
 RENEWED_BEFORE = datetime.timedelta(days=7)
 HANDSHAKE_SECONDS = 10.0
@@ -29,7 +32,7 @@ def server_context(certificate: Path, key: Path, clients: Sequence[Path] = ()) -
     """A context that serves with a certificate, and takes client certificates of the authorities in ``clients``.
 
     A client that shows none is served all the same; one that shows another authority's is refused in the handshake.
-    Raises TlsError.
+    Between its certificate and the authority there may be others, which the client shows too. Raises TlsError.
     """
     context = as_go(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH))
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -38,6 +41,10 @@ def server_context(certificate: Path, key: Path, clients: Sequence[Path] = ()) -
         context.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as fault:
         raise TlsError(f"cannot load the certificate {certificate} with the key {key}: {fault}") from None
+    if clients:
+        # A resumed session knows the client's certificate, but not those between it and the authority.
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
     for path in clients:
         context.verify_mode = ssl.CERT_OPTIONAL
         try:
@@ -45,6 +52,18 @@ def server_context(certificate: Path, key: Path, clients: Sequence[Path] = ()) -
         except (OSError, ssl.SSLError) as fault:
             raise TlsError(f"cannot load the authorities {path}: {fault}") from None
     return context
+
+
+def peer_chain(tls: ssl.SSLObject | None) -> tuple[bytes, ...]:
+    """The client's certificate and those up to an authority (DER), as the handshake verified them; empty without."""
+    leaf = tls.getpeercert(True) if tls is not None else None
+    if tls is None or leaf is None:
+        return ()
+    if sys.version_info >= (3, 13):
+        return tuple(tls.get_verified_chain() or ()) or (leaf,)
+    # Python has it since 3.10, but has named it only since 3.13.
+    verified = tls._sslobj.get_verified_chain()  # type: ignore[attr-defined]
+    return tuple(each.public_bytes(_DER) for each in verified or ()) or (leaf,)
 
 
 def renew(context: ssl.SSLContext, certificate: Path, key: Path, clients: Sequence[Path] = ()) -> None:

@@ -213,18 +213,30 @@ def _spec(obj: Json) -> Json:
     return obj.get("spec") or {}
 
 
+_VOLUMES = {
+    "persistentVolumeClaim": "persistentvolumeclaims",
+    "ephemeral": "persistentvolumeclaims (via ephemeral volumes)",
+    "csi": "csidrivers (via CSI volumes)",
+    "glusterfs": "endpoints (via glusterFS volumes)",
+}
+_SOURCES = {
+    "serviceAccountToken": "serviceaccounts (via projected volumes)",
+    "clusterTrustBundle": "clustertrustbundles",
+    "podCertificate": "podcertificates",
+}
+"""Volumes, and sources of projected ones, that refer to objects, and how these are called."""
+
+
 def _references(pod: Json) -> Iterator[str]:
-    """What a mirror pod may not refer to, in the order in which it is refused."""
+    """What a mirror pod may not refer to, which is any object, in the order in which it is refused."""
     held = {resource for resource, _ in pod_references(pod)}
-    if "serviceaccounts" in held:
-        yield "serviceaccounts"
-    yield from (resource for resource in ("secrets", "configmaps") if resource in held)
+    yield from (each for each in ("serviceaccounts", "secrets", "configmaps") if each in held)
+    if _spec(pod).get("resourceClaims"):
+        yield "resourceclaims"
     for volume in items(_spec(pod), "volumes"):
+        yield from (shown for key, shown in _VOLUMES.items() if volume.get(key) is not None)
         for source in items(volume.get("projected") or {}, "sources"):
-            if source.get("clusterTrustBundle") is not None:
-                yield "clustertrustbundles"
-    if any(volume.get("persistentVolumeClaim") is not None for volume in items(_spec(pod), "volumes")):
-        yield "persistentvolumeclaims"
+            yield from (shown for key, shown in _SOURCES.items() if source.get(key) is not None)
 
 
 def _pod_status(node: str, operation: Operation) -> str:
