@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from apimachinery.client.config import Config, ConfigError, CredentialSource, proxy_of
+from apimachinery.client.config import Config, ConfigError, proxy_of
+from apimachinery.client.credentials import CredentialSource
 
 
 def kubeconfig(**change: Any) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def test_a_rotated_token_file_is_read_again(tmp_path: Path, monkeypatch: pytest.
     token.write_text("second")
     assert source.current().authorization == "Bearer first"
     later = time.monotonic() + 61
-    monkeypatch.setattr("apimachinery.client.config.time.monotonic", lambda: later)
+    monkeypatch.setattr("apimachinery.client.credentials.time.monotonic", lambda: later)
     assert source.current().authorization == "Bearer second"
 
 
@@ -241,7 +242,7 @@ def test_base64_may_have_line_breaks(tmp_path: Path) -> None:
 def test_a_token_file_that_is_missing_for_a_moment(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apimachinery.client.config.MISSING_FILE_SECONDS", 0.0)
+    monkeypatch.setattr("apimachinery.client.credentials.MISSING_FILE_SECONDS", 0.0)
     file = tmp_path / "token"
     file.write_text("one")
     source = CredentialSource(Config(server="https://h", token_file=str(file)))

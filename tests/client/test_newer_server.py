@@ -120,6 +120,7 @@ def widgets(server: ApiServer, config: Config) -> Iterator[Config]:
     }
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     server.request("POST", path, crd)
+    server._wait_until_served(crd)
     with Client(config) as client:
         resource.DynamicResource.of(client, "newer.example.com/v1", "Widget").create(STORED)
     yield config

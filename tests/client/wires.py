@@ -100,10 +100,10 @@ def answer(code: int, body: bytes = b"{}", **headers: str) -> bytes:
 class ScriptedServer:
     """Answers one request after the other as ``script`` says, and keeps what it was asked and when."""
 
-    def __init__(self, script: Sequence[Answer], *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, script: Sequence[Answer], *, tls: ssl.SSLContext | None = None, port: int = 0) -> None:
         self._script: Iterator[Answer] = iter(script)
         self._tls = tls
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket = socket.create_server(("127.0.0.1", port))
         self.port: int = self._socket.getsockname()[1]
         self.requests: list[bytes] = []
         self.times: list[float] = []

@@ -28,7 +28,7 @@ class AsyncClient(Connection):
     _transport: AsyncTransport
 
     def _open(self) -> None:
-        self._transport = AsyncTransport(self.config, self.limits.connections)
+        self._transport = AsyncTransport(self.config, self.limits)
 
     async def run(self, call: Call[T]) -> T:
         """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""

@@ -73,13 +73,13 @@ class AsyncReflector(Generic[T]):
             raise TransportError("the streaming list ended before its state was complete", sent=True)
         found: list[T] = []
         unreadable: list[UnreadableObject] = []
-        version, token = "", ""
+        version, token, tokens = "", "", calls.Tokens()
         while True:
             page = await self._client.run(calls.list_page(plan.target, plan.codec, plan.selection, token))
             found += page.items
             unreadable += page.unreadable
             version = version or page.resource_version
-            token = page.next_token
+            token = tokens.take(page.next_token)
             if not token:
                 break
         yield self._listed(plan.mirror.replace(found, version, unreadable))

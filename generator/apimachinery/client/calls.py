@@ -17,9 +17,14 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from apimachinery.client.access import resource_version_of
-from apimachinery.client.errors import BadRequest, UnreadableObject, error_of_status
+from apimachinery.client.errors import (
+    UNDECODABLE,
+    BadRequest,
+    UnreadableAnswer,
+    UnreadableObject,
+    error_of_status,
+)
 from apimachinery.client.transport import Request
-from apimachinery.meta.errors import ApiError
 from apimachinery.meta.resources import Resource
 from apimachinery.typed import lossless
 from apimachinery.typed.object import Object
@@ -172,9 +177,9 @@ def _make_codec(model: type[T]) -> Codec[T]:
         except msgspec.ValidationError as refusal:
             try:
                 return lossless.read_as(model, raw, refusal)
-            except msgspec.ValidationError as error:
+            except UNDECODABLE as error:
                 raise UnreadableObject(model.__name__, bytes(raw), error) from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             raise UnreadableObject(model.__name__, bytes(raw), error) from None
 
     def decode(raw: lossless.Origin) -> T:
@@ -190,7 +195,12 @@ def _make_codec(model: type[T]) -> Codec[T]:
         return found
 
     def encode(obj: Any) -> bytes:
-        return lossless.encode(obj) if isinstance(obj, Object) else msgspec.json.encode(obj)
+        try:
+            return lossless.encode(obj) if isinstance(obj, Object) else msgspec.json.encode(obj)
+        except RecursionError:
+            raise BadRequest(
+                400, "BadRequest", f"the {model.__name__} is nested too deep", has_details=False
+            ) from None
 
     return Codec(decode, encode, decode_all)
 
@@ -198,10 +208,10 @@ def _make_codec(model: type[T]) -> Codec[T]:
 def _decode_any(raw: lossless.Origin) -> dict[str, Any]:
     try:
         value = _ANY.decode(raw)
-    except msgspec.DecodeError as error:
-        raise _unreadable("JSON", error) from None
+    except UNDECODABLE as error:
+        raise UnreadableAnswer("JSON", error) from None
     if not isinstance(value, dict):
-        raise _unreadable("an object", ValueError(f"it is a {type(value).__name__}"))
+        raise UnreadableAnswer("an object", ValueError(f"it is a {type(value).__name__}"))
     return value
 
 
@@ -223,10 +233,6 @@ def decode_items(codec: Codec[T], parts: Sequence[lossless.Origin]) -> tuple[lis
             except UnreadableObject as error:
                 unreadable.append(error)
         return items, unreadable
-
-
-def _unreadable(what: str, error: Exception) -> ApiError:
-    return ApiError(200, "", f"the server's answer cannot be read as {what}: {error}", has_details=False)
 
 
 # ------------------------------------------------------------------ addresses
@@ -375,8 +381,8 @@ def list_page(target: Target, codec: Codec[T], options: ListOptions, token: str 
     def decode(body: bytes) -> Page[T]:
         try:
             envelope = _LIST.decode(body)
-        except msgspec.DecodeError as error:
-            raise _unreadable("a list", error) from None
+        except UNDECODABLE as error:
+            raise UnreadableAnswer("a list", error) from None
         meta = envelope.metadata
         with no_collection():
             items, unreadable = decode_items(codec, envelope.items or [])
@@ -384,6 +390,20 @@ def list_page(target: Target, codec: Codec[T], options: ListOptions, token: str 
 
     request = Request("GET", target.collection() + query, codec.accept(as_list=True))
     return Call(request, decode, repeatable=True)
+
+
+class Tokens:
+    """The continue tokens of one list, each of which may come once: else the list would never end."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def take(self, token: str) -> str:
+        """Takes note of a token. Raises ``UnreadableAnswer`` for one that came before."""
+        if token in self._seen:
+            raise UnreadableAnswer("a list", "its continue token is one that was used before")
+        self._seen.add(token)
+        return token
 
 
 @contextmanager
@@ -547,13 +567,13 @@ def raw_event(line: bytes) -> RawEvent:
     kind, raw = _opened(line)
     try:
         meta = _BOOKMARK.decode(raw).metadata
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _unreadable("a watch event", error) from None
+    except UNDECODABLE as error:
+        raise UnreadableAnswer("a watch event", error) from None
     if kind == "BOOKMARK":
         ended = (meta.annotations or {}).get("k8s.io/initial-events-end") == "true"
         return RawEvent("BOOKMARK", None, meta.resourceVersion, ended)
     if kind not in _CHANGES:
-        raise _unreadable("a watch event", ValueError(f'unknown type "{kind}"'))
+        raise UnreadableAnswer("a watch event", ValueError(f'unknown type "{kind}"'))
     return RawEvent(cast("EventType", kind), raw, meta.resourceVersion)
 
 
@@ -572,6 +592,6 @@ def _opened(line: bytes) -> tuple[str, msgspec.Raw]:
         envelope = _EVENT.decode(line)
         if envelope.type == "ERROR":
             raise error_of_status(UNSTRUCTURED.decode(envelope.object))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _unreadable("a watch event", error) from None
+    except UNDECODABLE as error:
+        raise UnreadableAnswer("a watch event", error) from None
     return envelope.type, envelope.object

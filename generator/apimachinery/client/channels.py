@@ -27,7 +27,7 @@ from wsproto.events import (
 )
 from wsproto.utilities import ProtocolError
 
-from apimachinery.client.errors import error_of, error_of_status
+from apimachinery.client.errors import UNDECODABLE, error_of, error_of_status
 from apimachinery.client.transport import Response, TransportError
 from apimachinery.meta.errors import ApiError
 
@@ -149,7 +149,7 @@ def exit_code_of(status: bytes) -> int:
     """The exit code in the Status that ends a command. Raises ``ApiError`` for an end of another kind."""
     try:
         read = msgspec.json.decode(status)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         read = None
     if not isinstance(read, dict):
         raise ApiError(

@@ -11,6 +11,9 @@ Rules (client-go's loading rules, as kubectl applies them):
 * An exec plugin (client.authentication.k8s.io/v1, v1beta1) is run when its credential is first needed, when
   it has expired, and after a 401.
   A token file that is missing for a moment (a rotation) leaves the last token in use.
+* Files of certificates, keys and authorities are read again too: at most every ``MATERIAL_SECONDS``, after a 401, and
+  after a handshake that failed. New connections have what was read; a key that does not fit its certificate (one of
+  the two was replaced) or a file that is missing leaves the last ones in use.
 * Of the old ``auth-provider`` entries ``oidc`` is understood (``oidc``); others are refused, never passed over.
 * ``*-data`` fields beat the file of the same name.
 """
@@ -19,25 +22,17 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import logging
 import os
-import sys
-import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-from apimachinery.client.oidc import OidcError, OidcProvider, refreshed, seconds_left
+from apimachinery.client.oidc import OidcProvider
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-TOKEN_FILE_SECONDS: Final = 60.0
-MISSING_FILE_SECONDS: Final = 5.0
-EXEC_SECONDS: Final = 60.0
 EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 _log = logging.getLogger("kubewright.client")
@@ -45,6 +40,22 @@ _log = logging.getLogger("kubewright.client")
 
 class ConfigError(Exception):
     """A kubeconfig or its environment cannot be used. The text names the file, the entry and what to do."""
+
+
+class FileBytes(bytes):
+    """What a file held when it was read, and where it is: whoever uses it for long reads it again."""
+
+    path: str
+
+    @classmethod
+    def read(cls, path: str, name: str = "file") -> Self:
+        """The bytes of a file that the field ``name`` names. Raises ``ConfigError``."""
+        try:
+            made = cls(Path(path).read_bytes())
+        except OSError as error:
+            raise ConfigError(f"{name}: cannot read {path}: {error.strerror}") from None
+        made.path = path
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,16 +97,19 @@ class ExecPlugin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """What proves who we are on the next request: a header value, a certificate, or nothing."""
+    """What proves who we are on the next request: a header value, a certificate, or nothing. ``authority`` is what
+    proves who the server is."""
 
     authorization: str = ""
     certificate: bytes = b""
     key: bytes = b""
+    authority: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A resolved connection: one server, one identity. PEM material is held as bytes, never as paths.
+    """A resolved connection: one server, one identity. PEM material is held as bytes; those of files
+    (``FileBytes.read(path)``) are read again when the files change.
 
     ``namespace`` is the default for calls that name none. ``proxy_url`` may be ``http://``, ``https://`` or
     ``socks5://``, with user and password where the proxy asks for them.
@@ -156,7 +170,7 @@ class Config:
         named = folder / "namespace"
         return cls(
             server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
-            certificate_authority=_read(str(folder / "ca.crt"), "certificate-authority"),
+            certificate_authority=FileBytes.read(str(folder / "ca.crt"), "certificate-authority"),
             token_file=str(token_file),
             namespace=named.read_text().strip() if named.is_file() else "default",
         )
@@ -298,14 +312,7 @@ def _material(entry: Mapping[str, Any], name: str) -> bytes:
             return base64.b64decode(data.replace("\r", "").replace("\n", ""), validate=True)
         except (binascii.Error, ValueError, TypeError, AttributeError):
             raise ConfigError(f"{name}-data: not base64") from None
-    return _read(entry[name], name) if entry.get(name) else b""
-
-
-def _read(path: str, name: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{name}: cannot read {path}: {error.strerror}") from None
+    return FileBytes.read(entry[name], name) if entry.get(name) else b""
 
 
 def _plugin(entry: Mapping[str, Any] | None, user: object) -> ExecPlugin | None:
@@ -386,150 +393,3 @@ def _matches(pattern: str, host: str, port: int | None) -> bool:
             return False
         bare = name.lstrip("*").lstrip(".")
         return (host == bare and not name.startswith((".", "*."))) or host.endswith(f".{bare}")
-
-
-# ------------------------------------------------------------------ credentials
-
-
-class CredentialSource:
-    """Gives the credential of the next request; safe to share between threads.
-
-    ``current()`` may read a token file or run an exec plugin; ``refresh()`` drops what is cached, after a
-    401. Raises ``ConfigError`` where a plugin fails.
-    """
-
-    def __init__(self, config: Config) -> None:
-        self._config = config
-        self._lock = threading.Lock()
-        self._cached: Credential | None = None
-        self._until = 0.0
-        self._oidc = config.oidc
-
-    @property
-    def may_block(self) -> bool:
-        """Whether ``current()`` may read files or run programs (then async code calls it in a thread)."""
-        fresh = self._cached is not None and time.monotonic() < self._until
-        return not fresh and self.can_refresh
-
-    @property
-    def can_refresh(self) -> bool:
-        """Whether another credential may come after ``refresh()``."""
-        return bool(self._config.token_file or self._config.exec_plugin or self._config.oidc)
-
-    def refresh(self) -> None:
-        """Asks for another credential next time."""
-        with self._lock:
-            self._until = 0.0
-            if self._oidc is not None:
-                self._oidc = replace(self._oidc, id_token="")
-
-    def current(self) -> Credential:
-        """The credential to use now."""
-        cached = self._cached
-        if cached is not None and time.monotonic() < self._until:
-            return cached
-        with self._lock:
-            if self._cached is None or time.monotonic() >= self._until:
-                try:
-                    self._cached, seconds = self._make()
-                except ConfigError as error:
-                    # A token file is replaced by a rename at best; the token we have is good for a while yet.
-                    if self._cached is None or self._config.exec_plugin or self._config.oidc:
-                        raise
-                    _log.warning("%s; going on with the token read before", error)
-                    seconds = MISSING_FILE_SECONDS
-                self._until = time.monotonic() + seconds
-            return self._cached
-
-    def _make(self) -> tuple[Credential, float]:
-        config = self._config
-        if config.exec_plugin is not None:
-            return run_plugin(config.exec_plugin, config)
-        own = Credential(certificate=config.certificate, key=config.key)
-        if self._oidc is not None and not config.token_file and not config.token:
-            try:
-                if not seconds_left(self._oidc.id_token):
-                    self._oidc = refreshed(self._oidc)
-            except OidcError as error:
-                raise ConfigError(f"auth-provider oidc: {error}") from None
-            token = self._oidc.id_token
-            # a token whose end cannot be read is used until the server refuses it
-            return replace(own, authorization=f"Bearer {token}"), seconds_left(token) or float("inf")
-        if config.token_file:
-            token = _read(config.token_file, "tokenFile").decode("utf-8", "replace").strip()
-            return replace(own, authorization=f"Bearer {token}"), TOKEN_FILE_SECONDS
-        if config.token:
-            return replace(own, authorization=f"Bearer {config.token}"), float("inf")
-        if config.username:
-            pair = base64.b64encode(f"{config.username}:{config.password}".encode()).decode()
-            return replace(own, authorization=f"Basic {pair}"), float("inf")
-        return own, float("inf")
-
-
-def run_plugin(plugin: ExecPlugin, config: Config) -> tuple[Credential, float]:
-    """Runs an exec plugin; gives its credential and for how many seconds it holds (KEP-541).
-
-    Raises ``ConfigError`` with the plugin's own words and install hint where it cannot be run, fails, takes
-    longer than a minute, or prints no ExecCredential.
-    """
-    import subprocess
-
-    tty = plugin.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
-    if plugin.interactive_mode == "Always" and not tty:
-        raise ConfigError(f'exec plugin "{plugin.command}" needs a terminal (interactiveMode Always)')
-    spec: dict[str, Any] = {"interactive": tty}
-    if plugin.provide_cluster_info:
-        spec["cluster"] = {
-            "server": config.server,
-            "tls-server-name": config.tls_server_name,
-            "insecure-skip-tls-verify": config.insecure_skip_tls_verify,
-            "certificate-authority-data": base64.b64encode(config.certificate_authority).decode(),
-        }
-    info = {"kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec}
-    command = plugin.command
-    if os.sep in command and not Path(command).is_absolute() and plugin.directory:
-        command = str(Path(plugin.directory) / command)
-    try:
-        done = subprocess.run(
-            [command, *plugin.args],
-            env={**os.environ, **plugin.env, "KUBERNETES_EXEC_INFO": json.dumps(info)},
-            stdin=None if tty else subprocess.DEVNULL,
-            capture_output=True,
-            timeout=EXEC_SECONDS,
-            check=False,
-        )
-    except FileNotFoundError:
-        hint = f": {plugin.install_hint}" if plugin.install_hint else ""
-        raise ConfigError(f'exec plugin "{command}" not found{hint}') from None
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ConfigError(f'exec plugin "{command}" could not be run: {error}') from None
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise ConfigError(f'exec plugin "{command}" ended with {done.returncode}: {said}')
-    try:
-        answer = json.loads(done.stdout)
-        status = answer["status"]
-        if answer["kind"] != "ExecCredential" or answer["apiVersion"] != plugin.api_version:
-            raise ValueError(f"it answered {answer['apiVersion']} {answer['kind']}")
-        token = status.get("token") or ""
-        certificate = (status.get("clientCertificateData") or "").encode()
-        key = (status.get("clientKeyData") or "").encode()
-        if not token and not (certificate and key):
-            raise ValueError("it gave neither a token nor a certificate with its key")
-        expires = status.get("expirationTimestamp")
-        seconds = float("inf")
-        if expires:
-            ends = datetime.fromisoformat(expires.replace("Z", "+00:00"))
-            seconds = max(0.0, (ends - datetime.now(UTC)).total_seconds())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(
-            f'exec plugin "{command}" printed no {plugin.api_version} ExecCredential: {error}'
-        ) from None
-    return (
-        Credential(
-            authorization=f"Bearer {token}" if token else "",
-            certificate=certificate or config.certificate,
-            key=key or config.key,
-        ),
-        seconds,
-    )

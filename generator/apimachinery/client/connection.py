@@ -30,11 +30,13 @@ from apimachinery.client.transport import (
     Wire,
 )
 from apimachinery.meta.errors import ApiError
+from apimachinery.meta.printing import printable
 from apimachinery.queue.bucket import TokenBucket
 
 T = TypeVar("T")
 
 MOST_WARNINGS: Final = 1000
+LONGEST_WARNING: Final = 4096
 DIAL: Final = Request("POST", "/")
 """What a connection to a pod counts as for a fence: commands change things."""
 READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -177,7 +179,7 @@ class Client(Connection):
     _transport: SyncTransport
 
     def _open(self) -> None:
-        self._transport = SyncTransport(self.config)
+        self._transport = SyncTransport(self.config, self.limits)
 
     def run(self, call: Call[T]) -> T:
         """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""
@@ -229,5 +231,7 @@ _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 def warnings_of(header: str) -> list[str]:
-    """The texts of ``Warning`` headers (RFC 7234, section 5.5; kube-apiserver sends code 299 alone)."""
-    return [re.sub(r"\\(.)", r"\1", found) for found in _WARNING.findall(header)]
+    """The texts of ``Warning`` headers (RFC 7234, section 5.5; kube-apiserver sends code 299 alone), fit for a
+    terminal: control characters are written as escapes, and no text is longer than that of a kube-apiserver."""
+    found = (re.sub(r"\\(.)", r"\1", text) for text in _WARNING.findall(header))
+    return [printable(text[:LONGEST_WARNING]) for text in found]

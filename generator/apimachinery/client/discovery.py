@@ -10,9 +10,8 @@ from urllib.parse import quote
 import msgspec
 
 from apimachinery.client.calls import Call
-from apimachinery.client.errors import NotFound
+from apimachinery.client.errors import UNDECODABLE, NotFound, UnreadableAnswer
 from apimachinery.client.transport import Request
-from apimachinery.meta.errors import ApiError
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.resources import Resource
 
@@ -41,9 +40,8 @@ def served(api_version: str) -> Call[tuple[Resource, ...]]:
     def decode(raw: bytes) -> tuple[Resource, ...]:
         try:
             found = msgspec.json.decode(raw, type=_ServedList)
-        except msgspec.DecodeError as error:
-            text = f"the server's answer cannot be read as an APIResourceList: {error}"
-            raise ApiError(200, "", text, has_details=False) from None
+        except UNDECODABLE as error:
+            raise UnreadableAnswer("an APIResourceList", error) from None
         return tuple(
             Resource(
                 group=group,

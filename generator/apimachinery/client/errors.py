@@ -15,11 +15,12 @@ from typing import Any, Final
 import msgspec
 
 from apimachinery.client.config import ConfigError
-from apimachinery.client.transport import Response, TransportError
+from apimachinery.client.transport import AnswerTooLarge, Response, TransportError
 from apimachinery.meta.errors import ApiError, Cause
 
 __all__ = [
     "AlreadyExists",
+    "AnswerTooLarge",
     "ApiError",
     "ApplyConflict",
     "BadRequest",
@@ -40,11 +41,16 @@ __all__ = [
     "TooManyRequests",
     "TransportError",
     "Unauthorized",
+    "UnreadableAnswer",
     "UnreadableObject",
     "UnsupportedMediaType",
     "error_of",
     "error_of_status",
 ]
+
+
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What reading JSON may raise that anybody wrote: it may be no JSON, no UTF-8, or nested deeper than Python goes."""
 
 
 class BadRequest(ApiError):
@@ -115,6 +121,15 @@ class ServerTimeout(ApiError):
     """The server could not do it in time; try again after ``retry_after`` seconds."""
 
 
+class UnreadableAnswer(ApiError):
+    """What came is no answer to what was asked: no JSON, nested too deep, no list, or a list that begins anew."""
+
+    def __init__(self, what: str, problem: Exception | str) -> None:
+        super().__init__(
+            200, "", f"the server's answer cannot be read as {what}: {problem}", has_details=False
+        )
+
+
 class UnreadableObject(ApiError):
     """An object that does not fit its model. ``raw`` is its JSON, ``model`` the name of the class.
 
@@ -131,7 +146,7 @@ class UnreadableObject(ApiError):
         self.object_version = ""
         try:
             meta = _IDENTITY.decode(raw).metadata
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNDECODABLE:
             return
         self.name, self.namespace, self.object_version = meta.name, meta.namespace, meta.resourceVersion
 
@@ -279,7 +294,7 @@ def error_of(response: Response) -> ApiError:
     retry_after = int(header) if header.isascii() and header.isdigit() and len(header) < 10 else 0
     try:
         body = msgspec.json.decode(response.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         body = None
     if isinstance(body, dict) and body.get("kind") == "Status":
         return error_of_status(

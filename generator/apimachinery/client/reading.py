@@ -33,11 +33,11 @@ class Pages(Generic[T]):
 
     def pages(self) -> Iterator[Page[T]]:
         """The pages, each with its items, version and remaining count."""
-        token = ""
+        token, tokens = "", calls.Tokens()
         while True:
             page = self.page(token)
             yield page
-            token = page.next_token
+            token = tokens.take(page.next_token)
             if not token:
                 return
 

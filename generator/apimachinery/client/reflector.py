@@ -12,7 +12,9 @@ and after it every change in order. A mirror holds the last version it has seen.
 * 410 (the version is too old) in either step: list again, from the newest state, and tell the difference to what
   the mirror holds: so handlers see each object's change once, though not every step in between.
 * An object of the same name and another uid was deleted and recreated: that is DELETED, then ADDED.
-* Breaks are followed by a growing pause with jitter; a watch that brought something starts it afresh.
+* Breaks are followed by a growing pause with jitter; a watch that brought something starts it afresh. A server that
+  cannot be reached is tried again within ``RECONNECT_SECONDS`` however long that lasts: a refused connection costs it
+  nothing, and the jitter has those who wait come one after the other.
 * A watch may be silent because nothing happens, or because the other side is gone without a word. After ``silence``
   seconds it is opened again, with a time limit a little shorter than that: a server says a bookmark before it ends a
   watch, so quiet watches are short and keep their version current, busy ones long, and a dead one is found in 45 s
@@ -62,6 +64,7 @@ from apimachinery.client.errors import (
 )
 from apimachinery.client.transport import LineStream, Request, TransportError
 from apimachinery.meta.errors import ApiError
+from apimachinery.meta.printing import printable
 from apimachinery.typed import lossless
 
 T = TypeVar("T")
@@ -69,6 +72,7 @@ T = TypeVar("T")
 ChangeKind: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 WATCH_SECONDS: Final = (300, 600)
 SHORT_WATCH_SECONDS: Final = 1.0
+RECONNECT_SECONDS: Final = 2.0
 _USELESS_TO_REPEAT: Final = (Unauthorized, Forbidden, NotFound, BadRequest, Invalid, ConfigError)
 
 _log = logging.getLogger("kubewright.client")
@@ -204,11 +208,11 @@ class Pause:
     failures: int = 0
     _random: random.Random = field(default_factory=random.Random)
 
-    def next(self) -> float:
-        """Takes note of a failure; how many seconds to wait after it."""
+    def next(self, longest: float = float("inf")) -> float:
+        """Takes note of a failure; how many seconds to wait after it, ``longest`` at most."""
         self.failures += 1
         doubled: float = self.options.first_wait * 2.0 ** min(self.failures - 1, 20)
-        return min(self.options.longest_wait, doubled) * self._random.uniform(0.5, 1.0)
+        return min(self.options.longest_wait, longest, doubled) * self._random.uniform(0.5, 1.0)
 
 
 class Plan(Generic[T]):
@@ -279,7 +283,8 @@ class Plan(Generic[T]):
             # The state may be another one by now: a resource that was not found may be a CRD made again, whose
             # objects are not those that the last version knew.
             self.listed = self.listed and isinstance(error, Unauthorized | Forbidden | ConfigError)
-        wait = self.pause.next()
+        unreachable = isinstance(error, TransportError) and not error.sent
+        wait = self.pause.next(RECONNECT_SECONDS if unreachable else float("inf"))
         if isinstance(error, ApiError):
             wait = max(wait, float(error.retry_after))
         self._report(error, wait, trace=not known)
@@ -288,7 +293,7 @@ class Plan(Generic[T]):
     def _report(self, error: Exception, wait: float, *, trace: bool) -> None:
         self.last_error = error
         what = f"{self.target.collection()}: {error}; trying again in {wait:.1f} s"
-        _log.warning("mirroring %s", what, exc_info=error if trace else None)
+        _log.warning("mirroring %s", printable(what), exc_info=error if trace else None)
         if self.options.on_error is not None:
             try:
                 self.options.on_error(error)
@@ -359,13 +364,13 @@ class Reflector(Generic[T]):
             raise TransportError("the streaming list ended before its state was complete", sent=True)
         found: list[T] = []
         unreadable: list[UnreadableObject] = []
-        version, token = "", ""
+        version, token, tokens = "", "", calls.Tokens()
         while True:
             page = self._client.run(calls.list_page(plan.target, plan.codec, plan.selection, token))
             found += page.items
             unreadable += page.unreadable
             version = version or page.resource_version
-            token = page.next_token
+            token = tokens.take(page.next_token)
             if not token:
                 break
         yield self._listed(plan.mirror.replace(found, version, unreadable))

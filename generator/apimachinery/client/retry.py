@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from apimachinery.client.transport import TransportError
+from apimachinery.client.transport import AnswerTooLarge, TransportError
 from apimachinery.meta.errors import ApiError
 
 UNCLEAR = frozenset({502, 503, 504})
@@ -62,6 +62,8 @@ class Patience:
 
 
 def _may_repeat(error: Exception, repeatable: bool) -> bool:
+    if isinstance(error, AnswerTooLarge):
+        return False
     if isinstance(error, TransportError):
         return not error.sent or (repeatable and not error.timed_out)
     if isinstance(error, ApiError):

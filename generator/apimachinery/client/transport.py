@@ -20,20 +20,25 @@ from __future__ import annotations
 import base64
 import contextlib
 import http.client
+import io
 import select
 import socket
 import ssl
 import sys
 import threading
 import time
-import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from apimachinery.client.config import Config, ConfigError, Credential, CredentialSource
-from apimachinery.http.trust import trusting
+from apimachinery.client.bodies import AnswerTooLarge as AnswerTooLarge
+from apimachinery.client.bodies import Body, Lines
+from apimachinery.client.bodies import TransportError as TransportError
+from apimachinery.client.config import Config, ConfigError, Credential
+from apimachinery.client.credentials import CredentialSource
+from apimachinery.client.throttle import Limits
+from apimachinery.client.tls import make_tls
 from apimachinery.meta.version import VERSION
 
 if TYPE_CHECKING:
@@ -47,16 +52,6 @@ OPENING_SECONDS: Final = 60.0
 KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 """First probe after 30 s of silence, then three, 5 s apart."""
 UNACKNOWLEDGED_MILLISECONDS: Final = 45_000
-
-
-class TransportError(Exception):
-    """The server could not be asked, or its answer did not arrive whole. ``sent`` is False where the request
-    surely did not reach it; ``timed_out`` tells a deadline from a broken connection."""
-
-    def __init__(self, message: str, *, sent: bool, timed_out: bool = False) -> None:
-        super().__init__(message)
-        self.sent = sent
-        self.timed_out = timed_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,30 +114,6 @@ class AsyncLineStream(Protocol):
         """Ends the stream."""
 
 
-def make_tls(config: Config, credential: Credential) -> ssl.SSLContext:
-    """The TLS settings of a configuration. Raises ``ConfigError`` for certificates that cannot be used."""
-    try:
-        context = trusting(config.certificate_authority or b"")
-    except (ssl.SSLError, UnicodeDecodeError, ValueError) as error:
-        raise ConfigError(f"certificate-authority: not PEM certificates: {error}") from None
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    if config.insecure_skip_tls_verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if credential.certificate:
-        import tempfile
-
-        # The ssl module takes certificate chains from files only.
-        with tempfile.NamedTemporaryFile(suffix=".pem") as file:
-            file.write(credential.certificate + b"\n" + credential.key)
-            file.flush()
-            try:
-                context.load_cert_chain(file.name)
-            except ssl.SSLError as error:
-                raise ConfigError(f"client-certificate and client-key do not fit: {error}") from None
-    return context
-
-
 class _Endpoint:
     """What both transports share: where the server is, and how a request looks on the wire."""
 
@@ -165,7 +136,7 @@ class _Endpoint:
             shown = self.proxy._replace(netloc=self.proxy.netloc.rpartition("@")[2]).geturl()
             raise ConfigError(f'proxy "{shown}": only http, https and socks5 proxies are supported')
         self.proxy_headers = _proxy_headers(self.proxy)
-        self._context: tuple[tuple[bytes, bytes], ssl.SSLContext] | None = None
+        self._context: tuple[tuple[bytes, bytes, bytes], ssl.SSLContext] | None = None
 
     @property
     def authority(self) -> str:
@@ -179,10 +150,10 @@ class _Endpoint:
         return self.config.proxy_url.replace("socks5h://", "socks5://", 1)
 
     def context(self, credential: Credential) -> ssl.SSLContext | None:
-        """The TLS context for a credential, made once for each certificate."""
+        """The TLS context for a credential, made once for each certificate and authority."""
         if not self.tls:
             return None
-        identity = (credential.certificate, credential.key)
+        identity = (credential.certificate, credential.key, credential.authority)
         if self._context is None or self._context[0] != identity:
             self._context = (identity, make_tls(self.config, credential))
         return self._context[1]
@@ -221,8 +192,37 @@ def keep_alive(sock: Any) -> None:
 # ------------------------------------------------------------------ sync
 
 
+class _Incoming(io.RawIOBase):
+    """What a socket says, up to a point in time: a server that sends a little again and again must not hold a call
+    forever. It also stands for the socket where http.client makes a file of that."""
+
+    def __init__(self, sock: socket.socket, until: float | None) -> None:
+        self._sock = sock
+        self._file = sock.makefile("rb", buffering=0)
+        self.until = until
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self.until is not None:
+            left = self.until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("timed out")
+            self._sock.settimeout(left)
+        return self._file.readinto(buffer)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 class _Connection(http.client.HTTPConnection):
-    """One connection: TLS with our own server name, and no delay for small requests."""
+    """One connection: TLS with our own server name, and no delay for small requests. ``until`` is when the call that
+    uses it has to be done; ``silence`` takes its place when a stream begins."""
 
     def __init__(self, endpoint: _Endpoint, context: ssl.SSLContext | None) -> None:
         proxy = endpoint.proxy
@@ -235,10 +235,32 @@ class _Connection(http.client.HTTPConnection):
         self.endpoint = endpoint
         self.context = context
         self.wire: socket.socket | None = None
+        self.until: float | None = None
+        self._incoming: _Incoming | None = None
+        self.response_class = self._response  # type: ignore[assignment]
+
+    def _response(self, sock: socket.socket, *arguments: Any, **options: Any) -> http.client.HTTPResponse:
+        self._incoming = _Incoming(sock, self.until)
+        return http.client.HTTPResponse(cast(socket.socket, self._incoming), *arguments, **options)
+
+    def expect(self, until: float | None) -> None:
+        """Begins a call that has to be done by then: sets the time limits of what follows."""
+        self.until = until
+        left = None if until is None else max(until - time.monotonic(), 0.001)
+        self.timeout = CONNECT_SECONDS if left is None else min(CONNECT_SECONDS, left)
+        if self.sock is not None:
+            self.sock.settimeout(left)
+
+    def flow(self, silence: float | None) -> None:
+        """Begins a stream: from now on each silence has a limit."""
+        if self._incoming is not None:
+            self._incoming.until = None
+        if self.wire is not None:
+            self.wire.settimeout(silence)
 
     def connect(self) -> None:
         if self.endpoint.is_socks:
-            self.sock = _through_socks(self.endpoint)
+            self.sock = _through_socks(self.endpoint, self.timeout or CONNECT_SECONDS)
         else:
             super().connect()
         sock: socket.socket = self.sock
@@ -259,7 +281,7 @@ class _Connection(http.client.HTTPConnection):
         return bool(poll.poll(0))
 
 
-def _through_socks(endpoint: _Endpoint) -> socket.socket:
+def _through_socks(endpoint: _Endpoint, seconds: float) -> socket.socket:
     """A connection made by a SOCKS5 proxy; the proxy looks up the name (``socks5h``), as curl and Go have it."""
     try:
         from python_socks import ProxyError, ProxyTimeoutError
@@ -268,7 +290,7 @@ def _through_socks(endpoint: _Endpoint) -> socket.socket:
         raise ConfigError("a socks5 proxy needs: pip install 'kubewright[socks]'") from None
     proxy = Proxy.from_url(endpoint.socks_url, rdns=True)
     try:
-        made: socket.socket = proxy.connect(endpoint.host, endpoint.port, timeout=CONNECT_SECONDS)
+        made: socket.socket = proxy.connect(endpoint.host, endpoint.port, timeout=seconds)
     except (ProxyError, ProxyTimeoutError) as error:
         raise ConnectionError(f"the proxy refused: {error}") from None
     return made
@@ -277,8 +299,9 @@ def _through_socks(endpoint: _Endpoint) -> socket.socket:
 class SyncTransport:
     """Requests over pooled connections; may be shared between threads."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, limits: Limits | None = None) -> None:
         self._endpoint = _Endpoint(config)
+        self._limits = limits if limits is not None else Limits()
         self._idle: list[_Connection] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -286,18 +309,18 @@ class SyncTransport:
     def send(self, request: Request) -> Response:
         """Sends and reads the whole answer. Raises ``TransportError`` and ``ConfigError``."""
         until = None if request.timeout is None else time.monotonic() + request.timeout
-        connection, answer = self._exchange(request)
-        body = self._finish(connection, answer, request, until)
+        connection, answer = self._exchange(request, until)
         headers = _headers(answer.headers.items())
-        return Response(answer.status, headers, _inflate(body, headers))
+        return Response(answer.status, headers, self._finish(connection, answer, request, headers))
 
     def stream(self, request: Request) -> LineStream:
         """Sends and gives the answer as it arrives; close it. ``request.timeout`` bounds each silence."""
         opening = replace(request, timeout=_opening(request))
-        connection, answer = self._exchange(opening)
-        if connection.wire is not None:
-            connection.wire.settimeout(request.timeout)
-        return _SyncStream(connection, answer, request, self._put_back)
+        until = time.monotonic() + _opening(request)
+        connection, answer = self._exchange(opening, until)
+        if answer.status < 400:  # a refusal is read as a whole, within the time that its head has
+            connection.flow(request.timeout)
+        return _SyncStream(connection, answer, request, self._limits, self._put_back)
 
     def dial(self, timeout: float) -> Wire:
         """A connection of its own, for another protocol. Raises ``TransportError`` and ``ConfigError``."""
@@ -305,6 +328,7 @@ class SyncTransport:
         credential = endpoint.credentials.current()
         connection = _Connection(endpoint, endpoint.context(credential))
         request = Request("GET", "/", timeout=timeout)
+        connection.expect(time.monotonic() + timeout)
         try:
             connection.connect()
         except (OSError, http.client.HTTPException) as error:
@@ -322,14 +346,16 @@ class SyncTransport:
         for connection in idle:
             connection.close()
 
-    def _exchange(self, request: Request) -> tuple[_Connection, http.client.HTTPResponse]:
+    def _exchange(
+        self, request: Request, until: float | None
+    ) -> tuple[_Connection, http.client.HTTPResponse]:
         credentials = self._endpoint.credentials
         credential = credentials.current()
-        connection, answer = self._once(request, credential)
+        connection, answer = self._once(request, credential, until)
         if answer.status == 401 and credentials.can_refresh:
-            self._finish(connection, answer, request, None)
+            self._finish(connection, answer, request, _headers(answer.headers.items()))
             credentials.refresh()
-            connection, answer = self._once(request, credentials.current())
+            connection, answer = self._once(request, credentials.current(), until)
         return connection, answer
 
     def _finish(
@@ -337,24 +363,12 @@ class SyncTransport:
         connection: _Connection,
         answer: http.client.HTTPResponse,
         request: Request,
-        until: float | None,
+        headers: Mapping[str, str],
     ) -> bytes:
-        """The rest of an answer; its connection is free again. ``until`` bounds the whole of it, for a server that
-        goes on sending a little must not hold a call forever."""
+        """The rest of an answer; its connection is free again."""
         try:
-            if until is None or (answer.length is not None and answer.length <= CHUNK):
-                body = answer.read()
-            else:
-                blocks: list[bytes] = []
-                while block := answer.read1(LARGE_CHUNK):
-                    blocks.append(block)
-                    if time.monotonic() > until:
-                        raise TimeoutError
-                body = b"".join(blocks)
-                if answer.length:
-                    raise http.client.IncompleteRead(b"", answer.length)
-                answer.close()
-        except (OSError, http.client.HTTPException) as error:
+            body = _read_whole(answer, headers, self._limits.answer_bytes)
+        except (OSError, http.client.HTTPException, TransportError) as error:
             connection.close()
             raise _translate(error, request, sent=True) from None
         if answer.will_close:
@@ -363,14 +377,17 @@ class SyncTransport:
             self._put_back(connection)
         return body
 
-    def _once(self, request: Request, credential: Credential) -> tuple[_Connection, http.client.HTTPResponse]:
+    def _once(
+        self, request: Request, credential: Credential, until: float | None
+    ) -> tuple[_Connection, http.client.HTTPResponse]:
         endpoint = self._endpoint
         connection = self._take(endpoint.context(credential))
+        connection.expect(until)
         sent = False
         try:
             if connection.sock is None:
                 connection.connect()
-            connection.sock.settimeout(request.timeout)
+                connection.expect(until)
             target = endpoint.prefix + request.target
             through_proxy = endpoint.proxy is not None and not endpoint.tls and not endpoint.is_socks
             if through_proxy:
@@ -388,6 +405,7 @@ class SyncTransport:
             return connection, connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
+            endpoint.credentials.reread()
             raise _translate(error, request, sent=sent) from None
 
     def _take(self, context: ssl.SSLContext | None) -> _Connection:
@@ -442,6 +460,7 @@ class _SyncStream:
         connection: _Connection,
         answer: http.client.HTTPResponse,
         request: Request,
+        limits: Limits,
         put_back: Callable[[_Connection], None],
     ) -> None:
         self.code = answer.status
@@ -449,13 +468,13 @@ class _SyncStream:
         self._connection = connection
         self._answer = answer
         self._request = request
+        self._limits = limits
         self._put_back = put_back
         self._closing = False
         self._ended = False
 
     def __iter__(self) -> Iterator[bytes]:
-        rest = b""
-        inflate = _inflater(self.headers)
+        lines = Lines(self.headers, self._limits.line_bytes)
         while True:
             try:
                 block = self._answer.read1(CHUNK)
@@ -468,20 +487,16 @@ class _SyncStream:
                 raise _translate(error, self._request, sent=True) from None
             if not block:
                 self._ended = True
-                if rest:
+                if rest := lines.rest():
                     yield rest
                 self.close()
                 return
-            lines = (rest + (inflate(block) if inflate else block)).split(b"\n")
-            rest = lines.pop()
-            for line in lines:
-                if line:
-                    yield line
+            yield from _named(lines.take(block), self._request)
 
     def read(self) -> bytes:
         try:
-            return _inflate(self._answer.read(), self.headers)
-        except (OSError, http.client.HTTPException) as error:
+            return _read_whole(self._answer, self.headers, self._limits.answer_bytes)
+        except (OSError, http.client.HTTPException, TransportError) as error:
             raise _translate(error, self._request, sent=True) from None
 
     def close(self) -> None:
@@ -502,10 +517,10 @@ class _SyncStream:
 
 
 class AsyncTransport:
-    """Requests over aiohttp, on the event loop that sends the first of them. At most ``connections`` calls are on
-    their way at once (0: no limit); streams are not counted, for each holds its connection as long as it lives."""
+    """Requests over aiohttp, on the event loop that sends the first of them. At most ``Limits.connections`` calls are
+    on their way at once; streams are not counted, for each holds its connection as long as it lives."""
 
-    def __init__(self, config: Config, connections: int = 0) -> None:
+    def __init__(self, config: Config, limits: Limits | None = None) -> None:
         import asyncio
 
         try:
@@ -515,7 +530,9 @@ class AsyncTransport:
         self._aiohttp = aiohttp
         self._endpoint = _Endpoint(config)
         self._session: aiohttp.ClientSession | None = None
-        self._slots = asyncio.Semaphore(connections) if connections else contextlib.nullcontext()
+        self._limits = limits if limits is not None else Limits(connections=0)
+        slots = self._limits.connections
+        self._slots = asyncio.Semaphore(slots) if slots else contextlib.nullcontext()
 
     async def send(self, request: Request) -> Response:
         """Sends and reads the whole answer. Raises ``TransportError`` and ``ConfigError``."""
@@ -533,12 +550,14 @@ class AsyncTransport:
         answer = await self._exchange(
             request, self._aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS)
         )
+        headers = _headers(answer.headers.items())
         try:
-            body = await answer.read()
-        except (self._aiohttp.ClientError, OSError, TimeoutError) as error:
-            answer.close()
+            body = await _await_whole(answer, headers, self._limits.answer_bytes)
+        except (self._aiohttp.ClientError, OSError, TimeoutError, TransportError) as error:
             raise _translate(error, request, sent=True) from None
-        return Response(answer.status, _headers(answer.headers.items()), body)
+        finally:
+            answer.close()  # harmless where it ended: its connection is back in the pool
+        return Response(answer.status, headers, body)
 
     async def stream(self, request: Request) -> AsyncLineStream:
         """Sends and gives the answer as it arrives; close it. ``request.timeout`` bounds each silence."""
@@ -557,7 +576,7 @@ class AsyncTransport:
         wire = connection.transport.get_extra_info("socket") if connection and connection.transport else None
         if wire is not None:
             keep_alive(wire)
-        return _AsyncStream(answer, request, self._aiohttp.ClientError)
+        return _AsyncStream(answer, request, self._limits, self._aiohttp.ClientError)
 
     async def dial(self, timeout: float) -> AsyncWire:
         """A connection of its own, for another protocol. Raises ``TransportError`` and ``ConfigError``."""
@@ -567,6 +586,7 @@ class AsyncTransport:
         credential = await self._credential()
         request = Request("GET", "/", timeout=timeout)
         plain = _Connection(endpoint, None)  # through proxies, up to where TLS begins
+        plain.expect(time.monotonic() + timeout)
         context = endpoint.context(credential)
         try:
             await asyncio.to_thread(plain.connect)
@@ -613,7 +633,7 @@ class AsyncTransport:
 
         endpoint = self._endpoint
         if self._session is None:
-            self._session = self._aiohttp.ClientSession(connector=self._connector(), auto_decompress=True)
+            self._session = self._aiohttp.ClientSession(connector=self._connector(), auto_decompress=False)
             # It would send PUT and DELETE again when a kept connection breaks: what was done is not for it to guess.
             self._session._retry_connection = False
         scheme = "https" if endpoint.tls else "http"
@@ -633,6 +653,7 @@ class AsyncTransport:
                 skip_auto_headers=("Accept-Encoding", "Content-Type"),
             )
         except (self._aiohttp.ClientError, OSError, TimeoutError) as error:
+            endpoint.credentials.reread()
             sent = not isinstance(error, self._aiohttp.ClientConnectorError)
             raise _translate(error, request, sent=sent) from None
         except Exception as error:
@@ -687,16 +708,17 @@ class AsyncWire:
 
 
 class _AsyncStream:
-    def __init__(self, answer: Any, request: Request, failure: type[Exception]) -> None:
+    def __init__(self, answer: Any, request: Request, limits: Limits, failure: type[Exception]) -> None:
         self.code: int = answer.status
         self.headers: Mapping[str, str] = _headers(answer.headers.items())
         self._answer = answer
         self._request = request
+        self._limits = limits
         self._failure = failure
         self._closing = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        rest = b""
+        lines = Lines(self.headers, self._limits.line_bytes)
         while True:
             try:
                 block: bytes = await self._answer.content.readany()
@@ -705,18 +727,20 @@ class _AsyncStream:
                     return
                 raise _translate(error, self._request, sent=True) from None
             if not block:
-                if rest:
+                if rest := lines.rest():
                     yield rest
                 return
-            lines = (rest + block).split(b"\n")
-            rest = lines.pop()
-            for line in lines:
-                if line:
-                    yield line
+            for line in _named(lines.take(block), self._request):
+                yield line
 
     async def read(self) -> bytes:
-        body: bytes = await self._answer.read()
-        return body
+        import asyncio
+
+        try:
+            async with asyncio.timeout(_opening(self._request)):
+                return await _await_whole(self._answer, self.headers, self._limits.answer_bytes)
+        except (self._failure, OSError, TimeoutError, TransportError) as error:
+            raise _translate(error, self._request, sent=True) from None
 
     async def close(self) -> None:
         self._closing = True
@@ -740,16 +764,46 @@ def _headers(pairs: Any) -> dict[str, str]:
     return found
 
 
-def _inflate(body: bytes, headers: Mapping[str, str]) -> bytes:
-    inflate = _inflater(headers)
-    return inflate(body) if inflate and body else body
+def _read_whole(answer: http.client.HTTPResponse, headers: Mapping[str, str], limit: int) -> bytes:
+    """The rest of an answer, whose connection says how long that may take."""
+    if _is_small(answer.length, headers, limit):
+        return answer.read()
+    body = Body(headers, limit)
+    while block := answer.read1(LARGE_CHUNK):
+        body.take(block)
+    if answer.length:
+        raise http.client.IncompleteRead(b"", answer.length)
+    answer.close()
+    return body.whole()
 
 
-def _inflater(headers: Mapping[str, str]) -> Any:
-    return zlib.decompressobj(31).decompress if headers.get("content-encoding") == "gzip" else None
+async def _await_whole(answer: Any, headers: Mapping[str, str], limit: int) -> bytes:
+    if _is_small(answer.content_length, headers, limit):
+        small: bytes = await answer.read()
+        return small
+    body = Body(headers, limit)
+    async for block in answer.content.iter_any():
+        body.take(block)
+    return body.whole()
+
+
+def _is_small(length: int | None, headers: Mapping[str, str], limit: int) -> bool:
+    """Whether a body can be read at once: nearly all can."""
+    return length is not None and length <= min(CHUNK, limit) and "content-encoding" not in headers
+
+
+def _named(lines: Iterator[bytes], request: Request) -> Iterator[bytes]:
+    """The same lines; an error says whose they are."""
+    try:
+        yield from lines
+    except TransportError as error:
+        raise _translate(error, request, sent=True) from None
 
 
 def _translate(error: BaseException, request: Request, *, sent: bool) -> TransportError:
+    if isinstance(error, TransportError):
+        error.args = (f"{request.method} {request.path}: {error}",)
+        return error
     late = isinstance(error, TimeoutError)
     what = (
         f"no answer within {request.timeout:g} s"

@@ -31,6 +31,7 @@ from apimachinery.client.async_resource import AsyncDynamicResource
 from apimachinery.client.config import ConfigError
 from apimachinery.client.errors import ApiError, NotFound, TransportError
 from apimachinery.controller.requests import LostLeadership as LostLeadership
+from apimachinery.meta.printing import printable
 from apimachinery.meta.resources import Resource
 from apimachinery.queue.async_running import AsyncFlag, AsyncGroup
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
@@ -182,7 +183,7 @@ class AsyncElector:
         try:
             taken = await self._take()
         except (ApiError, TransportError, ConfigError) as error:
-            _log.warning("lease %s: %s", self.election.name, error)
+            _log.warning("lease %s: %s", self.election.name, printable(str(error)))
             return False
         except Exception:  # a lease that somebody wrote nonsense into must not end the candidate
             _log.exception("lease %s", self.election.name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -187,3 +188,13 @@ def _html_escaped(text: str) -> str:
         if char in text:
             text = text.replace(char, escape)
     return text
+
+
+# Control characters of ASCII and Latin-1, line and paragraph separators, marks of the reading direction (Bidi_Control),
+# and surrogates, which no terminal takes.
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """Write what could steer a terminal, or begin a line of a log, as escapes of Python: for text of others."""
+    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from apimachinery.access.delegation import Cluster, ClusterTrust
-from apimachinery.client.config import Config, ConfigError, CredentialSource
+from apimachinery.client.config import Config, ConfigError
+from apimachinery.client.credentials import CredentialSource
 from apimachinery.http.outgoing import Endpoint, Outgoing
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.network.services import server_name
@@ -113,7 +114,7 @@ class _Credentials(Mapping[str, str]):
 
 
 def _endpoint(path: str) -> Endpoint:
-    from apimachinery.client.transport import make_tls
+    from apimachinery.client.tls import make_tls
 
     try:
         config = Config.in_cluster() if path == IN_CLUSTER else Config.load(Path(path))

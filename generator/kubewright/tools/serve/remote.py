@@ -22,7 +22,8 @@ from apimachinery.access.oidc import (
     Mapped,
 )
 from apimachinery.access.webhooks import AuthorizationWebhook, TokenWebhook, WebhookRules
-from apimachinery.client.config import Config, ConfigError, CredentialSource
+from apimachinery.client.config import Config, ConfigError
+from apimachinery.client.credentials import CredentialSource
 from apimachinery.http.outgoing import Endpoint, Outgoing
 from apimachinery.http.trust import trusting
 from apimachinery.server.catalog.options import OptionError
@@ -216,7 +217,7 @@ def _flag_issuer(options: argparse.Namespace, outgoing: Outgoing) -> IssuerToken
 
 def endpoint(path: Path, seconds: float = 10.0) -> Endpoint:
     """Where a kubeconfig points. Raises OptionError."""
-    from apimachinery.client.transport import make_tls
+    from apimachinery.client.tls import make_tls
 
     try:
         config = Config.load(path)
