@@ -117,6 +117,7 @@ def test_a_leader_that_cannot_renew_stops_at_its_deadline(
     with first:
         until(lambda: one.calls > 3)
         with second:
+            until(lambda: second.operator.elector._seen)
             proxy.inject(fault)
             clock.advance(3)
             until(lambda: any("leases" in request.target for _, request in proxy.log))
@@ -127,7 +128,8 @@ def test_a_leader_that_cannot_renew_stops_at_its_deadline(
                 first.operator.elector.fence()
             until(lambda: first.operator.controllers[0].queue.backlog.stopped)
             assert not second.operator.leading
-            until(lambda: clock.advance(0.5) or second.operator.leading)
+            clock.advance(6)  # the lease has been unchanged for its 15 s
+            until(lambda: second.operator.leading)
             calls = one.calls
             proxy.calm()  # its way is open again: it must not use it
             until(lambda: two.calls > 3)
