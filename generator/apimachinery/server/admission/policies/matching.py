@@ -63,18 +63,27 @@ class Rules:
 
     def match(self, verb: str, asked: Asked) -> bool:
         """Whether one of the rules is about it."""
+        return any(
+            _names_object(rule, asked.name) and _rule_matches(rule, verb, asked) for rule in self._rules
+        )
+
+    def match_some_name(self, verb: str, asked: Asked) -> bool:
+        """Whether one of the rules is about an object of the resource, whatever its name."""
         return any(_rule_matches(rule, verb, asked) for rule in self._rules)
 
 
+def _names_object(rule: Mapping[str, Any], name: str) -> bool:
+    names = rule.get("resourceNames")
+    return not names or name in names
+
+
 def _rule_matches(rule: Mapping[str, Any], verb: str, asked: Asked) -> bool:
-    names = rule.get("resourceNames") or ()
     return (
         _has(rule.get("operations"), verb)
         and _has(rule.get("apiGroups"), asked.group)
         and _has(rule.get("apiVersions"), asked.version)
         and any(_resource_matches(text, asked) for text in rule.get("resources") or ())
         and _scope_matches(rule.get("scope") or "*", asked)
-        and (not names or asked.name in names)
     )
 
 
@@ -143,14 +152,28 @@ class Constraints:
             return None
         return served
 
+    def may_match(self, operation: Operation, versions: Iterable[Served]) -> bool:
+        """Whether an operation on some object of the resource may be matched; asked once for a resource and verb, so
+        that each request meets only the rules that may be about it."""
+        if not self.has_rules:
+            return True
+        verb, asked = operation.verb, Asked.of(operation)
+        if self.rules.match_some_name(verb, asked):
+            return True
+        return self._equivalent and any(
+            self.rules.match_some_name(verb, _at_version(asked, served)) for served in versions
+        )
+
     def _other_version(self, verb: str, asked: Asked, versions: Iterable[Served]) -> Served | None:
         for served in versions:
-            other = Asked(
-                served.group, served.version, served.plural, asked.subresource, asked.namespace, asked.name
-            )
+            other = _at_version(asked, served)
             if other != asked and self.rules.match(verb, other) and not self._excluded.match(verb, other):
                 return served
         return None
+
+
+def _at_version(asked: Asked, served: Served) -> Asked:
+    return Asked(served.group, served.version, served.plural, asked.subresource, asked.namespace, asked.name)
 
 
 def _selector(stated: Any) -> LabelSelector | None:

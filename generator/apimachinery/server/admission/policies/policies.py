@@ -7,7 +7,7 @@ have no user, meet no policies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,9 @@ class Policies:
         self._compiled: dict[str, tuple[int, Policy]] = {}
         self._bound: list[tuple[Policy, list[Binding]]] = []
         self._stale = True
+        # Of each resource, verb and subresource that was asked for: the policies that may be about it.
+        self._candidates: dict[Hashable, list[tuple[Policy, list[Binding]]]] = {}
+        self._candidates_of = catalog.generation
         for prefix in self._prefixes:
             cache.resource(prefix).listen(prefix, self._changed)
 
@@ -108,6 +111,7 @@ class Policies:
         """All bound policies with their bindings, by name."""
         if self._stale:
             self._bound = self._read()
+            self._candidates.clear()
             self._stale = False
         return self._bound
 
@@ -140,7 +144,7 @@ class Policies:
         """The policies and bindings that are about an operation."""
         if operation.target.user is None or is_exempt(operation):
             return
-        for policy, bindings in self.in_force():
+        for policy, bindings in self._may_be_about(operation):
             served = policy.constraints.match(operation, self.namespaces.of, self._versions(operation))
             if served is None:
                 continue
@@ -152,6 +156,23 @@ class Policies:
                     if narrowed is None:
                         continue
                 yield policy, binding, served
+
+    def _may_be_about(self, operation: Operation) -> list[tuple[Policy, list[Binding]]]:
+        policies = self.in_force()
+        if self._candidates_of != self._catalog.generation:
+            self._candidates.clear()
+            self._candidates_of = self._catalog.generation
+        target = operation.target
+        asked = (operation.verb, target.served.number, target.subresource, bool(target.namespace))
+        found = self._candidates.get(asked)
+        if found is None:
+            versions = [*self._versions(operation)]
+            found = self._candidates[asked] = [
+                (policy, bindings)
+                for policy, bindings in policies
+                if policy.constraints.may_match(operation, versions)
+            ]
+        return found
 
     def _versions(self, operation: Operation) -> Iterator[Served]:
         prefix = operation.target.served.prefix
