@@ -9,7 +9,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= PYTHONDONTWRITEBYTECODE= $(
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-server soak-cel wheel clean differential
+.PHONY: projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -52,6 +52,9 @@ tables: $(SETUP) ## outcomes of Kubernetes' own unit tests against ours, a line 
 
 bench: $(SETUP) ## measure; prints ratios, asserts nothing
 	$(RUN) tests/bench/run.py $(BENCH)
+
+bench-growth: $(SETUP) ## how costs grow with what is stored, watched and defined: exponents; BENCH="--largest 1000000"
+	$(RUN) -m tests.bench.growth $(BENCH)
 
 projects: $(SETUP) ## what is made of real projects, a line each; CLONES=folder of git clones, PROJECTS="--only istio"
 	$(RUN) -m tests.bench.projects $(CLONES) $(PROJECTS)
