@@ -275,3 +275,26 @@ def test_a_large_binding_is_read_apart_and_gives_what_a_small_one_does(monkeypat
     apart.drop("ClusterRoleBinding", "", "large")
     assert not apart.decide(first).allowed
     assert not [*apart.bindings()]
+
+
+@pytest.mark.parametrize("filler", [1, 5_000])
+def test_malformed_roles_and_bindings_give_nothing_whatever_their_size(filler, caplog):
+    """Small ones are read when they are written, large ones when somebody asks."""
+    rbac = Rbac()
+    rbac._take("ClusterRole", "", "all", b'{"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]}')
+    eve, bob = ({"kind": "User", "name": name, "apiGroup": "x" * 20} for name in ("eve", "bob"))
+    for name, ref, subjects in (
+        ("a", 5, [eve] * filler),
+        ("b", {"kind": "ClusterRole", "name": ["all"]}, [eve] * filler),
+        ("c", {"kind": "ClusterRole", "name": "all"}, [{**eve, "name": {"eve": 1}}] * filler),
+        ("d", {"kind": "ClusterRole", "name": "all"}, [7, *[bob] * filler]),
+    ):
+        value = json.dumps({"metadata": {"name": name}, "roleRef": ref, "subjects": subjects}).encode()
+        rbac._take("ClusterRoleBinding", "", name, value)
+    rbac._take("ClusterRoleBinding", "", "e", b"[" * 3 if filler == 1 else b"[" * 100_000)
+    assert not rbac.settle(asked("eve", "samples")).allowed
+    # What is well-formed of a binding counts.
+    assert rbac.settle(asked("bob", "samples")).allowed
+    assert {record.object for record in caplog.records} == {"a", "b", "c", "d", "e"}
+    rbac._take("ClusterRoleBinding", "", "d", b"{}")
+    assert not rbac.settle(asked("bob", "samples")).allowed

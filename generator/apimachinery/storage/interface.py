@@ -16,7 +16,7 @@ An object's JSON carries its own revision (``metadata.resourceVersion``), yet th
 the record is appended. So a writer hands over a ``Value``: the encoded object, cut where the number belongs.
 The driver joins it once; the same bytes then serve every get, list and watch.
 
-Keys are ``/GROUP/RESOURCE/[NAMESPACE/]NAME`` and order as their UTF-8 bytes do (etcd's order).
+Keys are ``/GROUP/RESOURCE/[NAMESPACE/]NAME``, which ``layout`` makes, and order as their UTF-8 bytes do (etcd's order).
 
 Everything is called on one event loop's thread. What waits is a coroutine; a driver hides its own threads.
 
