@@ -43,7 +43,8 @@ def _files_below(root: Path) -> Iterator[Path]:
         return
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in ("__pycache__", ".git"))
-        yield from (Path(folder, name) for name in sorted(files))
+        paths = (Path(folder, name) for name in sorted(files))
+        yield from (path for path in paths if path.is_file())  # a pipe or socket among them is no input
 
 
 def _stamp_file(config: Config, package: Package) -> Path:

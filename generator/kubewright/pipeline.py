@@ -143,7 +143,7 @@ def build(package: Package, folder: Path, progress: Progress = lambda text: None
     built = Built(package, output.Tree(folder), diagnostics)
     progress(f"{package.name}: reading")
     api = read_api(package, built.diagnostics, jobs, operations=True)
-    check_names(api, built.diagnostics)
+    check_names(api, built.diagnostics, package.models)
     built.definitions = len(api.definitions)
     if built.diagnostics.has_errors:
         return built

@@ -20,11 +20,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kubewright.config import FLAVOURS, Package, PathSource
 from kubewright.pipeline import Built, build
+from tests.compiler.real.constructed import construct, write
+from tests.tools.command import kubewright
 
 PAYLOADS = [
     '"""\nimport os\nos.system("true")\n"""',
@@ -173,11 +176,11 @@ def pointer(text: str) -> str:
     return quote(text.replace("~", "~0").replace("/", "~1"))
 
 
-def make(folder: Path, spec: Any, models: str = "msgspec") -> Built:
+def make(folder: Path, spec: Any, models: str = "msgspec", package: str = "hostile_api") -> Built:
     path = folder / "spec.json"
     path.write_text(json.dumps(spec))
-    package = Package(name="hostile_api", sources=(PathSource(path),), documentation=True, models=models)
-    return build(package, folder / "out")
+    settings = Package(name=package, sources=(PathSource(path),), documentation=True, models=models)
+    return build(settings, folder / "out")
 
 
 def modules(built: Built) -> dict[str, ast.Module]:
@@ -282,6 +285,31 @@ def test_known_attacks_as_names_give_no_power(
         check_name(tmp_path, models, document, name)
 
 
+@pytest.mark.parametrize("document", [crd, openapi], ids=["crd", "openapi"])
+def test_modules_with_odd_names_can_be_imported(tmp_path: Path, document: Callable[..., Any]) -> None:
+    names = [
+        *PAYLOADS,
+        "it's",
+        'say "hi"',
+        "tab\t",
+        "back\\slash",
+        "\x7f",
+        "\x85",
+        "é",
+        "class",
+        "__init__",
+        "a.b/c",
+    ]
+    made = []
+    for index, name in enumerate(names):
+        built = make(tmp_path, document("harmless", name), package=f"hostile{index}_api")
+        if not refused(built):
+            write(built, tmp_path)
+            made.append(built.package.name)
+    assert 2 < len(made) < len(names)
+    construct(tmp_path, *made)
+
+
 @pytest.mark.parametrize(("document", "models"), NAMED)
 @given(text=texts)
 @SETTINGS
@@ -297,3 +325,13 @@ def test_the_comparison_can_fail() -> None:
     injected = ast.parse('class A:\n    """x"""\n    import os\n    a: str = "c"\n')
     assert program(harmless) != program(injected)
     assert powers(injected) - powers(harmless) == {"Import", "alias", "import os"}
+
+
+def test_a_dump_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    marks = "\u202eradcifisrever\u2066hidden\u2069 \u200e\u061c\u2028\x9b\x1b[31m"
+    (tmp_path / "spec.json").write_text(json.dumps(crd(marks, "na\u202eme")))
+    code, out, err = kubewright("generate", tmp_path / "spec.json", "--package", "x_api", "--dump-ir")
+    assert (code, err) == (0, "")
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", out)
+    [definition] = [each for each in yaml.safe_load(out)["definitions"] if each["name"].endswith(".Thing")]
+    assert definition["value"]["doc"] == marks

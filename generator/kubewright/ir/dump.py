@@ -5,6 +5,7 @@ Everything that is at its default is left out; places are written as text.
 
 from __future__ import annotations
 
+import re
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from typing import Any, get_args
@@ -13,23 +14,35 @@ from kubewright.ir.api import Api
 from kubewright.ir.types import Json, Type
 from kubewright.location import Location
 
+_STEERING = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Marks of the reading direction, which YAML counts as printable, and separators of lines."""
+
 
 def dump(api: Api) -> str:
-    """``api`` as one YAML document."""
+    """``api`` as one YAML document, on a terminal too: text with marks that steer it is quoted and has them escaped."""
     import yaml
 
-    return yaml.dump(
+    class Dumper(yaml.CSafeDumper):
+        pass
+
+    def quoted(dumper: Any, text: str) -> Any:
+        style = '"' if _STEERING.search(text) else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Dumper.add_representer(str, quoted)
+    text: str = yaml.dump(
         {
             "api": api.name,
             "definitions": [_plain(d) for d in api.definitions],
             "resources": [_plain(r) for r in api.resources],
         },
-        Dumper=yaml.CSafeDumper,
+        Dumper=Dumper,
         sort_keys=False,
         allow_unicode=True,
         width=110,
         explicit_start=True,
     )
+    return _STEERING.sub(lambda mark: f"\\u{ord(mark.group()):04x}", text)
 
 
 def _plain(node: Any) -> Json:

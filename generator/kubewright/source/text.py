@@ -10,9 +10,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -146,13 +148,34 @@ def _read_stdin(diagnostics: Diagnostics) -> bytes | None:
     return None
 
 
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """What is in a file, up to one byte more than ``limit``. Raises OSError where it cannot be read, which named pipes,
+    devices and sockets never are: opening one may wait for ever, reading it may never end. Descriptors that the shell
+    hands over (``<(helm template …)`` is ``/dev/fd/63``) are pipes with somebody at the other end."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or str(path).startswith(_DESCRIPTORS) or str(path) == os.devnull):
+        kind = next((word for test, word in _UNREADABLE if test(mode)), "no file")
+        raise OSError(errno.EINVAL, f"{kind}; give it on standard input: - < {path}")
+    with path.open("rb") as stream:
+        return stream.read(limit + 1)
+
+
+_DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+_UNREADABLE = (
+    (stat.S_ISFIFO, "this is a named pipe"),
+    (stat.S_ISCHR, "this is a device"),
+    (stat.S_ISBLK, "this is a device"),
+    (stat.S_ISSOCK, "this is a socket"),
+    (stat.S_ISDIR, "this is a folder"),
+)
+
+
 def _read(path: Path, name: str, diagnostics: Diagnostics) -> bytes | None:
     if _URL.match(name):
         missing(path, diagnostics)
         return None
     try:
-        with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)  # the size of a pipe or device is not known before
+        content = read_bytes(path)
         if len(content) > MAX_BYTES:
             said = f"the file has more than the {MAX_BYTES:,} bytes that are read"
             diagnostics.error("K006", said, Location(name), "split it")
@@ -211,10 +234,25 @@ def _parse_json(text: str, name: str, diagnostics: Diagnostics) -> Document | No
         place = Location(name, "", *_line_column(text, longest.start() if longest else 0))
         diagnostics.error("K010", "broken JSON: a number has too many digits", place, "write it as a string")
         return None
+    if half := _half_pair(text):
+        place = Location(name, "", *_line_column(text, half.start()))
+        diagnostics.error(
+            "K010", f"broken JSON: {half.group()} is half a character", place, "write both halves"
+        )
+        return None
     if value is None or _depth(value) > MAX_DEPTH:
         diagnostics.error("K008", f"nested deeper than {MAX_DEPTH} levels", Location(name))
         return Document(name, {})
     return Document(name, value, lambda: _json_positions(text))
+
+
+_HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_SURROGATES = re.compile(rf"\\\\|{_HIGH}{_LOW}|({_HIGH}|{_LOW})")
+
+
+def _half_pair(text: str) -> re.Match[str] | None:
+    r"""The escape ``\ud800`` to ``\udfff`` in JSON that is not one of a pair: no text holds it, no file can."""
+    return next((match for match in _SURROGATES.finditer(text) if match.group(1)), None)
 
 
 def _refuse_constant(word: str) -> Any:
@@ -310,11 +348,12 @@ def _parse_yaml(text: str, name: str, diagnostics: Diagnostics, is_modern: bool)
     documents: list[Document] = []
     if _may_be_deep(text) and _is_deep(text, name, diagnostics):
         return []
+    escaped = text if "\\/" in text else ""  # not in the loop: a file may have 300,000 documents
     loader = yaml.CSafeLoader(text)
     try:
         while loader.check_node():
             node = loader.get_node()
-            builder = _Builder(name, diagnostics, text=text if "\\/" in text else "", is_modern=is_modern)
+            builder = _Builder(name, diagnostics, text=escaped, is_modern=is_modern)
             value = builder.build(node, "", 1)
             if builder.failed:
                 continue

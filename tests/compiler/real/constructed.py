@@ -19,17 +19,20 @@ import importlib, pkgutil, sys
 from functools import cached_property
 from apimachinery.client.config import Config
 
-name = sys.argv[1]
-package = importlib.import_module(name)
-for module in pkgutil.walk_packages(package.__path__, name + "."):
-    importlib.import_module(module.name)
 config = Config(server="http://127.0.0.1:1")
 resources = 0
-for stem, class_name in (("client", "Client"), ("async_client", "AsyncClient")):
-    client = getattr(importlib.import_module(f"{name}.{stem}"), class_name)(config)
-    for attribute, value in vars(type(client)).items():
-        if isinstance(value, cached_property):
-            resources += len(vars(getattr(client, attribute)))
+for name in sys.argv[1:]:
+    package = importlib.import_module(name)
+    modules = {module.name for module in pkgutil.walk_packages(package.__path__, name + ".")}
+    for module in sorted(modules):
+        importlib.import_module(module)
+    for stem, class_name in (("client", "Client"), ("async_client", "AsyncClient")):
+        if f"{name}.{stem}" not in modules:  # nothing is served
+            continue
+        client = getattr(importlib.import_module(f"{name}.{stem}"), class_name)(config)
+        for attribute, value in vars(type(client)).items():
+            if isinstance(value, cached_property):
+                resources += len(vars(getattr(client, attribute)))
 print(resources)
 """
 
@@ -42,11 +45,12 @@ def write(built: Built, folder: Path) -> None:
         target.write_bytes(content)
 
 
-def construct(package: str, folder: Path) -> int:
-    """How many resources the clients of ``package`` have together. Raises AssertionError where one cannot be built."""
+def construct(folder: Path, *packages: str) -> int:
+    """How many resources the clients of ``packages`` below ``folder`` have together. AssertionError
+    where one cannot be built."""
     paths = [str(ROOT / "generator"), str(ROOT / "generated"), str(folder)]
     done = subprocess.run(
-        [sys.executable, "-c", CONSTRUCT, package],
+        [sys.executable, "-c", CONSTRUCT, *packages],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,

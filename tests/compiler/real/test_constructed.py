@@ -46,7 +46,7 @@ def check(crds: list[Any], folder: Path) -> None:
         built = build(Package(name=name, sources=(PathSource(path),)), folder)
         assert not built.diagnostics.has_errors, list(built.diagnostics)
         write(built, folder)
-        found.append(construct(name, folder))
+        found.append(construct(folder, name))
     assert found[0] == found[1] > 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -43,3 +44,12 @@ def test_openapi_documents_are_yaml_1_2() -> None:
     value, said = read("openapi: 3.0.0\ny: [y, n, on, OFF, true]\n")
     assert (value, said) == ({"openapi": "3.0.0", "y": ["y", "n", "on", "OFF", True]}, [])
     assert read("y: [y]")[0] == {"true": [True]}
+
+
+def test_many_documents_cost_no_more_each() -> None:
+    def cost(count: int) -> float:
+        before = time.process_time()
+        assert parse_documents(b"---\n" * count, "a.yaml", Diagnostics()) == []
+        return time.process_time() - before
+
+    assert cost(64_000) < 80 * cost(4_000)  # 16 times as much; 256 where each looks at the whole file

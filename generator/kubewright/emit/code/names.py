@@ -176,13 +176,25 @@ def find_clashes(wire_names: Iterable[str]) -> list[tuple[str, str]]:
     return clashes
 
 
-def check_names(api: Api, diagnostics: Diagnostics) -> None:
-    """Warns of names that meet when turned into Python; the emitters then number them."""
+_UNSUPPORTED = re.compile(r'["\\\x00-\x1f\ud800-\udfff]')
+
+
+def check_names(api: Api, diagnostics: Diagnostics, models: str) -> None:
+    """Warns of names that meet when turned into Python, for the emitters then number them. Refuses those of fields that
+    msgspec takes for no name of a field."""
     for definition in api.definitions:
         for value in values(definition.value):
             body = value.type.body if isinstance(value.type, EmbeddedObject) else value.type
             if not isinstance(body, Struct):
                 continue
+            for member in body.fields if models == "msgspec" else ():
+                if match := _UNSUPPORTED.search(member.wire_name):
+                    diagnostics.error(
+                        "K302",
+                        f"the field {member.wire_name!r} has {match.group()!r} in its name",
+                        member.value.location,
+                        "rename it, or generate models of another kind (--models)",
+                    )
             chosen = attribute_names(member.wire_name for member in body.fields)
             for first, second in find_clashes(chosen):
                 place = next(m.value.location for m in body.fields if m.wire_name == second)

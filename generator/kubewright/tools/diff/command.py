@@ -17,6 +17,7 @@ from typing import Final
 from kubewright.config import DEFAULT_RELEASE
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.ir.api import Api
+from kubewright.source.text import read_bytes
 from kubewright.tools.diff.change import KINDS
 from kubewright.tools.diff.copies import copies_in
 from kubewright.tools.diff.policy import Exceptions, diagnose, markdown
@@ -82,7 +83,7 @@ def _exceptions(path: Path | None) -> Exceptions:
     if path is None:
         return Exceptions({})
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_bytes(path).decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise StateError(f"{path}: {error}") from None
     for code, patterns in document.items():

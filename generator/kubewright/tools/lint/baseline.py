@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from kubewright.source.text import read_bytes
 from kubewright.tools.lint.run import Finding
 
 Baseline = dict[str, dict[str, int]]
@@ -23,7 +24,7 @@ class BaselineError(Exception):
 def read(path: Path) -> Baseline:
     """Reads a baseline. Raises ``BaselineError``."""
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_bytes(path))
     except OSError as error:
         raise BaselineError(f"{path}: {error.strerror}") from None
     except ValueError as error:

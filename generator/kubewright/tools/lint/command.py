@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from kubewright.config import KubernetesSource, Package, PathSource
 from kubewright.diagnostics import Diagnostic, Diagnostics, Severity, printable
+from kubewright.source.text import read_bytes
 from kubewright.tools.inputs.sources import DESCRIPTIONS, lacks_prose
 from kubewright.tools.lint import baseline
 from kubewright.tools.lint.rule import House
@@ -194,7 +195,7 @@ def _settings_of(options: argparse.Namespace) -> dict[str, Any]:
     if options.config is None and not path.is_file():
         return {}
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_bytes(path).decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path}: {error}") from None
     section = document.get("tool", {}).get("kubewright", {}).get("lint", {})

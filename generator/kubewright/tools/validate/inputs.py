@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.location import Location
-from kubewright.source.text import MAX_BYTES, paths_below
+from kubewright.source.text import MAX_BYTES, paths_below, read_bytes
 
 STDIN = "<stdin>"
 
@@ -50,8 +50,7 @@ def read_chunks(paths: Sequence[str], diagnostics: Diagnostics, exclude: Sequenc
             if exclude and excluded(path, exclude):
                 continue
             try:
-                with path.open("rb") as stream:
-                    content = stream.read(MAX_BYTES + 1)
+                content = read_bytes(path)
             except OSError as error:
                 diagnostics.error("K001", f"cannot read: {error.strerror}", Location(str(path)))
                 continue

@@ -18,6 +18,7 @@ from apimachinery.server.reviewing.packages import PackageReviews
 from apimachinery.server.reviewing.serving import Answer, ReviewServer
 from apimachinery.wire import yaml
 from kubewright.diagnostics import printable
+from kubewright.source.text import read_bytes
 from kubewright.tools.serve.ending import on_signals
 from kubewright.tools.webhook.manifest import (
     CONVERT,
@@ -77,7 +78,7 @@ def _manifest(options: argparse.Namespace, reviews: PackageReviews) -> bytes:
         client["service"] = {"namespace": namespace, "name": name, "port": int(port or 443)}
     if options.ca is not None:
         try:
-            client["caBundle"] = base64.b64encode(options.ca.read_bytes()).decode()
+            client["caBundle"] = base64.b64encode(read_bytes(options.ca)).decode()
         except OSError as fault:
             raise OptionError(f"--ca: cannot read {options.ca}: {fault.strerror}") from None
     resources = [*reviews.resources()]
