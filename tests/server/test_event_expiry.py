@@ -11,6 +11,7 @@ from tests.server.test_api import MERGE, ask, run
 from apimachinery.server.api import Api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.expiry import EventExpiry, _age
+from apimachinery.storage.interface import StorageBusy
 
 EVENTS = "/api/v1/namespaces/default/events"
 SHORT = ApiOptions(controllers=frozenset(), event_seconds=0.6)
@@ -57,3 +58,24 @@ def test_events_of_before_the_start_end_by_what_they_say() -> None:
     assert _age({**told, "lastTimestamp": datetime.now(UTC).isoformat()}) < 5
     assert _age({**told, "lastTimestamp": "no time"}) > 1e8
     assert _age({"metadata": {}}) == 0
+
+
+def test_an_event_that_could_not_be_deleted_is_deleted_later() -> None:
+    async def story(api: Api) -> None:
+        assert api._expiry is not None
+        faults: list[Exception] = [StorageBusy(), StorageBusy()]
+        remove = api.writer.remove
+
+        async def fails(*given: Any) -> Any:
+            if faults:
+                raise faults.pop()
+            return await remove(*given)
+
+        api._expiry._writer.remove = fails  # type: ignore[method-assign]
+        await ask(api, "POST", EVENTS, event("a"))
+        async with asyncio.timeout(20):
+            while await names(api):
+                await asyncio.sleep(0.01)
+        assert not faults
+
+    run(story, SHORT)

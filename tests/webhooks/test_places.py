@@ -270,6 +270,41 @@ def test_large_answers_are_read_apart_from_the_loop(
     assert readers[0].startswith("kubewright-work") is (size > 100)
 
 
+def test_two_large_answers_of_an_address_are_read_at_a_time_and_small_ones_pass(hooks: Hooks) -> None:
+    def answer(review: Json) -> Json:
+        return reviewed(review, auditAnnotations={"a": "x" * review["request"]["size"]})
+
+    hooks.answers["x"] = answer
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+
+    async def story() -> list[int]:
+        calls, let_go, reading = Outgoing(), asyncio.Event(), list[int]()
+        posts = WebhookCalls(calls, None)  # type: ignore[arg-type]
+        client = {"url": hooks.url("x"), "caBundle": hooks.ca}
+
+        async def read(answer: webhook_calls.Answer) -> None:
+            reading.append(len(answer.content) // 100_000)
+            if len(answer.content) > outgoing.MUCH_BYTES:
+                await let_go.wait()
+
+        async def call(size: int) -> None:
+            body = json.dumps({**review, "request": {"uid": "u", "size": size}}).encode()
+            await posts.post(client, body, 30.0, "agent", read)
+
+        try:
+            large = [asyncio.create_task(call(300_000)) for _ in range(5)]
+            await until(lambda: len(reading) == 2 and len(hooks.calls) == 5)
+            await call(10)
+            before = list(reading)
+            let_go.set()
+            await asyncio.gather(*large)
+            return [*before, -1, *reading[3:]]
+        finally:
+            await calls.close()
+
+    assert asyncio.run(story()) == [3, 3, 0, -1, 3, 3, 3]
+
+
 # Whom Go trusts: what kube-apiserver 1.36 called and what it refused.
 
 Pair = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
@@ -333,7 +368,7 @@ def called(folder: Path, shown: list[Pair], bundle: Pair) -> None:
                 client = {"url": hooks.url("x"), "caBundle": authority}
                 review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
                 review |= {"request": {"uid": "u"}}
-                await posts.post(client, json.dumps(review).encode(), 30.0, "agent")
+                await posts.post(client, json.dumps(review).encode(), 30.0, "agent", webhook_calls._unread)
             finally:
                 await calls.close()
 

@@ -12,7 +12,7 @@ import json
 import ssl
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -67,18 +67,35 @@ class Opened:
     _answer: aiohttp.ClientResponse
 
     def close(self) -> None:
-        """Lets go of the connection."""
+        """Lets go of the connection. To end TLS in order would wait for what is still on its way."""
+        connection = self._answer.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
         self._answer.close()
 
-    async def read(self, most: int) -> bytes:
-        """The rest. Raises ValueError for more than ``most`` bytes."""
+    async def read(self, most: int, before_more: Callable[[], Awaitable[object]] | None = None) -> bytes:
+        """The rest; ``before_more`` is awaited where that is much. Raises ValueError for more than ``most`` bytes."""
         content = bytearray()
-        async for part in self.parts:
-            content += part
-            if len(content) > most:
-                self.close()
+        try:
+            if (self._answer.content_length or 0) > most:
                 raise ValueError(f"answered more than {most} bytes")
+            async for part in self.parts:
+                content += part
+                if len(content) > most:
+                    raise ValueError(f"answered more than {most} bytes")
+                if before_more is not None and len(content) > MUCH_BYTES:
+                    await before_more()
+                    before_more = None
+        except BaseException:
+            self.close()
+            raise
         return bytes(content)
+
+
+LARGE_AT_ONCE = 2
+MUCH_BYTES = 64 << 10
+"""Answers of one address that are more than this are read so many at a time: each takes a piece of every turn of the
+loop, however large."""
 
 
 @dataclass(slots=True)
@@ -88,6 +105,7 @@ class _Line:
     busy: int = 0
     users: Counter[str] = field(default_factory=Counter)
     waiting: deque[tuple[str, asyncio.Future[None]]] = field(default_factory=deque)
+    large: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_AT_ONCE))
 
     def has_room(self, user: str) -> bool:
         """Whether a call may begin. The server's own calls share what there is."""
@@ -120,16 +138,16 @@ class Outgoing:
         self._lines: dict[str, _Line] = {}
 
     @asynccontextmanager
-    async def turn(self, address: str, seconds: float) -> AsyncIterator[None]:
-        """Around a call to an address, which begins when there is room. Who hangs takes his own places alone. Raises
-        CallFailed where there is none in time."""
+    async def turn(self, address: str, seconds: float) -> AsyncIterator[asyncio.Semaphore]:
+        """Around a call to an address, which begins when there is room; what to hold around a large answer. Who hangs
+        takes his own places alone. Raises CallFailed where there is none in time."""
         user, line = on_behalf_of.get(), self._lines.setdefault(address, _Line())
         if line.has_room(user):
             line.begin(user)
         else:
             await self._wait(line, user, seconds)
         try:
-            yield
+            yield line.large
         finally:
             line.end(user)
             if not line.busy and not line.waiting:

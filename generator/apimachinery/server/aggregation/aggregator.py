@@ -81,7 +81,7 @@ class Aggregator:
             parts.writer,
             lambda name, reason: unavailable.at(name, reason).add(),
         )
-        self._documents = RemoteDocuments(registry, self._proxy, others)
+        self._documents = RemoteDocuments(registry, parts.cache, self._proxy, others)
         self.contents = RemoteContents(registry, self._proxy, others)
 
     async def prepare(self) -> None:
@@ -93,7 +93,7 @@ class Aggregator:
         """Starts the controllers."""
         self._local.start(observer)
         self._availability.start(observer)
-        self._documents.start()
+        self._documents.start(observer)
 
     async def stop(self) -> None:
         """Ends them."""

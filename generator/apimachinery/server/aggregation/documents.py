@@ -7,7 +7,6 @@ OpenAPI documents stay as they were. All documents of a server together are boun
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import logging
@@ -17,17 +16,21 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from apimachinery.http.outgoing import CallFailed
+from apimachinery.queue.observing import Observer
 from apimachinery.server.aggregation.proxy import Proxy
 from apimachinery.server.aggregation.registry import ApiService, Json, Registry
+from apimachinery.server.controllers.controller import SILENT, Controller
 from apimachinery.server.describe.openapi_merge import part_of
 from apimachinery.server.describe.others import Others, OtherVersion
 from apimachinery.server.network.services import Unresolved
+from apimachinery.storage.watch_cache import WatchCache
 
 REFRESH_SECONDS = 60.0
 SETTLE_SECONDS = 0.05
 DISCOVERY_BYTES = 8 << 20
 OPENAPI_BYTES = 32 << 20
 FETCH_SECONDS = 10.0
+FETCHES_AT_ONCE = 8
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 JSON = "application/json"
 Value = TypeVar("Value")
@@ -52,57 +55,38 @@ class _Documents:
     kept: dict[str, _Kept] = field(default_factory=dict)
 
 
-class RemoteDocuments:
-    """Keeps ``others`` up to date."""
+class RemoteDocuments(Controller):
+    """Keeps ``others`` up to date. A server that hangs holds up nobody else's documents."""
 
-    def __init__(self, registry: Registry, proxy: Proxy, others: Others) -> None:
+    def __init__(self, registry: Registry, cache: WatchCache, proxy: Proxy, others: Others) -> None:
+        super().__init__("apiservice-documents", cache, workers=FETCHES_AT_ONCE)
         self._registry = registry
         self._proxy = proxy
         self._others = others
         self._documents: dict[str, _Documents] = {}
-        self._due: set[str] = set()
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
+    def start(self, observer: Observer = SILENT) -> None:
         """Follows the APIServices."""
-        self._registry.listen(self._heard)
+        self._registry.listen(self._changed)
         for service in self._registry.remote.values():
-            self._heard(service.name)
+            self._changed(service.name)
+        super().start(observer)
 
-    async def stop(self) -> None:
-        """Ends it."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def _heard(self, name: str) -> None:
-        # Without an APIService of another server there is nothing to do, and no task.
+    def _changed(self, name: str) -> None:
         if self._registry.remote or self._others.versions:
-            service = self._registry.all.get(name)
-            if service is not None and service.service is not None:
-                self._due.add(name)
-            self._changed.set()
-            if self._task is None:
-                self._task = asyncio.create_task(self._run())
+            self.queue.add_after(name, SETTLE_SECONDS)
 
-    async def _run(self) -> None:
-        while True:
-            self._changed.clear()
-            services = {service.name: service for service in self._registry.remote.values()}
-            for name in self._documents.keys() - services.keys():
-                del self._documents[name]
-            due, self._due = self._due, set()
+    async def reconcile(self, key: str) -> float | None:
+        """Fetches the documents of an APIService; when to fetch them again."""
+        service = self._registry.all.get(key)
+        if service is None or service.service is None:
+            self._documents.pop(key, None)
             self._publish()
-            if due:
-                await asyncio.gather(*(self._refresh(services[name]) for name in due if name in services))
-                self._publish()
-            try:
-                async with asyncio.timeout(REFRESH_SECONDS):
-                    await self._changed.wait()
-            except TimeoutError:
-                self._due |= services.keys()
-            await asyncio.sleep(SETTLE_SECONDS)
+            return None
+        self._publish()
+        await self._refresh(service)
+        self._publish()
+        return REFRESH_SECONDS
 
     def _publish(self) -> None:
         """Puts what is known in place of what discovery and OpenAPI tell."""

@@ -13,9 +13,11 @@ import binascii
 import posixpath
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 from apimachinery.http.outgoing import (
@@ -54,10 +56,6 @@ class WebhookFailed(Exception):
     """No usable answer; the text says why."""
 
 
-class _Unread(Exception):
-    """An answer whose body did not come whole; the text says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came back."""
@@ -67,6 +65,8 @@ class Answer:
     content: bytes
 
 
+Value = TypeVar("Value")
+Read = Callable[[Answer], Awaitable[Value]]
 Observe = Callable[[str, str, str, int, float], None]
 """Takes a webhook's name, the operation, the webhook's kind, the code of its verdict (0 for none) and seconds."""
 
@@ -80,9 +80,12 @@ class WebhookCalls:
         self.observe: Observe = lambda *seen: None
         self.loop: asyncio.AbstractEventLoop | None = None
 
-    async def post(self, client: Mapping[str, Any], body: bytes, seconds: float, agent: str) -> Answer:
-        """A webhook's answer to a review, unread: ``read_review`` does that. Raises WebhookFailed."""
-        return await self._exchanged(client, body, seconds, agent, ANSWER_BYTES)
+    async def post(
+        self, client: Mapping[str, Any], body: bytes, seconds: float, agent: str, read: Read[Value]
+    ) -> Value:
+        """What ``read`` makes of a webhook's answer to a review, by ``read_review``. Raises WebhookFailed and what
+        ``read`` raises."""
+        return await self._exchanged(client, body, seconds, agent, ANSWER_BYTES, read)
 
     def wait(self, client: Mapping[str, Any], review: Json, seconds: float, agent: str) -> Json:
         """The review that a webhook answers, for a thread for such work: others compute while it waits. The answer may
@@ -94,13 +97,19 @@ class WebhookCalls:
         most = ANSWER_BYTES + 2 * len(body)
         with aside():
             answer = asyncio.run_coroutine_threadsafe(
-                self._exchanged(client, body, seconds, agent, most), loop
+                self._exchanged(client, body, seconds, agent, most, _unread), loop
             ).result()
         return read_review(answer, review)
 
     async def _exchanged(
-        self, client: Mapping[str, Any], body: bytes, seconds: float, agent: str, most: int
-    ) -> Answer:
+        self,
+        client: Mapping[str, Any],
+        body: bytes,
+        seconds: float,
+        agent: str,
+        most: int,
+        read: Read[Value],
+    ) -> Value:
         """Raises WebhookFailed."""
         shown, host = _shown_url(client, seconds)
         try:
@@ -117,7 +126,7 @@ class WebhookCalls:
         if endpoint.server_name:
             headers.append(("Host", host))
         try:
-            return await self._posted(endpoint, headers, body, shown, most)
+            return await self._posted(endpoint, headers, body, shown, most, read)
         except CallFailed as fault:
             raise WebhookFailed(f"failed to call webhook: {fault}") from None
 
@@ -134,42 +143,45 @@ class WebhookCalls:
         return Endpoint(url, tls, seconds=seconds, server_name=server_name(namespace, name))
 
     async def _posted(
-        self, endpoint: Endpoint, headers: list[tuple[str, str]], body: bytes, shown: str, most: int
-    ) -> Answer:
-        """Raises CallFailed. A server that is busy is asked again when it says, while there is time."""
-        until = time.monotonic() + endpoint.seconds
-        while True:
-            answer, wait = await self._once(endpoint, headers, body, shown, most, until)
-            if answer is not None:
-                return answer
-            if time.monotonic() + int(wait) >= until:
-                await asyncio.sleep(max(until - time.monotonic(), 0.0))
-                raise CallFailed(f"{_posted(shown)}: context deadline exceeded")
-            await asyncio.sleep(int(wait))
-
-    async def _once(
         self,
         endpoint: Endpoint,
         headers: list[tuple[str, str]],
         body: bytes,
         shown: str,
         most: int,
-        until: float,
-    ) -> tuple[Answer | None, str]:
-        """One call: the answer, or after how many seconds to ask again. Raises CallFailed."""
-        try:
-            async with self._outgoing.turn(shown.partition("?")[0], until - time.monotonic()):
-                opened = await self._opened(endpoint, headers, body, max(until - time.monotonic(), 0.0))
+        read: Read[Value],
+    ) -> Value:
+        """Raises CallFailed. A server that is busy is asked again when it says, while there is time."""
+        until = time.monotonic() + endpoint.seconds
+        while True:
+            async with AsyncExitStack() as stack:
+                large = await stack.enter_async_context(self._turn(shown, until))
+                try:
+                    opened = await self._opened(endpoint, headers, body, max(until - time.monotonic(), 0.0))
+                except CallFailed as fault:
+                    raise CallFailed(f"{_posted(shown)}: {_go_words(str(fault))}") from None
                 fields = {name.lower(): value for name, value in opened.headers}
                 wait = fields.get("retry-after", "")
-                if (opened.status == 429 or opened.status >= 500) and wait.isdigit():
-                    opened.close()
-                    return None, wait
-                return Answer(opened.status, fields.get("content-type", ""), await _read(opened, most)), ""
-        except _Unread as fault:
-            raise CallFailed(str(fault)) from None
-        except CallFailed as fault:
-            raise CallFailed(f"{_posted(shown)}: {_go_words(str(fault))}") from None
+                if not ((opened.status == 429 or opened.status >= 500) and wait.isdigit()):
+                    left = max(until - time.monotonic(), 0.0)
+                    content = await _read(opened, most, left, partial(stack.enter_async_context, large))
+                    return await read(Answer(opened.status, fields.get("content-type", ""), content))
+                opened.close()
+            if time.monotonic() + int(wait) >= until:
+                await asyncio.sleep(max(until - time.monotonic(), 0.0))
+                raise CallFailed(f"{_posted(shown)}: context deadline exceeded")
+            await asyncio.sleep(int(wait))
+
+    @asynccontextmanager
+    async def _turn(self, shown: str, until: float) -> AsyncIterator[asyncio.Semaphore]:
+        """Raises CallFailed."""
+        async with AsyncExitStack() as stack:
+            turn = self._outgoing.turn(shown.partition("?")[0], until - time.monotonic())
+            try:
+                large = await stack.enter_async_context(turn)
+            except CallFailed as fault:
+                raise CallFailed(f"{_posted(shown)}: {_go_words(str(fault))}") from None
+            yield large
 
     async def _opened(
         self, endpoint: Endpoint, headers: list[tuple[str, str]], body: bytes, seconds: float
@@ -191,18 +203,25 @@ def _running() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-async def _read(answer: Opened, most: int) -> bytes:
-    """Raises _Unread."""
+async def _read(
+    answer: Opened, most: int, seconds: float, before_more: Callable[[], Awaitable[object]]
+) -> bytes:
+    """Raises CallFailed."""
     try:
-        return await answer.read(most)
+        async with asyncio.timeout(seconds):
+            return await answer.read(most, before_more)
     except ValueError as fault:
-        raise _Unread(str(fault)) from None
-    except CallFailed as fault:
-        why = _go_words(str(fault))
+        raise CallFailed(str(fault)) from None
+    except (CallFailed, TimeoutError) as fault:
+        why = "context deadline exceeded" if isinstance(fault, TimeoutError) else _go_words(str(fault))
         why = why if why.startswith("context") else "unexpected EOF"
-        raise _Unread(
+        raise CallFailed(
             f"unexpected error when reading response body. Please retry. Original error: {why}"
         ) from None
+
+
+async def _unread(answer: Answer) -> Answer:
+    return answer
 
 
 def _authorities(bundle: str) -> bytes:

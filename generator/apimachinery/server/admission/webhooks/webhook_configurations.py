@@ -175,12 +175,14 @@ class Webhooks:
             raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
         target = operation.target
         review, body = await apart_if(target.where, _encoded_review, operation, call.served, hook.version)
+
+        async def read(answer: Answer) -> Verdict:
+            large = len(answer.content) > LARGE_BYTES
+            return await apart_if(large, self._verdict, call, review, answer, operation)
+
         began, code = perf_counter(), 0
         try:
-            answer = await self._calls.post(hook.stated["clientConfig"], body, hook.seconds, AGENT)
-            verdict = await apart_if(
-                len(answer.content) > LARGE_BYTES, self._verdict, call, review, answer, operation
-            )
+            verdict = await self._calls.post(hook.stated["clientConfig"], body, hook.seconds, AGENT, read)
             code = 200 if verdict.allowed else rejected(hook, verdict).code
         finally:
             kind = "admit" if self._mutates else "validating"
