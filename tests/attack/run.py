@@ -28,6 +28,7 @@ from tests.attack import (
     fuzz,
     sockets,
     storage_keys,
+    stored,
     together,
     tunnels,
     unauthenticated,
@@ -112,6 +113,7 @@ ATTACKS: dict[str, Attack] = {
     "callouts": callouts.next_to_a_quiet_user,
     "many kinds": together.many_kinds,
     "fuzz": fuzz.requests,
+    "stored objects": stored.records,
     "churn": churn.lists_and_definitions,
     "storage keys": storage_keys.attack,
     "linearizability": consistency.linearizability,
@@ -128,6 +130,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--only", default="", help="names of attacks, separated by commas")
     parser.add_argument("--requests", type=int, default=20_000, help="of the fuzzer (default %(default)s)")
+    parser.add_argument(
+        "--stored", type=int, default=4_000, help="records put into databases (default %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--stall",

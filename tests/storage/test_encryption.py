@@ -16,8 +16,9 @@ from apimachinery.storage.encryption.configuration import (
     Unreadable,
     read_configuration,
 )
-from apimachinery.storage.interface import REVISION_MARK, StorageError, Value
-from apimachinery.storage.moving import rewrite_objects
+from apimachinery.storage.interface import REVISION_MARK, KeyExists, StorageError, Value
+from apimachinery.storage.memory import MemoryStorage
+from apimachinery.storage.moving import copy_objects, rewrite_objects
 from apimachinery.storage.sqlite import SqliteStorage
 
 SECRET = "/core/secrets/ns/a"
@@ -139,8 +140,14 @@ def test_a_database_keeps_no_plain_text_and_keys_are_rotated(tmp_path: Path):
         await storage.create("/core/pods/ns/p", value("plain"))
         await storage.close()
         assert b"hunter2" not in path.read_bytes() and b"plain" in path.read_bytes()
-        with pytest.raises(StorageError, match="give --encryption-provider-config"):
-            await SqliteStorage.open(path)
+        storage = await SqliteStorage.open(path)
+        assert "give --encryption-provider-config" in storage.unreadable[SECRET]
+        assert await storage.get(SECRET) is None and await storage.get("/core/pods/ns/p") is not None
+        with pytest.raises(KeyExists):
+            await storage.create(SECRET, value("other"))
+        with pytest.raises(StorageError, match="1 objects that cannot be read: /core/secrets/ns/a"):
+            await copy_objects(storage, MemoryStorage(), lambda number, of: None, None)
+        await storage.close()
         both = configuration({"aesgcm": {"keys": [key(2)]}}, {"aescbc": {"keys": [key(1)]}})
         storage = await SqliteStorage.open(path, both)
         assert (await storage.get(SECRET)) == made

@@ -85,6 +85,11 @@ def qualified(resource: str, group: str) -> str:
     return f"{resource}.{group}" if group else resource
 
 
+def unreadable(why: str) -> ApiError:
+    """500 for an object that is stored and cannot be read."""
+    return ApiError(500, "InternalError", f"Internal error occurred: {why}", causes=(Cause("", why, ""),))
+
+
 def not_found(resource: str, group: str, name: str) -> ApiError:
     """404: the object is not there."""
     message = f"{qualified(resource, group)} {go_quote(name)} not found"

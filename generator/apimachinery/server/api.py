@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from apimachinery.access.authorization import Attributes
 from apimachinery.http.messages import Request, Response, StreamResponse
+from apimachinery.meta.errors import ApiError
 from apimachinery.queue.prometheus import PrometheusObserver
 from apimachinery.server import loops
 from apimachinery.server.admission.builtin.resource_quota import ResourceQuota
@@ -57,6 +58,7 @@ from apimachinery.server.write.allocation_ranges import first_of, parse_networks
 from apimachinery.server.write.allocation_services import SERVICES, ServiceAllocator
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
+from apimachinery.storage.interface import StorageError
 from apimachinery.storage.layout import custom_prefix, is_kubernetes, written_as_custom
 from apimachinery.storage.moving import bring_home
 from apimachinery.wire.json import DecodeFault
@@ -284,26 +286,28 @@ class Api:
                 await self.definitions.prepare(writes=False)
                 self.definitions.start(self._observer)
             return
-        await self._bring_home()
-        await make_first_objects(self.catalog, self.writer)
-        await make_service_range(self.catalog, self.writer, [str(network) for network in self._networks])
+        await _prepared(self._bring_home())
+        await _prepared(make_first_objects(self.catalog, self.writer))
+        networks = [str(network) for network in self._networks]
+        await _prepared(make_service_range(self.catalog, self.writer, networks))
         if self._services is not None:
-            await self._services.repair()
-        await make_own_service(self.catalog, self.writer, first_of(self._networks[0]), self._port)
+            await _prepared(self._services.repair())
+        address = first_of(self._networks[0])
+        await _prepared(make_own_service(self.catalog, self.writer, address, self._port))
         if self._published is not None:
             await self._published.show()
             self._published.start(self._observer)
         elif self._advertised:
-            await publish(self.catalog, self.writer, [self._advertised], self._port)
+            await _prepared(publish(self.catalog, self.writer, [self._advertised], self._port))
         if self._fairness is not None:
-            await make_flow_control(self.catalog, self.writer)
+            await _prepared(make_flow_control(self.catalog, self.writer))
         if self._bootstraps:
-            await make_roles(self.catalog, self.writer, self.deleter)
+            await _prepared(make_roles(self.catalog, self.writer, self.deleter))
         if self.definitions is not None:
-            await self.definitions.prepare()
+            await _prepared(self.definitions.prepare())
             self.definitions.start(self._observer)
         if self.aggregator is not None:
-            await self.aggregator.prepare()
+            await _prepared(self.aggregator.prepare())
             self.aggregator.start(self._observer)
         if self._expiry is not None:
             self._expiry.start(self._observer)
@@ -338,6 +342,19 @@ class Api:
             await self.aggregator.stop()
         if self.definitions is not None:
             await self.definitions.stop()
+
+
+async def _prepared(step: Awaitable[None]) -> None:
+    """A step of the start, which is made again in the loops or at the next start: what is stored may make it fail, and
+    must not keep a server from starting. Raises StorageError."""
+    try:
+        await step
+    except StorageError:
+        raise
+    except ApiError as error:
+        log.error("a step of the start was refused", extra={"error": str(error)})
+    except Exception:
+        log.exception("a step of the start failed")
 
 
 def build_api(backend: Backend, options: ApiOptions) -> Api:

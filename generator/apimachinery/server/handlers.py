@@ -49,6 +49,7 @@ from apimachinery.storage.interface import (
     StorageClosed,
     StorageFull,
     StorageUnreachable,
+    UnreadableRecord,
     ValueTooLarge,
 )
 
@@ -64,7 +65,15 @@ LONG_CALLS = frozenset({"exec", "attach", "portforward", "proxy"})
 """Subresources that hand the connection over: counted as CONNECT, as kube-apiserver counts them."""
 
 
-_REFUSALS = (StorageClosed, StorageFull, StorageBusy, StorageUnreachable, StorageFileError, ValueTooLarge)
+_REFUSALS = (
+    StorageClosed,
+    StorageFull,
+    StorageBusy,
+    StorageUnreachable,
+    StorageFileError,
+    UnreadableRecord,
+    ValueTooLarge,
+)
 _TOO_MANY = ApiError(429, "TooManyRequests", "Too many requests, please try again later.", retry_after=1)
 _TIMEOUT = ApiError(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,7 +47,7 @@ from apimachinery.server.read.watch import Watches
 from apimachinery.storage.compaction import PERIOD_SECONDS, compact_for_ever
 from apimachinery.storage.interface import Storage
 from apimachinery.storage.url import PLAIN, StorageOptions, open_storage
-from apimachinery.storage.watch_cache import WatchCache
+from apimachinery.storage.watch_cache import Judge, WatchCache
 
 log = logging.getLogger("kubewright.server")
 
@@ -98,7 +99,8 @@ MakeAudit = Callable[[Metrics, Outgoing], Audit]
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
     """How to serve. ``port`` 0 takes a free one. ``services`` are addresses of Services (namespace and name) that count
-    before those that their objects name. ``identity`` is what the server shows to those it stands in front of."""
+    before those that their objects name. ``identity`` is what the server shows to those it stands in front of,
+    ``judge`` what keeps stored objects from everybody that no request could have stored."""
 
     storage: str = "memory://"
     storage_options: StorageOptions = PLAIN
@@ -119,6 +121,7 @@ class ServerOptions:
     audit_policy: Path | None = None
     services: Mapping[tuple[str, str], Address] = field(default_factory=dict)
     identity: ProxyIdentity = field(default_factory=ProxyIdentity)
+    judge: Judge | None = None
 
 
 class Server:
@@ -160,7 +163,7 @@ class Server:
         options = self._options
         storage = await open_storage(options.storage, options.storage_options)
         self._stops.append(storage.close)
-        cache = await WatchCache.open(storage)
+        cache = await WatchCache.open(storage, options.judge)
         governor = Governor()
         watches, metrics = Watches(governor), Metrics()
         cache.on_reset(watches.cut)
@@ -223,6 +226,12 @@ class Server:
         metrics.gauge("kubewright_joined_body_bytes", "Bytes of lists kept joined.", lambda: bodies.size)
         lag = LoopLag(metrics)
         add_process_metrics(metrics)
+        metrics.asked(
+            "kubewright_unreadable_objects",
+            "Stored objects that are not served, as they cannot be read.",
+            ("resource",),
+            lambda: list(Counter((key.split("/")[2],) for key in cache.unreadable).items()),
+        )
         metrics.gauge("kubewright_storage_revision", "Newest revision.", lambda: storage.revision)
         await api.start()
         pages: dict[str, Callable[[], str]] = {}

@@ -126,6 +126,7 @@ class Verbs:
     async def _get(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=False)
         key = served.key(route.namespace, route.name)
+        self._cache.check_readable(key)
         resource_version = request.first("resourceVersion") if request.query_string else ""
         record = read_record(self._cache.resource(served.prefix), key, resource_version)
         if record is None:
@@ -149,6 +150,8 @@ class Verbs:
         check_list_options(options)
         selection, scope = await apart_if(large, selection_of, selectors, route, served)
         cache = self._cache.resource(served.prefix)
+        if not options.watch or options.resource_version in ("", "0") or options.send_initial_events:
+            self._cache.check_readable(scope)
         try:
             view = await apart_if(large, asked_view, request, served, self._codecs, of_list=not options.watch)
         except ApiError:

@@ -34,7 +34,7 @@ commit, and events, those of its own writes too, come from a stream. For both:
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -73,6 +73,8 @@ class Record:
     """A key's state since ``revision``: its bytes, and the revision at which the key came to be.
 
     Nobody changes a record. ``memo`` is room for what readers derive from ``value`` and want to keep with it.
+    ``stale``: it is stored under another key than it would be now, or plain, so a write that changes nothing is made.
+    ``foreign``: it did not come from this process, and nobody has looked at it yet.
     """
 
     key: str
@@ -80,6 +82,8 @@ class Record:
     created: int
     value: bytes
     memo: dict[Hashable, Any] | None = field(default=None, compare=False, repr=False)
+    stale: bool = field(default=False, compare=False, repr=False)
+    foreign: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -178,6 +182,15 @@ class StorageReadOnly(StorageError):
         super().__init__(f"{key} cannot be written: the storage is read-only")
 
 
+class UnreadableRecord(StorageError):
+    """A read of a record that is there and cannot be served."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f'unable to read key "{key}": {reason}')
+        self.key = key
+        self.reason = reason
+
+
 class ValueTooLarge(StorageError):
     """A value above ``VALUE_BYTES``."""
 
@@ -234,6 +247,10 @@ class Storage(Protocol):
     @property
     def trouble(self) -> str:
         """What keeps some writes from being made for now, or all of them for good; empty while all is well."""
+
+    @property
+    def unreadable(self) -> Mapping[str, str]:
+        """The living keys whose values cannot be opened, and why: nothing shows them, no ``create`` replaces them."""
 
     async def catch_up(self) -> None:
         """Returns when ``revision`` is at least what anybody's write had been acknowledged at before the call. Raises

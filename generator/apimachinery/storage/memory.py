@@ -62,6 +62,11 @@ class MemoryStorage:
         """As ``failed``."""
         return self.failed
 
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """None."""
+        return {}
+
     async def catch_up(self) -> None:
         """Nothing to wait for."""
 

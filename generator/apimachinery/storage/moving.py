@@ -73,6 +73,9 @@ async def copy_objects(
 ) -> Copied:
     """Copies all objects. ``pass_revision`` takes the target one revision further without an object. Raises
     CopyRefused, StorageError."""
+    if hidden := dict(source.unreadable):
+        key, reason = min(hidden.items())
+        raise CopyRefused(f"the source has {len(hidden)} objects that cannot be read: {key}: {reason}, …")
     page = await source.list("")
     wanted = {record.key: record for record in page.records}
     present = {record.key: record for record in (await target.list("")).records}

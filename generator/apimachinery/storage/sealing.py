@@ -20,8 +20,15 @@ class Sealing(Protocol):
     def open(self, key: str, place: bytes, stored: bytes) -> bytes:
         """The value. Raises StorageError."""
 
+    def is_stale(self, key: str, stored: bytes) -> bool:
+        """Whether ``seal`` would use another key, or none, or one where none was used."""
 
-class Sealed(StorageError):
+
+class NotOpened(StorageError):
+    """An encrypted value that no key which is given opens."""
+
+
+class Sealed(NotOpened):
     """An encrypted value, where no keys are given."""
 
     def __init__(self, key: str, stored: bytes) -> None:

@@ -70,7 +70,11 @@ class SqliteStorage:
         self._lock = lock
         self._reserve = reserve
         self._commits = Commits(log, lock, reserve, self._publish)
-        self._records = {record.key: record for record in log.state(self._commits.revision)}
+        self.unreadable: dict[str, str] = {}
+        """See the contract."""
+        self._records = {
+            record.key: record for record in log.state(self._commits.revision, unreadable=self.unreadable)
+        }
         self._keys: list[str] | None = None
         self._subscribers = Subscribers()
         self._readers = ThreadPoolExecutor(1, "kubewright-read")
@@ -169,7 +173,7 @@ class SqliteStorage:
         """See the contract."""
         check_size(value)
         await self._commits.settled(key)
-        if key in self._records:
+        if key in self._records or key in self.unreadable:
             raise KeyExists(key)
         self._commits.refuse_growth(None, value)
         revision = self._commits.number()

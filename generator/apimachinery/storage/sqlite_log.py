@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from apimachinery.storage.file_lock import StorageFileError
-from apimachinery.storage.interface import Event, Record
+from apimachinery.storage.interface import Compacted, Event, Record, StorageError
 from apimachinery.storage.layout import bound_place
 from apimachinery.storage.sealing import Sealing, opened
 from apimachinery.storage.sqlite_checks import (
@@ -124,8 +124,11 @@ class Log:
         """The compacted revision."""
         return self._fact("compacted")
 
-    def state(self, revision: int, prefix: str = "") -> list[Record]:
-        """The living records under a prefix at a revision, by key. Raises Damaged."""
+    def state(
+        self, revision: int, prefix: str = "", *, unreadable: dict[str, str] | None = None
+    ) -> list[Record]:
+        """The living records under a prefix at a revision, by key. What cannot be decrypted is named in ``unreadable``.
+        Raises Damaged, and Compacted for the rest of a state of which something is not named so."""
         living: list[Record] = []
         damaged: list[tuple[str, int]] = []
         rows = self._reader.execute(_STATE, (prefix, prefix + _LAST_KEY, revision))
@@ -133,7 +136,12 @@ class Log:
             if not is_whole(key, at, created, deleted, value, said):
                 damaged.append((key, at))
             elif not deleted:
-                living.append(Record(key, at, created, self._open(key, value)))
+                try:
+                    living.append(self._record(key, at, created, value))
+                except StorageError as fault:
+                    if unreadable is None:
+                        raise Compacted(revision, at + 1) from None
+                    unreadable[key] = str(fault)
         if damaged:
             raise Damaged(self._path, damaged)
         return living
@@ -146,8 +154,10 @@ class Log:
         found = self._read(*row)
         return None if row[3] else found
 
-    def _open(self, key: str, stored: bytes) -> bytes:
-        return opened(self._sealing, key, bound_place(key).encode(), stored)
+    def _record(self, key: str, revision: int, created: int, stored: bytes) -> Record:
+        value = opened(self._sealing, key, bound_place(key).encode(), stored)
+        stale = self._sealing is not None and self._sealing.is_stale(key, stored)
+        return Record(key, revision, created, value, stale=stale, foreign=True)
 
     def _stored(self, record: Record) -> bytes:
         if self._sealing is None:
@@ -167,10 +177,14 @@ class Log:
     def _read(
         self, key: str, revision: int, created: int, deleted: int, value: bytes, said: int | None
     ) -> Record:
-        """A row as a record. Raises Damaged."""
+        """A row as a record. Raises Damaged, and Compacted for one whose key of encryption is gone: that past is gone
+        with it, and who wants to go on from there has to begin anew."""
         if not is_whole(key, revision, created, deleted, value, said):
             raise Damaged(self._path, [(key, revision)])
-        return Record(key, revision, created, self._open(key, value))
+        try:
+            return self._record(key, revision, created, value)
+        except StorageError:
+            raise Compacted(revision, revision + 1) from None
 
     def damaged(self) -> Iterator[tuple[str, int]]:
         """Key and revision of each row whose checksum is not that of its bytes."""

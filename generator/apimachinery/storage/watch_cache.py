@@ -8,19 +8,28 @@ servers write too (``shared``), who must see their writes calls ``catch_up`` bef
   namespace of it, one object) is a contiguous run of the tree, so a page costs what it holds, however much is stored.
 - The state at an earlier revision: the tree now with the events since undone, as far as the window of
   recent events reaches back; the storage's log answers for what is older, or says that it is compacted.
+- What cannot be read, or is no object of its key, is left out, and named: ``unreadable``. Reads of a scope that holds
+  such a record are refused, as their answer would be wrong; whoever concludes from absence has to ask, too.
 - A scope's *stamp* is the revision of its last change. What is derived from a snapshot (joined bodies) is
   good for as long as the stamp stands, however much is written elsewhere.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apimachinery.storage.interface import Event, FutureRevision, Record, Storage, Watch
+from apimachinery.storage.interface import Event, FutureRevision, Record, Storage, UnreadableRecord, Watch
 from apimachinery.storage.sorted_records import EMPTY, Node, Run, tree_of, with_record, without_key
 
+log = logging.getLogger("kubewright.storage")
+
+OWN_RECORDS = "/kubewright.dev/"
+"""What servers tell each other, which are no objects."""
+Judge = Callable[[Record], str]
+"""Why a record that came from elsewhere cannot be served; empty where it can. It may bring the record into form."""
 Listener = Callable[[Event], None]
 """Called with each event of a scope, in order; must not raise or wait."""
 
@@ -44,7 +53,7 @@ class Snapshot:
 class WatchCache:
     """All resources of a storage. Use ``await WatchCache.open(storage)``."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, judge: Judge | None = None) -> None:
         self.storage = storage
         self._resources: dict[str, ResourceCache] = {}
         self._opened = storage.revision
@@ -52,18 +61,24 @@ class WatchCache:
         self.held = 0
         """Bytes of recent events."""
         self._on_reset: list[Callable[[], None]] = []
+        self._judge = judge
+        self._refused: dict[str, str] = {}
 
     @classmethod
-    async def open(cls, storage: Storage) -> WatchCache:
-        """Reads the storage's present state and follows it from there."""
-        cache = cls(storage)
+    async def open(cls, storage: Storage, judge: Judge | None = None) -> WatchCache:
+        """Reads the storage's present state and follows it from there. ``judge`` knows what an object is: what it finds
+        wrong of what came from elsewhere is kept from readers."""
+        cache = cls(storage, judge)
         page = await storage.list("")
         cache._opened = page.revision
         loaded: dict[str, list[Record]] = {}
         for record in page.records:
-            loaded.setdefault(_prefix(record.key), []).append(record)
+            if cache._is_good(record):
+                loaded.setdefault(_prefix(record.key), []).append(record)
         for prefix, records in loaded.items():
             cache.resource(prefix).load(records)
+        for key, reason in storage.unreadable.items():
+            log.error("a stored object cannot be read", extra={"key": key, "reason": reason})
         cache._watch = await storage.watch("", page.revision, cache._take, cache._reset)
         return cache
 
@@ -96,6 +111,32 @@ class WatchCache:
         """The record of a key of any resource."""
         return self._of(key).get(key)
 
+    @property
+    def unreadable(self) -> Mapping[str, str]:
+        """The keys of records that are not served, and why."""
+        return {**self.storage.unreadable, **self._refused}
+
+    def unreadable_in(self, scope: str) -> list[str]:
+        """Those of a scope."""
+        if not self._refused and not self.storage.unreadable:
+            return []
+        return [key for key in self.unreadable if _within(key, scope)]
+
+    def check_readable(self, scope: str) -> None:
+        """Raises UnreadableRecord where a scope has something that is not served."""
+        if found := self.unreadable_in(scope):
+            raise UnreadableRecord(found[0], self.unreadable[found[0]])
+
+    def _is_good(self, record: Record) -> bool:
+        """Judges a record that came from elsewhere."""
+        if self._judge is None or not record.foreign or record.key.startswith(OWN_RECORDS):
+            return True
+        if not (reason := self._judge(record)):
+            return True
+        log.error("a stored object cannot be served", extra={"key": record.key, "reason": reason})
+        self._refused[record.key] = reason
+        return False
+
     def close(self) -> None:
         """Stops following the storage."""
         if self._watch is not None:
@@ -116,10 +157,27 @@ class WatchCache:
         for event in events:
             resource = self._of(event.record.key)
             before = resource.window_bytes
+            if event.record.foreign or self._refused:
+                taken = self._judged(event, resource)
+                if taken is None:
+                    continue
+                event = taken
             resource.apply(event)
             self.held += resource.window_bytes - before
             if self.held > ALL_WINDOWS_BYTES:
                 self._shorten()
+
+    def _judged(self, event: Event, resource: ResourceCache) -> Event | None:
+        """The event as readers may see it: what was there before is what they have seen, and a record that is not
+        served changes nothing for them."""
+        key = event.record.key
+        was_refused = self._refused.pop(key, None)
+        if not event.deleted and not self._is_good(event.record):
+            return None
+        if was_refused is None:
+            return event
+        shown = resource.get(key)
+        return None if event.deleted and shown is None else Event(event.record, shown, event.deleted)
 
     @property
     def superseded(self) -> int:

@@ -86,15 +86,14 @@ class ApiServer:
         self._storage = storage
         self._tls = tls
         self._port = port
-        self._build = build or _generated_api(
-            ApiOptions(
-                packages=tuple(packages),
-                controllers=parse_controllers(controllers) | (frozenset({"node"}) if node else frozenset()),
-                node=None if isinstance(node, bool) else node,
-                emulated_version=emulated_version,
-                proxy_networks=tuple(proxy_networks),
-            )
+        self._api_options = ApiOptions(
+            packages=tuple(packages),
+            controllers=parse_controllers(controllers) | (frozenset({"node"}) if node else frozenset()),
+            node=None if isinstance(node, bool) else node,
+            emulated_version=emulated_version,
+            proxy_networks=tuple(proxy_networks),
         )
+        self._build = build or _generated_api(self._api_options)
         self._thread: ServerThread[Server] | None = None
         self._webhooks: Webhooks | None = None
         self._folder: Path | None = None
@@ -351,6 +350,8 @@ class ApiServer:
             context = server_context(certificate, key, [authority])
             self._authority = certificate.read_bytes()
             self._context = trusting(self._authority)
+        from apimachinery.server.catalog.stored_form import StoredForms
+
         options = ServerOptions(
             storage=self._storage,
             port=self._port,
@@ -358,6 +359,7 @@ class ApiServer:
             shutdown_seconds=PATIENCE_SECONDS,
             services=self.services,
             identity=made_identity(folder),
+            judge=StoredForms(self._api_options).fault,
         )
         access = AccessOptions(
             tokens=[self._users],

@@ -122,8 +122,8 @@ class Aggregator:
             return
         writer = self._parts.writer
         target = WriteTarget(served, NAMESPACE, CONFIG_MAP, WriteOptions(manager=MANAGER))
-        record = writer.current(target)
         with contextlib.suppress(ApiError):
+            record = writer.current(target)
             if record is None:
                 obj: Json = {
                     "kind": "ConfigMap",

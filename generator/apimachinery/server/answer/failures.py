@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from urllib.parse import quote
 
 from apimachinery.http.messages import Request, Response
-from apimachinery.meta.errors import ApiError
+from apimachinery.meta.errors import ApiError, unreadable
 from apimachinery.server.request.codecs import JSON, Codec
 from apimachinery.server.request.negotiation import for_error
 from apimachinery.storage.file_lock import StorageFileError
@@ -19,6 +19,7 @@ from apimachinery.storage.interface import (
     StorageError,
     StorageFull,
     StorageUnreachable,
+    UnreadableRecord,
     ValueTooLarge,
 )
 from apimachinery.wire.json import DecodeFault, encode
@@ -66,6 +67,8 @@ def storage_failure(refusal: StorageError) -> ApiError:
     if isinstance(refusal, StorageFileError):
         log.error("%s", refusal)
         return ApiError(500, "InternalError", f"the storage cannot be read: {refusal}", has_details=False)
+    if isinstance(refusal, UnreadableRecord):
+        return unreadable(str(refusal))
     if isinstance(refusal, StorageBusy):
         return ApiError(503, "ServiceUnavailable", str(refusal), retry_after=1)
     return ApiError(503, "ServiceUnavailable", "the storage is closed")

@@ -122,13 +122,13 @@ async def publish(catalog: Catalog, writer: Writer, addresses: Sequence[str], po
         if served is None:
             continue
         target = WriteTarget(served, "default", "kubernetes", WriteOptions(manager=SERVER))
-        present = writer.current(target)
-        if present is not None and served.read(present).get("addressType") != obj.get("addressType"):
-            # An address of the other family: the type of a slice does not change.
-            await writer.remove(target, present, served.read(present))
-        await _make(catalog, writer, resource, obj)
         said = {key: value for key, value in obj.items() if key != "metadata"}
         with contextlib.suppress(ApiError):
+            present = writer.current(target)
+            if present is not None and served.read(present).get("addressType") != obj.get("addressType"):
+                # An address of the other family: the type of a slice does not change.
+                await writer.remove(target, present, served.read(present))
+            await _make(catalog, writer, resource, obj)
             await writer.update(target, lambda old, said=said: {**old, **said})  # type: ignore[misc]
 
 
@@ -144,9 +144,8 @@ async def _make(catalog: Catalog, writer: Writer, resource: tuple[str, str, str]
     target = WriteTarget(
         served, metadata.get("namespace", ""), metadata["name"], WriteOptions(manager=SERVER)
     )
-    if writer.current(target) is not None:
-        return
     whole: Json = {"kind": served.kind, "apiVersion": served.api_version, **obj}
     finish_form(whole, served)
     with contextlib.suppress(ApiError):
-        await writer.create(target, whole)
+        if writer.current(target) is None:
+            await writer.create(target, whole)

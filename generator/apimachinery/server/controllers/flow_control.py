@@ -19,6 +19,7 @@ from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.apply import apply
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
+from apimachinery.storage.interface import Record
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode, encode
 
@@ -80,26 +81,31 @@ class FlowSchemaConditions(Controller):
         await make_flow_control(self._catalog, self._writer)
         levels = {record.key[len(_LEVELS) :] for record in self._levels.snapshot(_LEVELS).records}
         for record in self._schemas.snapshot(self._served.prefix).records:
-            schema: Json = await apart_if(len(record.value) > LARGE_BYTES, decode, record.value)
-            name = schema["metadata"]["name"]
-            wanted = condition(schema["spec"]["priorityLevelConfiguration"]["name"], levels)
-            present = [
-                c for c in (schema.get("status") or {}).get("conditions") or () if c["type"] == "Dangling"
-            ]
-            if present and {key: present[0].get(key) for key in wanted} == wanted:
-                continue
-            changed = not present or present[0].get("status") != wanted["status"]
-            since = now() if changed else present[0].get("lastTransitionTime")
-            applied = {
-                "kind": self._served.kind,
-                "apiVersion": self._served.api_version,
-                "metadata": {"name": name},
-                "status": {"conditions": [{**wanted, "lastTransitionTime": since}]},
-            }
-            options = WriteOptions(manager=CONSUMER, force=True)
-            target = WriteTarget(self._served, "", name, options, "status")
-            request = Request("PATCH", "", body=encode(applied))
-            await apply(request, target, self._writer, binary=False)
+            try:
+                await self._tell(record, levels)
+            except ApiError as error:
+                text = "a condition of a FlowSchema was not written"
+                log.warning(text, extra={"key": record.key, "error": str(error)})
+
+    async def _tell(self, record: Record, levels: set[str]) -> None:
+        schema: Json = await apart_if(len(record.value) > LARGE_BYTES, decode, record.value)
+        name = schema["metadata"]["name"]
+        wanted = condition(schema["spec"]["priorityLevelConfiguration"]["name"], levels)
+        present = [c for c in (schema.get("status") or {}).get("conditions") or () if c["type"] == "Dangling"]
+        if present and {key: present[0].get(key) for key in wanted} == wanted:
+            return
+        changed = not present or present[0].get("status") != wanted["status"]
+        since = now() if changed else present[0].get("lastTransitionTime")
+        applied = {
+            "kind": self._served.kind,
+            "apiVersion": self._served.api_version,
+            "metadata": {"name": name},
+            "status": {"conditions": [{**wanted, "lastTransitionTime": since}]},
+        }
+        options = WriteOptions(manager=CONSUMER, force=True)
+        target = WriteTarget(self._served, "", name, options, "status")
+        request = Request("PATCH", "", body=encode(applied))
+        await apply(request, target, self._writer, binary=False)
 
 
 def condition(level: str, levels: set[str]) -> dict[str, str]:

@@ -148,7 +148,8 @@ class GarbageCollector(Running):
         page = await self._cache.storage.list("")
         turns = Turns()
         for record in page.records:
-            self._put(record)
+            if self._cache.record(record.key) is not None:
+                self._put(record)
             await turns.give_way()
         self._watch = await self._cache.storage.watch("", page.revision, self._take)
         while True:
@@ -314,9 +315,11 @@ class GarbageCollector(Running):
         return self._kinds.get((*GroupVersion.parse(owner.apiVersion), owner.kind))
 
     def _can_be_judged(self, owner: _Owner, node: Node) -> bool:
-        """Whether it can be said that an owner is gone."""
+        """Whether it can be said that an owner is gone: not while an object of its kind cannot be read."""
         kind = self._kind_of(owner)
-        return kind is not None and (bool(node.metadata.namespace) or not kind.namespaced)
+        if kind is None or self._cache.unreadable_in(kind.prefix):
+            return False
+        return bool(node.metadata.namespace) or not kind.namespaced
 
     def _is_alive(self, owner: _Owner, node: Node) -> bool:
         kind = self._kind_of(owner)

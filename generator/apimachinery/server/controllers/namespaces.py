@@ -84,6 +84,8 @@ class NamespaceController(Controller):
             if not served.namespaced:
                 continue
             turns = Turns()
+            if hidden := self.cache.unreadable_in(served.scope(namespace)):
+                remaining[f"{served.plural}.{served.group}"] += len(hidden)
             for left in await self._delete_all(served, namespace):
                 await turns.give_way()
                 remaining[f"{served.plural}.{served.group}"] += 1

@@ -80,6 +80,7 @@ class ServiceAllocator:
     ) -> None:
         """``claims`` is the storage, where several servers share it."""
         self._catalog = catalog
+        self._cache = cache
         self._claims = claims
         self._claimed = cache.resource(CLAIMS)
         self._services = cache.resource(SERVICES)
@@ -361,7 +362,8 @@ class ServiceAllocator:
             parent = (obj.get("spec") or {}).get("parentRef") or {}
             address = obj["metadata"]["name"]
             key = f"{SERVICES}{parent.get('namespace')}/{parent.get('name')}"
-            if address not in self._has.get(key, (frozenset(),))[0]:
+            # Of a service that cannot be read it is not known what it has.
+            if address not in self._has.get(key, (frozenset(),))[0] and not self._cache.unreadable_in(key):
                 await self.forget(address, parent.get("namespace", ""), parent.get("name", ""))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from apimachinery.http.messages import Request
 from apimachinery.http.workers import apart_if
 from apimachinery.kinds.hooks import Json
+from apimachinery.merge.errors import MergeError
 from apimachinery.meta.errors import ApiError, bad_request, conflict
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.times import SECONDS_LAYOUT, parse_fault
@@ -22,7 +23,7 @@ from apimachinery.server.request.target import (
     path_name_fault,
 )
 from apimachinery.server.write.identity import now
-from apimachinery.server.write.patch_faults import copied, encoded, patch_fault
+from apimachinery.server.write.patch_faults import copied, encoded, patch_fault, translated
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire import yaml
 from apimachinery.wire.json import DecodeFault, type_name
@@ -88,7 +89,10 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
     creates: Callable[[], Json] | None = create
     if target.subresource and not (served.strategy.create_on_update and target.subresource == "status"):
         creates = None
-    return await writer.update(target, made, creates=creates, created_owned=True, owned=True)
+    try:
+        return await writer.update(target, made, creates=creates, created_owned=True, owned=True)
+    except MergeError as error:
+        raise translated(error) from None
 
 
 def _unconverted(applied: Json, served: Served, fault: str) -> ApiError:

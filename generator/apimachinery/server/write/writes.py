@@ -27,6 +27,7 @@ from apimachinery.meta.errors import (
     conflict,
     not_found,
     plain_failure,
+    unreadable,
 )
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.object_meta import repeated_update_faults, validate_object_meta
@@ -58,6 +59,7 @@ from apimachinery.storage.interface import (
     KeyNotFound,
     Record,
     RevisionConflict,
+    UnreadableRecord,
     Value,
 )
 from apimachinery.storage.watch_cache import WatchCache
@@ -115,7 +117,11 @@ class Writer:
         """By the prefix of their resource."""
 
     def current(self, target: WriteTarget) -> Record | None:
-        """The present record."""
+        """The present record. Raises ApiError 500 for one that is there and cannot be read."""
+        try:
+            self._cache.check_readable(target.key)
+        except UnreadableRecord as fault:
+            raise unreadable(str(fault)) from None
         return self._cache.resource(target.served.prefix).get(target.key)
 
     async def admitted(self, operation: Operation) -> None:
@@ -268,7 +274,7 @@ class Writer:
 
     def _taken(self, target: WriteTarget, prefix: str) -> ApiError:
         served = target.served
-        record = self.current(target)
+        record = self._cache.resource(served.prefix).get(target.key)
         deleting = record is not None and is_deleting(record)
         error = already_exists(served.plural, served.group, target.name, deleting=deleting)
         if prefix:
@@ -463,8 +469,8 @@ class Writer:
 
     def _keep_fixed(self, metadata: Json, old: Json) -> None:
         if not metadata.get("uid"):
-            metadata["uid"] = old["uid"]
-        metadata["creationTimestamp"] = old["creationTimestamp"]
+            copy_field(metadata, old, "uid")
+        copy_field(metadata, old, "creationTimestamp")
         metadata.pop("selfLink", None)
         if "deletionTimestamp" in old:
             metadata["deletionTimestamp"] = old["deletionTimestamp"]
@@ -491,7 +497,7 @@ class Writer:
             if not target.options.dry_run:
                 await self.remove(target, record, old)
             return await apart_if(where, self.unstored, target, record, new)
-        rewrites = target.has_empties or record.value.endswith(_EMPTIES)
+        rewrites = target.has_empties or record.value.endswith(_EMPTIES) or record.stale
         if (
             not rewrites
             and await apart_if(where, _are_same, old, new)

@@ -17,6 +17,7 @@ from typing import Any
 from apimachinery.storage.encryption.ciphers import CIPHERS, Cipher, CipherError
 from apimachinery.storage.layout import place_of
 from apimachinery.storage.sealing import ENCRYPTED as PREFIX
+from apimachinery.storage.sealing import NotOpened
 
 _KMS = "kms"
 
@@ -25,7 +26,7 @@ class ConfigurationError(ValueError):
     """A configuration that cannot be; the text says where and why, and never shows a key."""
 
 
-class Unreadable(CipherError):
+class Unreadable(CipherError, NotOpened):
     """A value that no given key opens; the text says what it is encrypted with."""
 
 
@@ -77,6 +78,12 @@ class Encryption:
                 except CipherError as fault:
                     raise Unreadable(f"{described(stored)}: {fault}") from None
         raise Unreadable(f"{described(stored)}: no such key is given for this resource")
+
+    def is_stale(self, key: str, stored: bytes) -> bool:
+        """Whether a value is stored under another key than the first, or plain where there is one."""
+        providers = self._providers(key)
+        words = providers[0].words if providers else b""
+        return not stored.startswith(words) if words else stored.startswith(PREFIX)
 
     def names(self, key: str) -> bool:
         """Whether the configuration is about the resource of a key."""

@@ -119,6 +119,11 @@ class EtcdStorage:
         """The keys whose values could not be read, and why."""
         return self._present.unread
 
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """See the contract; nothing where it is only read, and what cannot be is left out."""
+        return self._present.named if self._writable else {}
+
     # Reading.
 
     async def catch_up(self) -> None:
@@ -236,7 +241,8 @@ class EtcdStorage:
         """Reads the present state, and publishes nothing; the records of before."""
         records, revision, unread = await self._past.state()
         self._freshness.revision = revision
-        return self._present.replace(records, unread)
+        named = {self._keys.from_etcd(place) or "": reason for place, reason in unread.items()}
+        return self._present.replace(records, unread, named)
 
     async def _begin_again(self, compacted: int) -> None:
         """The events past what was seen are compacted: reads the state and publishes what differs."""

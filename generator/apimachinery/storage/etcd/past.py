@@ -21,6 +21,7 @@ from apimachinery.storage.interface import (
     StorageUnreachable,
 )
 from apimachinery.storage.objects import NotAnObject, at_other_revision
+from apimachinery.storage.sealing import NotOpened
 
 PAGE_KEYS = 500
 
@@ -184,7 +185,14 @@ class Past:
         key = self._keys.from_etcd(kv.key)
         if key is None or not key.startswith(prefix):
             return
-        previous = None
+        try:
+            self._append_event(events, key, one)
+        except (NotAnObject, NotOpened):
+            # The key of encryption is gone, and that past with it: who wants to go on from there has to begin anew.
+            raise Compacted(kv.mod_revision, kv.mod_revision + 1) from None
+
+    def _append_event(self, events: list[Event], key: str, one: Any) -> None:
+        kv, previous = one.kv, None
         if one.HasField("prev_kv") and one.prev_kv.mod_revision:
             previous = self._reader.record(key, one.prev_kv)
         if one.type != messages.DELETE:

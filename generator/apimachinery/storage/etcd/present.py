@@ -24,15 +24,18 @@ class Present:
 
     def __init__(self, values: Values) -> None:
         self.unread: dict[bytes, str] = {}  # keys of etcd, and why their values cannot be read
+        self.named: dict[str, str] = {}  # the same by key
         self._values = values
         self._records: dict[str, Record] = {}
         self._sorted: list[str] | None = None
         self._own: dict[str, tuple[bytes, Value]] = {}
 
-    def replace(self, records: dict[str, Record], unread: dict[bytes, str]) -> dict[str, Record]:
+    def replace(
+        self, records: dict[str, Record], unread: dict[bytes, str], named: dict[str, str]
+    ) -> dict[str, Record]:
         """Begins with another state; the records of before."""
         before, self._records = self._records, records
-        self.unread = unread
+        self.unread, self.named = unread, named
         self._sorted = None
         return before
 
@@ -67,14 +70,16 @@ class Present:
         if own is not None and own[0] == kv.value:
             return Record(key, revision, kv.create_revision, own[1].at(revision))
         value = self._values.served(key, kv.key, kv.value, revision)
-        return Record(key, revision, kv.create_revision, value)
+        stale = self._values.is_stale(key, kv.value)
+        return Record(key, revision, kv.create_revision, value, stale=stale, foreign=True)
 
     def apply(self, key: str, one: Any) -> Event | None:
         """The event of a change that etcd reports, applied; None for one that shows nothing."""
         kv = one.kv
         previous = self._records.get(key)
+        if bytes(kv.key) in self.unread:
+            del self.unread[bytes(kv.key)], self.named[key]
         if one.type == messages.DELETE:
-            self.unread.pop(bytes(kv.key), None)
             if previous is None:
                 return None
             del self._records[key]
@@ -84,6 +89,7 @@ class Present:
             record = self.record(key, kv)
         except StorageError as fault:
             log.warning("a value cannot be read", extra={"key": key, "reason": str(fault)})
+            self.named[key] = str(fault)
             self.unread[bytes(kv.key)] = str(fault)
             return None
         if previous is None:

@@ -70,6 +70,11 @@ class SnapshotStorage:
         return False
 
     @property
+    def unreadable(self) -> dict[str, str]:
+        """Nothing but ``unread``, which only those who look after snapshots want to know."""
+        return {}
+
+    @property
     def revision(self) -> int:
         """The snapshot's."""
         return self._revision

@@ -43,6 +43,10 @@ class Values:
         plain = without_revision(value)
         return plain if self._sealing is None else self._sealing.seal(key, place, plain)
 
+    def is_stale(self, key: str, stored: bytes) -> bool:
+        """Whether a value would be encrypted otherwise if it were stored now."""
+        return self._sealing is not None and self._sealing.is_stale(key, stored)
+
     def served(self, key: str, place: bytes, stored: bytes, revision: int) -> bytes:
         """The JSON of a stored value at its revision. Raises StorageError, which says what the value is."""
         stored = opened(self._sealing, key, place, stored)

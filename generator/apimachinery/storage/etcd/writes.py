@@ -24,6 +24,7 @@ from apimachinery.storage.interface import (
     StorageClosed,
     StorageError,
     StorageReadOnly,
+    UnreadableRecord,
     Value,
     check_size,
 )
@@ -116,4 +117,7 @@ class Writes:
         found = answer.responses[0].response_range.kvs
         if not found:
             return KeyNotFound(key)
-        return RevisionConflict(expected, self._present.record(key, found[0]))
+        try:
+            return RevisionConflict(expected, self._present.record(key, found[0]))
+        except StorageError as fault:
+            return UnreadableRecord(key, str(fault))

@@ -262,6 +262,7 @@ async def _serve(
     tracing: Tracing | None,
 ) -> int:
     from apimachinery.server.api import build_api
+    from apimachinery.server.catalog.stored_form import StoredForms
 
     found = security.delegation
     if found is not None:
@@ -291,6 +292,7 @@ async def _serve(
             history_seconds=options.history,
             services=proxying.given_services(options),
             identity=ProxyIdentity() if found else proxying.proxy_identity(options, folder),
+            judge=StoredForms(api_options).fault,
         ),
         security.granted.options,
         lambda backend: build_api(backend, api_options),
