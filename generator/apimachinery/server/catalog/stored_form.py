@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
+from typing import Any
 
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package
-from apimachinery.server.catalog.hooks import Json
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.storage.interface import Record
@@ -51,7 +51,7 @@ class StoredForms:
         if fault := served.compiled.schema.decode_fault(obj):
             return fault
         if served.compiled.to_form is not None:
-            formed: Json = decode(record.value)
+            formed: dict[str, Any] = decode(record.value)
             served.compiled.to_form(formed)
             if formed != obj:
                 # As Go reads it: fields that a struct always has are there, and nulls are not.
