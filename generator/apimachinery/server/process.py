@@ -206,11 +206,6 @@ class Server:
             audit.decode = api.decoded
         self.health.add(Check("etcd", lambda: not storage.failed))
         self.health.add_ready(Check("storage", lambda: not storage.trouble, reason=lambda: storage.trouble))
-        metrics.gauge(
-            "kubewright_storage_trouble",
-            "1 while some writes cannot be made: a full disk, a foreign lock, a failed one.",
-            lambda: bool(storage.trouble),
-        )
         metrics.gauge("kubewright_watchers", "Open watches.", lambda: watches.budget.watchers)
         metrics.gauge(
             "kubewright_watch_backlog_bytes",
@@ -226,13 +221,7 @@ class Server:
         metrics.gauge("kubewright_joined_body_bytes", "Bytes of lists kept joined.", lambda: bodies.size)
         lag = LoopLag(metrics)
         add_process_metrics(metrics)
-        metrics.asked(
-            "kubewright_unreadable_objects",
-            "Stored objects that are not served, as they cannot be read.",
-            ("resource",),
-            lambda: list(Counter((key.split("/")[2],) for key in cache.unreadable).items()),
-        )
-        metrics.gauge("kubewright_storage_revision", "Newest revision.", lambda: storage.revision)
+        _count_stored(metrics, cache)
         await api.start()
         pages: dict[str, Callable[[], str]] = {}
         if fairness is not None:
@@ -352,3 +341,19 @@ async def _sweep(connections: Connections) -> None:
         connections.sweep()
         if connections.governor.should_trim():
             await asyncio.to_thread(trim)
+
+
+def _count_stored(metrics: Metrics, cache: WatchCache) -> None:
+    """What is said of the storage in metrics."""
+    metrics.gauge(
+        "kubewright_storage_trouble",
+        "1 while some writes cannot be made: a full disk, a foreign lock, a failed one.",
+        lambda: bool(cache.storage.trouble),
+    )
+    metrics.asked(
+        "kubewright_unreadable_objects",
+        "Stored objects that are not served, as they cannot be read.",
+        ("resource",),
+        lambda: list(Counter((key.split("/")[2],) for key in cache.unreadable).items()),
+    )
+    metrics.gauge("kubewright_storage_revision", "Newest revision.", lambda: cache.storage.revision)
