@@ -10,7 +10,6 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType, field
 
 from apimachinery.typed.object import Object, Part
-from kubernetes_api.autoscaling_v2 import apply as autoscaling_v2
 from kubernetes_api.meta_v1 import apply as meta_v1
 
 
@@ -254,7 +253,7 @@ class BackupScheduleStatus(Part, kw_only=True):
     """
 
     observed_generation: int | None = None
-    conditions: list[autoscaling_v2.HorizontalPodAutoscalerCondition] | None = None
+    conditions: list[meta_v1.Condition] | None = None
     active: int | None = None
     selector: str | None = None
     last_run: BackupScheduleStatusLastRun | None = None
@@ -342,7 +341,7 @@ class BackupStoreStatus(Part, kw_only=True):
         last_contact: When the store last answered.
     """
 
-    conditions: list[autoscaling_v2.HorizontalPodAutoscalerCondition] | None = None
+    conditions: list[meta_v1.Condition] | None = None
     used: int | None = None
     last_contact: datetime | None = None
 

@@ -11,7 +11,6 @@ from msgspec import field
 
 from apimachinery.typed.object import Object, Part
 from backup_api.backup_v1 import apply as backup_v1
-from kubernetes_api.autoscaling_v2 import apply as autoscaling_v2
 from kubernetes_api.meta_v1 import apply as meta_v1
 
 
@@ -79,7 +78,7 @@ class BackupScheduleStatus(Part, kw_only=True):
     """
 
     observed_generation: int | None = None
-    conditions: list[autoscaling_v2.HorizontalPodAutoscalerCondition] | None = None
+    conditions: list[meta_v1.Condition] | None = None
     active: int | None = None
     selector: str | None = None
     last_run_time: datetime | None = None

@@ -2,13 +2,19 @@
 
 A CRD is made from Go types and carries whole copies of those of Kubernetes, of whatever release its author built
 with. A shape is taken for a copy where every field of it is one of the known type, of the same form all the way down,
-the known type demands nothing that the copy does not, and enough of the fields are there: all of them, or most of a
-large type. Small shapes look alike, so their prose or the name of their field must agree too.
+must be sent where the known type's must and only there (what has a default need not be), and may be null where that
+may. Else users could leave out what the CRD requires, or would send zeros where it wants nothing. All fields are
+there, or most of a large type: releases add some. Small shapes look alike, so their prose or the name of their field
+must agree too.
+
+Shapes say nothing of meaning: conditions of autoscalers and of daemon sets are alike. So what only a status holds, and
+what is named after a kind outside the core group, is that kind's alone; ``Condition`` of meta/v1 is everybody's.
+Where two types fit equally well there is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from kubewright.ir.api import Api, External
 from kubewright.ir.types import (
@@ -16,6 +22,7 @@ from kubewright.ir.types import (
     Definition,
     Duration,
     EmbeddedObject,
+    Field,
     IntOrString,
     ListOf,
     MapOf,
@@ -29,6 +36,7 @@ from kubewright.ir.types import (
     Type,
     Value,
 )
+from kubewright.ir.walk import referenced
 
 _PACKAGES = (
     "io.k8s.apimachinery.pkg.apis.meta.v1.",
@@ -37,7 +45,8 @@ _PACKAGES = (
     "io.k8s.api.batch.v1.",
     "io.k8s.api.autoscaling.v2.",
 )
-_META = _PACKAGES[0]
+_META, _CORE = _PACKAGES[:2]
+_CONDITION = f"{_META}Condition"
 _OBJECT_META = f"{_META}ObjectMeta"
 _MIN_SHARE = 0.6
 """How much of a type's fields a copy has at least: those of releases of five years ago have more."""
@@ -53,11 +62,33 @@ class KnownTypes:
         self._package = package
         self._places = places
         self._by_field: dict[str, set[str]] = {}
+        shared = self._shared(api)
         for definition in api.definitions:
             node = definition.value.type
-            if definition.name.startswith(_PACKAGES) and isinstance(node, Struct) and not definition.kinds:
+            if definition.name in shared and isinstance(node, Struct):
                 for member in node.fields:
                     self._by_field.setdefault(member.wire_name, set()).add(definition.name)
+
+    def _shared(self, api: Api) -> set[str]:
+        """The definitions that are no kind's alone."""
+        kinds = [d for d in api.definitions if d.kinds and d.name.startswith(_PACKAGES)]
+        reached: set[str] = set()
+        pending = [name for kind in kinds for name in _held(kind, but="status")]
+        while pending:
+            name = pending.pop()
+            if name in self._table and name not in reached and not self._table[name].kinds:
+                reached.add(name)
+                pending += referenced(self._table[name].value)
+        own = tuple(kind.name for kind in kinds if not kind.name.startswith((_META, _CORE)))
+        metas = {name for name in self._table if name.startswith(_META)}
+        return {
+            name
+            for name in (reached | metas)
+            if name.startswith(_PACKAGES)
+            and not name.startswith(own)
+            and not self._table[name].kinds
+            and (name == _CONDITION or not name.endswith("Condition"))
+        }
 
     def external(self, name: str) -> External | None:
         """The definition called ``name``, where the package has it."""
@@ -83,20 +114,21 @@ class KnownTypes:
         if len(names) < 2 or not names <= self._by_field.keys():
             return None
         candidates = set.intersection(*(self._by_field[name] for name in names))
-        best: tuple[float, str] | None = None
-        for name in sorted(candidates):
-            score = self._score(struct, names, name, word, value)
-            if score > 0 and (best is None or score > best[0]):
-                best = (score, name)
-        return self.external(best[1]) if best else None
+        if _CONDITION in candidates and self._score(struct, names, _CONDITION, word) > 0:
+            return self.external(_CONDITION)
+        scores = {name: self._score(struct, names, name, word) for name in candidates}
+        best = [name for name, score in scores.items() if score == max(scores.values()) > 0]
+        return self.external(best[0]) if len(best) == 1 else None
 
-    def _score(self, struct: Struct, names: set[str], name: str, word: str, value: Value) -> float:
+    def _score(self, struct: Struct, names: set[str], name: str, word: str) -> float:
         """How well a shape fits a type; nothing where it does not."""
         target = self._table[name].value.type
         assert isinstance(target, Struct)
         share = len(names) / len(target.fields)
         whole = len(names) == len(target.fields)
-        if share < _MIN_SHARE or not self._fits_struct(struct, target, ()):
+        if share < (_MIN_SHARE if len(target.fields) >= 2 * _LARGE else 1):
+            return 0
+        if not self._fits_struct(struct, target, ()):
             return 0
         short = name.rpartition(".")[2]
         same_prose = _same_prose(struct, target)
@@ -116,11 +148,12 @@ class KnownTypes:
             return False
         for wire_name, wanted in declared.items():
             member = given.get(wire_name)
-            if wanted.required and (
-                member is None or not member.required or member.value.default is not ABSENT
+            if member is None:
+                if wanted.required:
+                    return False
+            elif not _agree(member, wanted) or not self._fits(
+                member.value, wanted.value.type, wire_name, above
             ):
-                return False
-            if member is not None and not self._fits(member.value, wanted.value.type, wire_name, above):
                 return False
         return True
 
@@ -159,6 +192,22 @@ class KnownTypes:
                 isinstance(node, Struct) and not node.fields
             )
         return False
+
+
+def _held(kind: Definition, *, but: str) -> Iterator[str]:
+    """The definitions that a kind refers to, not counting one of its fields."""
+    node = kind.value.type
+    assert isinstance(node, Struct)
+    for member in node.fields:
+        if member.wire_name != but:
+            yield from referenced(member.value)
+
+
+def _agree(member: Field, wanted: Field) -> bool:
+    """Whether a field must be sent, and may be null, where that of the known type must and may."""
+    given = member.value.default
+    must_be_sent = member.required and (given is ABSENT or given is None)
+    return must_be_sent == wanted.required and member.value.nullable == wanted.value.nullable
 
 
 def _same_prose(struct: Struct, target: Struct) -> bool:

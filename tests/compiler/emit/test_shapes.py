@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -125,3 +126,46 @@ def test_names_that_cannot_be_used_are_refused(names: dict[str, str], said: str,
     built = build_named(tmp_path, names, v1=record(twig=record(branch=BRANCH), same=BRANCH))
     (fault,) = [item for item in built.diagnostics if item.severity.value == "error"]
     assert fault.code == "K401" and said in fault.message
+
+
+def needing(required: str, **fields: Any) -> dict[str, Any]:
+    return {**record(**fields), "required": required.split()}
+
+
+TEXT, MOMENT = {"type": "string"}, {"type": "string", "format": "date-time"}
+CONDITION = {"type": TEXT, "status": TEXT, "reason": TEXT, "message": TEXT, "lastTransitionTime": MOMENT}
+
+
+@pytest.mark.parametrize(
+    ("word", "shape", "wanted"),
+    [
+        (
+            "conditions",
+            needing(
+                "type status reason message lastTransitionTime",
+                **CONDITION,
+                observedGeneration={"type": "integer", "format": "int64"},
+            ),
+            "meta_v1.Condition",
+        ),
+        ("conditions", needing("type status", **CONDITION), "CupSpecConditions"),
+        ("secretRef", record(name=TEXT, namespace=TEXT), "core_v1.SecretReference"),
+        ("secretRef", needing("name", name=TEXT, namespace=TEXT), "CupSpecSecretRef"),
+        ("secretRef", record(name={**TEXT, "nullable": True}, namespace=TEXT), "CupSpecSecretRef"),
+        (
+            "secretKeyRef",
+            needing("key", key=TEXT, name=TEXT, optional={"type": "boolean"}),
+            "core_v1.SecretKeySelector",
+        ),
+        ("from", needing("key", key=TEXT, name=TEXT, optional={"type": "boolean"}), "CupSpecFrom"),
+    ],
+)
+def test_a_copy_of_a_built_in_type_is_one_where_it_asks_for_the_same(
+    word: str, shape: dict[str, Any], wanted: str, tmp_path: Path
+) -> None:
+    built = build_named(tmp_path, {}, v1=record(**{word: shape}))
+    text = built.tree.files["example_v1/models.py"].decode()
+    [line] = [
+        line for line in text.split("\n") if line.startswith((f"    {word}: ", "    secret_", "    from_: "))
+    ]
+    assert re.search(rf": (\w*{wanted}) \| None", line), line
