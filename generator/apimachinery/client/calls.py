@@ -373,7 +373,7 @@ def get(
 
 
 def list_page(target: Target, codec: Codec[T], options: ListOptions, token: str = "") -> Call[Page[T]]:
-    """GET of one page; ``token`` is that of the page before."""
+    """GET of one page; ``token`` is that of the page before. Raises UnreadableAnswer for a body that is no list."""
     if token:  # the token holds the version; the server refuses both
         options = replace(options, resource_version="", resource_version_match="")
     query = options.query(limit=options.limit or None, **{"continue": token})
@@ -563,7 +563,7 @@ class RawEvent(msgspec.Struct, frozen=True):
 
 
 def raw_event(line: bytes) -> RawEvent:
-    """Reads one line of a watch. An ERROR event is raised as the ``ApiError`` of its Status."""
+    """Reads one line of a watch. Raises the ``ApiError`` of an ERROR event's Status, UnreadableAnswer for no event."""
     kind, raw = _opened(line)
     try:
         meta = _BOOKMARK.decode(raw).metadata
