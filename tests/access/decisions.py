@@ -14,6 +14,7 @@ import random
 import ssl
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
 from typing import Any
@@ -94,21 +95,30 @@ class Side:
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._local = local()
 
-    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    def call(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, Any]:
         """Status and JSON of an answer."""
+        sent = {**self._headers, **(headers or {})}
         for attempt in range(3):
             connection = getattr(self._local, "connection", None)
             if connection is None:
                 connection = self._local.connection = self._connect()
             try:
-                connection.request(method, path, None if body is None else json.dumps(body), self._headers)
+                connection.request(method, path, None if body is None else json.dumps(body), sent)
                 answer = connection.getresponse()
                 return answer.status, json.loads(answer.read() or b"{}")
             except (http.client.HTTPException, OSError):
-                self._local.connection = None
+                self.close()
                 if attempt == 2:
                     raise
         raise AssertionError
+
+    def close(self) -> None:
+        """Ends the connection of this thread."""
+        if getattr(self._local, "connection", None) is not None:
+            self._local.connection.close()
+            self._local.connection = None
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = str(self._target.hostname), self._target.port

@@ -162,3 +162,26 @@ def test_bindings_without_subjects_come_and_go(server, kind):
     for name in ("big", "own", "other"):
         server.request("PATCH", f"{collection(kind)}/{name}", LABEL, MERGE)
         server.request("DELETE", f"{collection(kind)}/{name}")
+
+
+def test_roles_that_are_missing_are_named(server):
+    """In the words of kube-apiserver's storage, which calls them by what is written."""
+    subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "ann"}
+    body = {"metadata": {"name": "lost"}, "roleRef": ref("lost"), "subjects": [subject]}
+    server.request("POST", collection("clusterrolebindings"), body)
+    for kind in ("roles", "clusterroles"):
+        said = answer(server, "PATCH", f"{collection(kind)}/big", LABEL, MERGE)
+        assert said.endswith(f'; resolution errors: [{kind}.rbac.authorization.k8s.io "lost" not found]')
+
+
+def test_verbs_on_the_same_named_object_are_shown_together(server):
+    rule = {
+        "apiGroups": [""],
+        "verbs": ["get", "delete"],
+        "resources": ["secrets"],
+        "resourceNames": ["a", "b"],
+    }
+    said = answer(server, "POST", collection("roles"), {"metadata": {"name": "new"}, "rules": [rule]})
+    for name in "ab":
+        shown = f'ResourceNames:["{name}"], Verbs:["get" "delete"]}}'
+        assert said.count(shown) == 1

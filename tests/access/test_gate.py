@@ -339,6 +339,32 @@ def test_who_may_not_approve_and_what_may_not_be_asked_for(server):
     )
 
 
+def wait_for(true) -> None:
+    until = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_rules_stay_where_there_is_nothing_to_gather(server):
+    """As in kube-controller-manager: it gives up only rules that it has written."""
+    path = f"{RBAC}/clusterroles"
+    selects = {"clusterRoleSelectors": [{"matchLabels": {"nobody": "has-it"}}]}
+    rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+    body = {"metadata": {"name": "own-rules"}, "aggregationRule": selects, "rules": [rule]}
+    server.request("POST", path, body)
+    gathering = {
+        "metadata": {"name": "bell"},
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"b": "b"}}]},
+    }
+    server.request("POST", path, gathering)
+    server.request("POST", path, {"metadata": {"name": "rings", "labels": {"b": "b"}}, "rules": [rule]})
+    wait_for(lambda: server.request("GET", f"{path}/bell").get("rules") == [rule])
+    assert server.request("GET", f"{path}/own-rules")["rules"] == [rule]
+    server.request("DELETE", f"{path}/rings")
+    wait_for(lambda: not server.request("GET", f"{path}/bell").get("rules"))
+
+
 def test_cluster_roles_gather_rules(server):
     label = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
     rules = [{"verbs": ["get"], "apiGroups": ["shop.example.com"], "resources": ["orders"]}]

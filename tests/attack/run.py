@@ -26,6 +26,7 @@ from tests.attack import (
     consistency,
     crowd,
     fuzz,
+    rights,
     sockets,
     storage_keys,
     stored,
@@ -101,6 +102,12 @@ def crowds(target: Target, chance: random.Random, options: argparse.Namespace) -
             own.end()
 
 
+def right_worlds(target: Target, chance: random.Random, options: argparse.Namespace) -> Iterator[str]:
+    """Random roles, bindings, certificates, tokens and nodes; on a server of its own that knows users."""
+    with tempfile.TemporaryDirectory(prefix="kubewright-rights-") as folder:
+        yield from rights.against(Path(folder), chance, options.steps * options.times, options.reference)
+
+
 ATTACKS: dict[str, Attack] = {
     "inputs": inputs,
     "crowds": crowds,
@@ -112,6 +119,7 @@ ATTACKS: dict[str, Attack] = {
     "tunnels": tunnels.non_takers,
     "callouts": callouts.next_to_a_quiet_user,
     "many kinds": together.many_kinds,
+    "rights": right_worlds,
     "fuzz": fuzz.requests,
     "stored objects": stored.records,
     "churn": churn.lists_and_definitions,
@@ -132,6 +140,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--requests", type=int, default=20_000, help="of the fuzzer (default %(default)s)")
     parser.add_argument(
         "--stored", type=int, default=4_000, help="records put into databases (default %(default)s)"
+    )
+    parser.add_argument("--steps", type=int, default=2_000, help="of rights (default %(default)s)")
+    parser.add_argument(
+        "--reference",
+        default="",
+        help="kubeconfig of a kube-apiserver that the answers of rights are compared with",
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(

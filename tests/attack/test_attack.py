@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.attack import storage_keys
+from tests.attack import rights, storage_keys
 from tests.attack.run import main
 
 HELD_ONCE = "delete options,a stored role,a stored definition,a stored flow schema"
@@ -21,6 +21,32 @@ def test_a_short_attack_finds_nothing(capsys):
 
 def test_no_two_resources_of_any_world_share_a_prefix():
     assert list(storage_keys.worlds(random.Random(1), 400)) == []
+
+
+def test_nobody_gains_a_right_that_he_could_not_grant(tmp_path):
+    assert rights.against(tmp_path, random.Random(1), 250, "") == []
+
+
+def test_the_law_knows_a_right_that_was_gained():
+    atoms = [("", "get", "", "pods", ""), ("", "get", "", "secrets", "")]
+    step = rights.Step(0, "PATCH", f"{rights.RBAC}/clusterroles/wr0")
+    before, after = (
+        FakeRights(held) for held in ({(0, atoms[0])}, {(0, atoms[0]), (1, atoms[0]), (1, atoms[1])})
+    )
+    assert "u1 gained" in rights.unlawful(step, before, after, atoms, None, {"metadata": {"name": "wr0"}})
+    before.granted.add((0, ("", "escalate", rights.GROUP, "clusterroles", "wr0")))
+    assert rights.unlawful(step, before, after, atoms, None, {"metadata": {"name": "wr0"}}) == ""
+
+
+class FakeRights:
+    def __init__(self, granted):
+        self.granted = set(granted)
+
+    def may(self, number, atom):
+        return (number, atom) in self.granted
+
+    def held(self, number, atoms):
+        return {atom for atom in atoms if self.may(number, atom)}
 
 
 @pytest.mark.thorough

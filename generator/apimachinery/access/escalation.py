@@ -112,7 +112,10 @@ class Escalation:
         self._confirm(plural, own, user, namespace, rules)
 
     def _confirm(self, plural: str, name: str, user: User, namespace: str, wanted: Sequence[Rule]) -> None:
-        held, errors = self._rbac.held(user, namespace)
+        # A role that is missing is called by the kind that is written, as kube-apiserver's storage calls it.
+        held, errors = self._rbac.held(
+            user, namespace, lambda binding: not_found(plural, GROUP, binding.role_name).message
+        )
         missing = uncovered(held, wanted)
         if not missing:
             return

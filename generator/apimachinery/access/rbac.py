@@ -17,7 +17,7 @@ newest answered write. The same class answers offline questions: ``put`` it what
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -251,14 +251,16 @@ class Rbac:
         rules.error = aggregate(errors)
         return rules
 
-    def held(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
+    def held(
+        self, user: User, namespace: str, fault: Callable[[Binding], str] = no_role
+    ) -> tuple[list[Rule], list[str]]:
         """All rules that a user holds in a namespace, and which bindings name roles that do not exist."""
         rules: list[Rule] = []
         errors: list[str] = []
         for grant in self.grants(user, namespace):
             role = self.role_of(grant.binding)
             if role is None:
-                errors.append(no_role(grant.binding))
+                errors.append(fault(grant.binding))
             else:
                 rules += role
         return rules, errors

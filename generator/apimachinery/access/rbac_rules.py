@@ -298,15 +298,18 @@ def _path_covers(own: str, path: str) -> bool:
 
 
 def compacted(atoms: Iterable[Rule]) -> list[Rule]:
-    """Atoms on the same resource, without names, as one rule with all their verbs."""
-    verbs: dict[tuple[str, str], list[str]] = {}
+    """Atoms on the same resource, or the same named object, as one rule with all their verbs."""
+    verbs: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     others = []
     for atom in atoms:
-        if atom.names or atom.paths or len(atom.groups) != 1 or len(atom.resources) != 1:
+        if atom.paths or len(atom.groups) != 1 or len(atom.resources) != 1 or len(atom.names) > 1:
             others.append(atom)
         else:
-            verbs.setdefault((atom.groups[0], atom.resources[0]), []).append(atom.verbs[0])
+            verbs.setdefault((atom.groups[0], atom.resources[0], atom.names), []).append(atom.verbs[0])
     return [
         *others,
-        *(Rule(tuple(held), (group,), (resource,)) for (group, resource), held in verbs.items()),
+        *(
+            Rule(tuple(held), (group,), (resource,), names)
+            for (group, resource, names), held in verbs.items()
+        ),
     ]

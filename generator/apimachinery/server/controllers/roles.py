@@ -101,7 +101,19 @@ def _due(records: Sequence[Record]) -> list[tuple[str, list[Json]]]:
     roles: list[Json] = [decode(record.value) for record in records if not fault_of(record.value)]
     gathering = [role for role in roles if role.get("aggregationRule")]
     wanted = [(role, aggregated(role, roles)) for role in gathering]
-    return [(role["metadata"]["name"], rules) for role, rules in wanted if rules != (role.get("rules") or [])]
+    return [
+        (role["metadata"]["name"], rules)
+        for role, rules in wanted
+        if rules != (role.get("rules") or []) and (rules or _has_gathered(role))
+    ]
+
+
+def _has_gathered(role: Json) -> bool:
+    """Whether its rules are from here: where there is nothing to gather, those that somebody else wrote stay."""
+    return any(
+        entry.get("manager") == MANAGER and "f:rules" in (entry.get("fieldsV1") or {})
+        for entry in role["metadata"].get("managedFields") or ()
+    )
 
 
 def aggregated(role: Json, roles: list[Json]) -> list[Json]:
