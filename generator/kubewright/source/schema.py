@@ -334,6 +334,8 @@ class SchemaReader:
                 continue
             name, word = _CONSTRAINTS[key]
             given = schema[key]
+            if given is None and self.dialect.structural:
+                continue  # a null in a CustomResourceDefinition says nothing, as Go reads it
             if word == "boolean" and isinstance(given, int | float) and not isinstance(given, bool):
                 # JSON Schema 2020-12 (OpenAPI 3.1): the exclusive bound is a number of its own.
                 found[name] = True

@@ -169,3 +169,8 @@ def test_a_copy_of_a_built_in_type_is_one_where_it_asks_for_the_same(
         line for line in text.split("\n") if line.startswith((f"    {word}: ", "    secret_", "    from_: "))
     ]
     assert re.search(rf": (\w*{wanted}) \| None", line), line
+
+
+def test_a_constraint_that_is_null_says_nothing(tmp_path: Path) -> None:
+    spec = record(a={"type": "string", "anyOf": None, "pattern": None, "maxLength": None})
+    assert not build_named(tmp_path, {}, v1=spec).diagnostics.has_errors
