@@ -294,7 +294,7 @@ def _be_quiet(port: int, process: int, pipe: Connection) -> None:
                 if answer.status >= 300:
                     raise SystemExit(f"the quiet user got {answer.status} {text[:300]!r}")
             now = time.monotonic()
-            took.append(now - began - max(0.0, waited(process) + waited() - lost))
+            took.append(max(0.0, now - began - max(0.0, waited(process) + waited() - lost)))
         connection.close()
         pipe.send(sorted(took)[-3])
 
