@@ -9,7 +9,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= PYTHONDONTWRITEBYTECODE= $(
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel clean differential
+.PHONY: projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -74,8 +74,13 @@ differential: $(SETUP) ## random conversations with REFERENCE=kubeconfig and wit
 	@test -n "$(REFERENCE)" || { echo "REFERENCE=kubeconfig of a kube-apiserver is needed (docs/differential.md)"; exit 2; }
 	PYTHONPATH=generator:generated:. PYTHONWARNINGS= $(BIN)/python -m tests.differential --reference $(REFERENCE) --seed $(or $(SEED),1) --requests $(or $(REQUESTS),2000) $(ARGS)
 
-test-faults: $(SETUP) ## the fault table at full length, and the example operator under 200 seeded runs of faults
+test-faults: $(SETUP) ## the fault table at full length, the example operator under 200 seeded runs of faults, 200 partitions
 	FAULT_SECONDS=3 FAULT_RUNS=200 $(RUN) -m pytest -q -n $(JOBS) tests/client/test_fault_table.py examples
+	@$(MAKE) --no-print-directory test-partitions
+
+test-partitions: $(SETUP) ## two copies of an operator under 200 seeded partitions each way; REFERENCE=kubeconfig of another server
+	PARTITION_RUNS=$(or $(RUNS),200) PARTITION_KUBECONFIG=$(REFERENCE) $(RUN) -m pytest -q -n $(JOBS) -m thorough --timeout 300 tests/controller/test_partitions.py
+	PARTITION_RUNS=$(or $(RUNS),200) $(RUN) -m pytest -q -n $(JOBS) tests/controller/test_partitions_in_time.py
 
 test-controllers: $(SETUP) ## the stock kube-controller-manager on a server of ours; needs ../shared/reference
 	$(RUN) -m pytest -q -n 0 -m thorough tests/peers/test_controller_manager.py

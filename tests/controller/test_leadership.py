@@ -116,19 +116,19 @@ def test_a_leader_that_cannot_renew_stops_at_its_deadline(
     second = copy_of(form, use, server.url, namespace, two, clock)
     with first:
         until(lambda: one.calls > 3)
+        proxy.inject(fault)
+        clock.advance(3)
+        until(lambda: any("leases" in request.target for _, request in proxy.log))
+        assert first.operator.leading
+        clock.advance(7)
+        assert not first.operator.leading  # at once, whatever its tries wait for
+        with pytest.raises(LostLeadership, match="one does not hold lease lock"):
+            first.operator.elector.fence()
+        until(lambda: first.operator.controllers[0].queue.backlog.stopped)
         with second:
             until(lambda: second.operator.elector._seen)
-            proxy.inject(fault)
-            clock.advance(3)
-            until(lambda: any("leases" in request.target for _, request in proxy.log))
-            assert first.operator.leading
-            clock.advance(7)
-            assert not first.operator.leading  # at once, whatever its tries wait for
-            with pytest.raises(LostLeadership, match="one does not hold lease lock"):
-                first.operator.elector.fence()
-            until(lambda: first.operator.controllers[0].queue.backlog.stopped)
             assert not second.operator.leading
-            clock.advance(6)  # the lease has been unchanged for its 15 s
+            clock.advance(16)  # the lease has been unchanged for its 15 s
             until(lambda: second.operator.leading)
             calls = one.calls
             proxy.calm()  # its way is open again: it must not use it

@@ -24,6 +24,7 @@ import io
 import select
 import socket
 import ssl
+import struct
 import sys
 import threading
 import time
@@ -258,6 +259,14 @@ class _Connection(http.client.HTTPConnection):
         if self.wire is not None:
             self.wire.settimeout(silence)
 
+    def abort(self) -> None:
+        """Closes it by RST: what was written and has not arrived must not arrive later, when nobody waits for it any
+        more (a write of a leader that was)."""
+        if self.wire is not None:
+            with contextlib.suppress(OSError):
+                self.wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close()
+
     def connect(self) -> None:
         if self.endpoint.is_socks:
             self.sock = _through_socks(self.endpoint, self.timeout or CONNECT_SECONDS)
@@ -404,7 +413,7 @@ class SyncTransport:
             connection.endheaders(request.body)
             return connection, connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
-            connection.close()
+            connection.abort()
             endpoint.credentials.reread()
             raise _translate(error, request, sent=sent) from None
 

@@ -127,8 +127,11 @@ class FaultProxy:
     the last 100,000 (``rbac`` makes rules of them).
     """
 
-    def __init__(self, port: Callable[[], int], *, delay_seconds: float = 0.05) -> None:
+    def __init__(self, port: Callable[[], int], *, delay_seconds: float = 0.05, retry_after: int = 0) -> None:
+        """``delay_seconds`` is how long ``delay`` holds up a request, ``retry_after`` what ``too-many`` and
+        ``unavailable`` say in ``Retry-After``."""
         self._target = port
+        self._retry_after = retry_after
         self._delay = delay_seconds
         self._lock = threading.Lock()
         self._rules: list[_Rule] = []
@@ -272,7 +275,7 @@ class FaultProxy:
         if fault is not None:
             self.log.append((fault, request))
         if fault in _ANSWERS:
-            client.sendall(_status(*_ANSWERS[fault]))
+            client.sendall(_status(*_ANSWERS[fault], self._retry_after))
             return True
         if fault == "gone-event":
             client.sendall(_gone_event())
@@ -378,7 +381,7 @@ def _reset(wire: socket.socket) -> None:
         wire.close()
 
 
-def _status(code: int, reason: str) -> bytes:
+def _status(code: int, reason: str, retry_after: int) -> bytes:
     body = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -391,7 +394,7 @@ def _status(code: int, reason: str) -> bytes:
     raw = json.dumps(body).encode()
     lines = [f"HTTP/1.1 {code} Fault", "Content-Type: application/json", f"Content-Length: {len(raw)}"]
     if code in (429, 503):
-        lines.append("Retry-After: 0")
+        lines.append(f"Retry-After: {retry_after}")
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + raw
 
 
