@@ -288,6 +288,30 @@ def test_warnings_cannot_steer_a_terminal(mode: str, caplog: pytest.LogCaptureFi
     assert len(heard[1]) == LONGEST_WARNING
 
 
+def test_a_write_that_ran_out_of_time_does_not_arrive_later() -> None:
+    """The connection ends by RST: what lies in buffers on the way is dropped, not delivered when the way is free."""
+    ends: list[object] = []
+    over = threading.Event()
+
+    def listen(sock: socket.socket) -> None:
+        client, _ = sock.accept()
+        with client:
+            try:
+                while client.recv(65536):
+                    pass
+            except ConnectionResetError as error:
+                ends.append(error)
+        over.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        threading.Thread(target=listen, args=(sock,), daemon=True).start()
+        config = Config(server=f"http://127.0.0.1:{sock.getsockname()[1]}")
+        with Client(config) as client, pytest.raises(TransportError, match="no answer within"):
+            DynamicResource(client, MAPS).within(0.2).replace({"metadata": {"name": "a"}})
+        assert over.wait(60)
+    assert [type(end) for end in ends] == [ConnectionResetError]
+
+
 # ------------------------------------------------------------------ the parts
 
 

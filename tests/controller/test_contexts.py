@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.controller.forms import FORMS, Copy, Form, controller
 
+import kubernetes_api.async_client
+import kubernetes_api.client
 from apimachinery.client.config import Config
 from apimachinery.client.errors import TransportError
 from apimachinery.client.informer import Store
+from apimachinery.controller.controller import Context, Controller
 from apimachinery.controller.lister import CacheNotSynced, Lister
+from apimachinery.controller.operator import Operator
 from apimachinery.controller.requests import Request, generation_changed
 from apimachinery.queue.backlog import ExponentialBackoff
 from apimachinery.queue.observing import GuardedObserver, Observer, Outcome
@@ -333,3 +338,28 @@ def test_an_unreachable_server_is_not_the_fault_of_an_object(
         until(lambda: len(calls) == 4)
         assert limiter.failures(Request(namespace, "a")) == 0
         assert copy.operator.controllers[0].queue.failures(Request(namespace, "a")) == 0
+
+
+def test_the_client_of_a_context_is_the_typed_one_in_tests_too(
+    server: ApiServer, sites: Sites, namespace: str
+) -> None:
+    names: list[str] = []
+
+    def reconcile(context: Context[Website], site: Website) -> None:
+        core = cast("kubernetes_api.client.Client", context.client).core_v1
+        names.extend(item.metadata.name for item in core.namespaces.list() if item.metadata.name == namespace)
+
+    sites.put("a")
+    plain = Controller(for_=Website, reconcile=reconcile)
+    with server.client() as client, Operator(client, [plain], namespace=namespace):
+        until(lambda: names)
+    assert isinstance(client, kubernetes_api.client.Client)
+
+
+def test_the_async_client_of_a_server_is_the_typed_one(server: ApiServer) -> None:
+    async def story() -> str:
+        async with server.async_client() as client:
+            assert isinstance(client, kubernetes_api.async_client.AsyncClient)
+            return (await client.core_v1.namespaces.get("default")).metadata.name or ""
+
+    assert asyncio.run(story()) == "default"

@@ -238,9 +238,11 @@ class _Connection(http.client.HTTPConnection):
         self.wire: socket.socket | None = None
         self.until: float | None = None
         self._incoming: _Incoming | None = None
-        self.response_class = self._response  # type: ignore[assignment]
 
-    def _response(self, sock: socket.socket, *arguments: Any, **options: Any) -> http.client.HTTPResponse:
+    def response_class(  # type: ignore[override]
+        self, sock: socket.socket, *arguments: Any, **options: Any
+    ) -> http.client.HTTPResponse:
+        """What http.client makes of an answer; a method, so that no connection refers to itself."""
         self._incoming = _Incoming(sock, self.until)
         return http.client.HTTPResponse(cast(socket.socket, self._incoming), *arguments, **options)
 
@@ -378,7 +380,8 @@ class SyncTransport:
         try:
             body = _read_whole(answer, headers, self._limits.answer_bytes)
         except (OSError, http.client.HTTPException, TransportError) as error:
-            connection.close()
+            answer.close()
+            connection.abort()
             raise _translate(error, request, sent=True) from None
         if answer.will_close:
             connection.close()

@@ -5,6 +5,7 @@
 - ``requests``    ``Request``, ``Watch``, ``Refused``, ``LostLeadership``: the same for both
 - ``caches``      ``SharedInformers``: one watch for each resource; ``lister`` ``Lister``
 - ``objects``     create-or-update, conflict retry, finalizers, owners, wait-for
+- ``conditions``  of a status: set, find
 - ``election``    leader election on a Lease; ``recorder`` events, aggregated
 - ``tracing``     spans of OpenTelemetry; ``probes`` HTTP
 - ``kinds``       which resource a model class belongs to

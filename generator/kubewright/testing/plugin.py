@@ -106,9 +106,9 @@ def kubewright_faults(kubewright_server: ApiServer) -> Iterator[FaultProxy]:
 def kubewright_fault_client(kubewright_faults: FaultProxy, kubewright_namespace: str) -> Iterator[Client]:
     """A client that reaches the session's server through that proxy, in the test's namespace."""
     from apimachinery.client.config import Config
-    from apimachinery.client.connection import Client
+    from kubewright.testing.server import sync_client_class
 
-    with Client(Config(server=kubewright_faults.url, namespace=kubewright_namespace)) as client:
+    with sync_client_class()(Config(server=kubewright_faults.url, namespace=kubewright_namespace)) as client:
         yield client
 
 

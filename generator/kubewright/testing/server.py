@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -165,16 +166,13 @@ class ApiServer:
         return self._folder / "kubeconfig"
 
     def client(self, user: str = "admin", groups: Iterable[str] = ()) -> Client:
-        """A synchronous client of the SDK, to close when done; with a user's name, as that user in those groups."""
-        from apimachinery.client.connection import Client
-
-        return Client(self._config(user, groups))
+        """A synchronous client of the SDK, to close when done; with a user's name, as that user in those groups. It is
+        that of ``kubernetes_api``, as in production: ``client.core_v1.pods``."""
+        return sync_client_class()(self._config(user, groups))
 
     def async_client(self, user: str = "admin", groups: Iterable[str] = ()) -> AsyncClient:
-        """An asynchronous client of the SDK, to close when done."""
-        from apimachinery.client.async_connection import AsyncClient
-
-        return AsyncClient(self._config(user, groups))
+        """As ``client``, awaited."""
+        return async_client_class()(self._config(user, groups))
 
     def _config(self, user: str, groups: Iterable[str]) -> Config:
         from apimachinery.client.config import Config
@@ -500,3 +498,25 @@ def _refusal(code: int, shown: Any) -> ApiError:
         kind=details.get("kind", ""),
         causes=causes,
     )
+
+
+def sync_client_class() -> type[Client]:
+    """The client of Kubernetes' own kinds, or the one without kinds where that package is not there."""
+    from apimachinery.client.connection import Client
+
+    try:
+        found: type[Client] = import_module("kubernetes_api.client").Client
+    except ImportError:
+        return Client
+    return found
+
+
+def async_client_class() -> type[AsyncClient]:
+    """As ``sync_client_class``, awaited."""
+    from apimachinery.client.async_connection import AsyncClient
+
+    try:
+        found: type[AsyncClient] = import_module("kubernetes_api.async_client").AsyncClient
+    except ImportError:
+        return AsyncClient
+    return found
