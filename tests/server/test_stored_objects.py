@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,16 @@ from tests.attack import stored
 from tests.server.test_api import CM, ask, serve
 from tests.storage.test_encryption import configuration, key
 
+from apimachinery.access.control import OPEN_TO_LOOPBACK
 from apimachinery.http.messages import Request, StreamResponse
+from apimachinery.server.api import build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.stored_form import StoredForms
+from apimachinery.server.process import Server, ServerOptions
+from apimachinery.storage.etcd import messages
+from apimachinery.storage.etcd.driver import EtcdStorage
 from apimachinery.storage.sqlite import SqliteStorage
+from apimachinery.storage.url import open_storage
 from apimachinery.storage.watch_cache import WatchCache
 from kubewright.testing import ApiServer
 
@@ -34,7 +41,13 @@ def test_a_server_starts_over_records_that_no_request_stored(tmp_path: Path) -> 
     assert list(stored.start_and_serve(path)) == []
 
 
-METADATA = {"name": "bad", "namespace": "default", "uid": "u", "resourceVersion": "REVISION"}
+METADATA = {
+    "name": "bad",
+    "namespace": "default",
+    "uid": "u",
+    "resourceVersion": "REVISION",
+    "creationTimestamp": "2026-01-01T00:00:00Z",
+}
 
 
 def put(path: Path, name: str, value: Any) -> None:
@@ -56,8 +69,8 @@ BAD: list[tuple[Any, str]] = [
     (config_map(kind="Secret"), "it is a Secret of v1, which is not kept here"),
     (config_map(apiVersion="v9"), "it is a ConfigMap of v9"),
     (config_map(metadata=None), "Expected `object`"),
-    (config_map(metadata={"name": "other", "namespace": "default", "resourceVersion": "REVISION"}), "says that it is"),
-    (config_map(metadata={"name": "bad", "namespace": "default", "resourceVersion": "7"}), "of revision 7"),
+    (config_map(metadata={**METADATA, "name": "other"}), "says that it is"),
+    (config_map(metadata={**METADATA, "resourceVersion": "7"}), "of revision 7"),
     (config_map(metadata={**METADATA, "uid": "a\r\nb"}), "an impossible name or uid"),
     (json.dumps(config_map(x=0)).encode().replace(b"0}", b"[" * 500 + b"]" * 500 + b"}"), "nests deeper"),
     (config_map(), ""),
@@ -201,3 +214,47 @@ def test_nothing_is_concluded_from_what_cannot_be_read(tmp_path: Path) -> None:
             return "configmaps. has 1 resource instances" in text
 
         stored.until(says)
+
+
+def test_the_same_in_an_etcd_at_the_start_and_while_servers_run(
+    tmp_path: Path, etcd_url: str, etcd_loop: asyncio.AbstractEventLoop, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What another program writes is judged as it comes; a record that was good stays what readers see."""
+
+    async def story() -> None:
+        storage = await open_storage(etcd_url)
+        assert isinstance(storage, EtcdStorage)
+
+        async def write(name: str, data: bytes) -> None:
+            put = messages.PutRequest(key=storage._keys.to_etcd(name), value=data)
+            await storage._connection.write(
+                messages.TxnRequest(success=[messages.RequestOp(request_put=put)])
+            )
+
+        chance = random.Random(28)
+        for name, data in stored.mutants(stored.good_records(tmp_path), 300, chance, 1):
+            await write(name, data)
+        options = ServerOptions(storage=etcd_url, shutdown_seconds=0.1, judge=StoredForms(ApiOptions()).fault)
+        server = Server(options, OPEN_TO_LOOPBACK, lambda backend: build_api(backend, ApiOptions()))
+        await server.start()
+        ask = partial(asyncio.to_thread, stored.ask_server, server.port)
+        try:
+            assert (await ask("GET", "/livez"))[0] == 200
+            kept = "/api/v1/namespaces/kept-apart/configmaps"
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+            await ask("POST", "/api/v1/namespaces", {"metadata": {"name": "kept-apart"}})
+            assert (await ask("POST", kept, made))[0] == 201
+            await write(
+                "/core/configmaps/kept-apart/a", b'{"kind":"ConfigMap","apiVersion":"v1","metadata":5}'
+            )
+            await write("/core/configmaps/kept-apart/b", b"{")
+            await storage.catch_up()
+            assert (await ask("GET", kept))[0] == (await ask("GET", f"{kept}/a"))[0] == 500
+            assert (await ask("POST", kept, {"metadata": {"name": "b"}}))[0] == 409
+            assert (await ask("GET", "/api/v1/namespaces/none/configmaps"))[0] == 200
+        finally:
+            await server.stop()
+            await storage.close()
+        assert not [record for record in caplog.records if record.exc_info], caplog.text
+
+    etcd_loop.run_until_complete(story())

@@ -28,12 +28,12 @@ class _Owner(msgspec.Struct):
 
 class _Metadata(msgspec.Struct):
     name: str
+    uid: str
     resourceVersion: str  # noqa: N815
+    creationTimestamp: str  # noqa: N815
     namespace: str | None = None
     generateName: str | None = None  # noqa: N815
-    uid: str | None = None
     generation: int | None = None
-    creationTimestamp: str | None = None  # noqa: N815
     deletionTimestamp: str | None = None  # noqa: N815
     deletionGracePeriodSeconds: int | None = None  # noqa: N815
     labels: dict[str, str] | None = None
@@ -70,7 +70,7 @@ def record_fault(record: Record) -> str:
     place = record.key.split("/", 3)[3]
     if place != (f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name):
         return f"it says that it is {metadata.namespace or ''}/{metadata.name}"
-    for part in (metadata.name, metadata.namespace or "x", metadata.uid or "x"):
+    for part in (metadata.name, metadata.namespace or "x", metadata.uid):
         if (
             part in ("", ".", "..")
             or not part.isprintable()

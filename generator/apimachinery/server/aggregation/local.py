@@ -191,7 +191,7 @@ class LocalApiServices(Controller):
 
         def put_right(old: Json) -> Json:
             others = [
-                c for c in (old.get("status") or {}).get("conditions") or () if c["type"] != "Available"
+                c for c in (old.get("status") or {}).get("conditions") or () if c.get("type") != "Available"
             ]
             return {**old, "status": {"conditions": [*others, locally_available(now())]}}
 

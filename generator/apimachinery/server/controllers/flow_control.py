@@ -91,7 +91,9 @@ class FlowSchemaConditions(Controller):
         schema: Json = await apart_if(len(record.value) > LARGE_BYTES, decode, record.value)
         name = schema["metadata"]["name"]
         wanted = condition(schema["spec"]["priorityLevelConfiguration"]["name"], levels)
-        present = [c for c in (schema.get("status") or {}).get("conditions") or () if c["type"] == "Dangling"]
+        present = [
+            c for c in (schema.get("status") or {}).get("conditions") or () if c.get("type") == "Dangling"
+        ]
         if present and {key: present[0].get(key) for key in wanted} == wanted:
             return
         changed = not present or present[0].get("status") != wanted["status"]

@@ -155,7 +155,7 @@ def _with_conditions(
     obj: Json, remaining: Counter[str], finalizers: Counter[str], unknown: list[str]
 ) -> Json:
     status = obj.setdefault("status", {})
-    present = {condition["type"]: condition for condition in status.get("conditions") or []}
+    present = {condition.get("type"): condition for condition in status.get("conditions") or []}
     status["conditions"] = []
     for kind, state, reason, message in _conditions(remaining, finalizers, unknown):
         old = present.get(kind, {})

@@ -166,7 +166,7 @@ def _scope(served: Served, path: str) -> str:
 def _article(kind: str) -> str:
     if kind.endswith("s") and not kind.endswith("ss"):
         return kind  # a plural
-    return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
+    return f"{'an' if kind[:1] in 'AEIOU' else 'a'} {kind}"
 
 
 def _operation(
