@@ -36,12 +36,12 @@ from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.read.listing import needs_newest
 from apimachinery.server.request.codecs import CBOR, JSON, MEDIA_TYPES, Codecs
-from apimachinery.server.request.negotiation import check_routed, negotiate
+from apimachinery.server.request.negotiation import check_routed
+from apimachinery.server.request.routers import ROUTERS
 from apimachinery.server.request.routes import Area, Route, read_path
 from apimachinery.server.request.target import path_name_fault
 from apimachinery.server.request.timeouts import check_timeout
-from apimachinery.server.request.verbs import builtin_verb, check_patch_type, custom_verb, misplaced
-from apimachinery.server.subresources.calls import FORWARDED, VirtualResources
+from apimachinery.server.subresources.calls import VirtualResources
 from apimachinery.server.verbs import Reads, Verbs, Writes
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import (
@@ -204,34 +204,24 @@ class Handlers:
         if route.area is Area.API_VERSIONS:
             return True
         group = self._catalog.groups.get(route.group)
-        return (
-            route.area is Area.RESOURCES
-            and group is not None
-            and group.builtin
-            and route.version in group.versions
-        )
+        return route.area is Area.RESOURCES and group is not None and group.has_builtin(route.version)
 
     async def _resource(self, request: Request, route: Route) -> Answer:
         served = self._catalog.find(route.group, route.version, route.resource)
         if served is None and self.catch_up_definitions is not None:
             await self.catch_up_definitions()  # another server may have been given its CRD
             served = self._catalog.find(route.group, route.version, route.resource)
+        if served is None:
+            return self._missing(request, route)
+        router = ROUTERS[served.family]
         try:
-            verb = self._routed_verb(request, route, served)
+            verb = router.verb(request, route, served, self._codecs)
         except ApiError as error:
-            if served is not None and not served.builtin and error.code not in (404, 405):
+            if router.refuses_in_cbor(error):
                 raise
             return failure(request, self._without_cbor, error)
-        if served is None or not verb:
+        if not verb:
             return NOT_FOUND
-        if served.builtin and (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
-            if route.subresource == "log":
-                check_routed(accept, ("text/plain", *MEDIA_TYPES))
-                negotiate(accept, self._codecs)
-            elif route.subresource not in FORWARDED:
-                check_routed(accept, watch=verb in ("list", "watch"))
-        if served.builtin:
-            request.warnings.extend(served.warnings)
         if request.has_long_query:
             await apart(lambda: request.query)
         shown = verb
@@ -263,22 +253,11 @@ class Handlers:
         except ApiError as error:
             raise fault if error.reason == "NotFound" else error from None
 
-    def _routed_verb(self, request: Request, route: Route, served: Served | None) -> str:
-        """The verb that a path and a method mean, empty for a path that nobody knows. Raises ApiError 400 to 415."""
-        if served is None:
-            group = self._catalog.groups.get(route.group)
-            if group is not None and group.builtin:
-                raise no_such_resource()
-            return ""
-        if served.builtin:
-            verb = builtin_verb(request, route, served)
-            if verb == "patch" and route.subresource != "proxy":
-                check_patch_type(request, served)
-            return verb
-        if misplaced(route, served, request.method):
-            return ""
-        request.warnings.extend(served.warnings)
-        return custom_verb(request, route, served)
+    def _missing(self, request: Request, route: Route) -> Answer:
+        """The answer of a group that has no such resource, or of no group."""
+        group = self._catalog.groups.get(route.group)
+        error = None if group is None else ROUTERS[group.family].missing()
+        return NOT_FOUND if error is None else failure(request, self._without_cbor, error)
 
     def _counted(self, verb: str, route: Route, served: Served) -> Counts:
         """What a verb on a path of a resource is counted under."""

@@ -43,6 +43,7 @@ from apimachinery.server.request.negotiation import (
     negotiate,
 )
 from apimachinery.server.request.options import WriteOptions, read_delete_options, read_write_options
+from apimachinery.server.request.routers import FORWARDED
 from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import (
     WriteTarget,
@@ -51,7 +52,7 @@ from apimachinery.server.request.target import (
     match_namespace,
     metadata_of,
 )
-from apimachinery.server.subresources.calls import FORWARDED, VirtualResources
+from apimachinery.server.subresources.calls import VirtualResources
 from apimachinery.server.subresources.scale import Scales
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.object_changes import drop_repeated_owners
@@ -104,7 +105,7 @@ class Verbs:
         """Answers a verb that the resource serves. Raises ApiError."""
         if route.subresource == "scale":
             return await self._scale(verb, request, route, served)
-        if served.builtin and not served.group and route.subresource in FORWARDED:
+        if not served.group and route.subresource in FORWARDED:
             return await self._virtual.forward(request, route, served)
         match verb:
             case "get":
@@ -144,7 +145,9 @@ class Verbs:
         form = PLAIN
         if (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
             # Refused before options are.
-            form = await apart_if(large, negotiate, accept, self._codecs, typed=served.builtin)
+            form = await apart_if(
+                large, negotiate, accept, self._codecs, has_messages=served.family.has_messages
+            )
         options = read_list_options(request.query, watch=watch)
         selectors = await apart_if(large, read_selectors, request)
         check_list_options(options)
@@ -218,7 +221,9 @@ class Verbs:
         return await self._written(view, served, written)
 
     async def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
-        form = negotiate(request.headers.get("accept", ""), self._codecs, typed=served.builtin)
+        form = negotiate(
+            request.headers.get("accept", ""), self._codecs, has_messages=served.family.has_messages
+        )
         if verb == "patch":
             hold_body(request)
             await apart_if(request.large, note_patch, request)
@@ -239,7 +244,9 @@ class Verbs:
         return Response(code, body, view.content_type)
 
     async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
-        form = negotiate(request.headers.get("accept", ""), self._codecs, typed=served.builtin)
+        form = negotiate(
+            request.headers.get("accept", ""), self._codecs, has_messages=served.family.has_messages
+        )
         body = await apart_if(request.large, read_delete_body, request, self._codecs)
         if body:
             await apart_if(request.large, note_object, request.trail, body)

@@ -109,8 +109,9 @@ class LocalApiServices(Controller):
                 version_priority(group.name, version),
             )
             for group in self._catalog.groups.values()
-            if group.builtin and group.name != self._served.group
+            if group.name != self._served.group
             for version in group.versions
+            if group.has_builtin(version)
         }
 
     def _changed(self, event: Event) -> Iterable[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from calendar import timegm
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from apimachinery.kinds.cells import CELLS
 from apimachinery.kinds.durations import since
 from apimachinery.meta.json_path import JsonPath, PathError, parse_path
 from apimachinery.meta.resources import PrinterColumn
+from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
 from apimachinery.server.catalog.served import Served
 
 Cell = Callable[[dict[str, Any]], Any]
@@ -45,30 +46,49 @@ _AGE = PrinterColumn(
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a resource and how a row's cells are made."""
+    """The columns of a resource and how a row's cells are made.
+
+    ``nothing`` gives the cells of a bookmark's row. ``by_default``: a built-in kind has no printer of its own, so that
+    a table without rows says ``null`` for them.
+    """
 
     definitions: tuple[dict[str, Any], ...]
     makers: tuple[Cell, ...]
+    nothing: Callable[[], list[Any]]
     by_default: bool = False
-    """Whether a built-in kind has no printer of its own, so that a table without rows says ``null`` for them."""
 
     def cells(self, obj: dict[str, Any]) -> list[Any]:
         """One row."""
         return [make(obj) for make in self.makers]
 
 
+def _computed_columns(served: Served) -> Columns:
+    """Columns of a built-in kind, whose printer is code: it also prints an object without anything."""
+    columns = served.resource.printer_columns
+    makers = [_computed(served, column) for column in columns]
+    if served.kind == "IPAddress":
+        makers.append(age)  # kube-apiserver has a cell too many here: it names no column for the age
+    definitions = tuple(_definition(column) for column in columns)
+    blank: dict[str, Any] = {"metadata": {}, "spec": {}, "status": {}}
+    return Columns(
+        definitions, tuple(makers), lambda: [make(blank) for make in makers], columns[-1].name == "Created At"
+    )
+
+
+def _found_columns(served: Served) -> Columns:
+    """Columns of a custom kind, found by JSONPath: where there is no object there is no more than an empty name."""
+    columns = (_NAME, *(served.resource.printer_columns or (_AGE,)))
+    makers = (_name, *(_found(column) for column in columns[1:]))
+    nothing: list[Any] = ["", *[None] * (len(columns) - 1)]
+    return Columns(tuple(_definition(column) for column in columns), makers, nothing.copy)
+
+
+_COLUMNS: Mapping[Family, Callable[[Served], Columns]] = {BUILT_IN: _computed_columns, CUSTOM: _found_columns}
+
+
 def columns_of(served: Served) -> Columns:
     """The columns of a resource."""
-    if served.builtin:
-        columns: Sequence[PrinterColumn] = served.resource.printer_columns
-        made = [_computed(served, column) for column in columns]
-        if served.kind == "IPAddress":
-            made.append(age)  # kube-apiserver has a cell too many here: it names no column for the age
-    else:
-        columns = (_NAME, *(served.resource.printer_columns or (_AGE,)))
-        made = [_name, *(_found(column) for column in columns[1:])]
-    by_default = served.builtin and columns[-1].name == "Created At"
-    return Columns(tuple(_definition(column) for column in columns), tuple(made), by_default)
+    return _COLUMNS[served.family](served)
 
 
 def _definition(column: PrinterColumn) -> dict[str, Any]:

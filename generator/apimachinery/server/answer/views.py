@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 from apimachinery.http.messages import Request
-from apimachinery.meta.errors import bad_request, not_acceptable, plain_failure
+from apimachinery.meta.errors import ApiError, bad_request
 from apimachinery.server.answer.table import Columns, columns_of
 from apimachinery.server.answer.view import JsonView, ListMeta, View, encode_list_meta
 from apimachinery.server.catalog.served import Served
@@ -29,7 +29,11 @@ class ServedView(JsonView):
 
     def __init__(self, served: Served) -> None:
         super().__init__(
-            served.api_version, served.kind, served.list_kind, typed=served.builtin, blank=served.blank()
+            served.api_version,
+            served.kind,
+            served.list_kind,
+            typed=served.family.has_structs,
+            blank=served.blank(),
         )
         self.key = ("json", served.number)
         self._served = served
@@ -181,13 +185,7 @@ class TableView:
         if annotations:
             metadata["annotations"] = dict(annotations)
         names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{self._version}"}
-        # A built-in kind's cells are those of an object without anything; a custom one has but the empty name.
-        cells = (
-            self._columns.cells({"metadata": {}, "spec": {}, "status": {}})
-            if self._served.builtin
-            else ["", *[None] * (len(self._columns.definitions) - 1)]
-        )
-        row = {"cells": cells, "object": {**names, "metadata": metadata}}
+        row = {"cells": self._columns.nothing(), "object": {**names, "metadata": metadata}}
         table = self._table([row], {"resourceVersion": str(revision)}, first)
         return encode({"type": "BOOKMARK", "object": table}) + b"\n"
 
@@ -280,7 +278,7 @@ def asked_view(request: Request, served: Served, codecs: Codecs, *, of_list: boo
         if found is None:
             found = served.views[JSON.media_type] = view_of(served, PLAIN, "", of_list=of_list)
         return found
-    form = negotiate(accept, codecs, typed=served.builtin)
+    form = negotiate(accept, codecs, has_messages=served.family.has_messages)
     include = request.first("includeObject") if form.shown_as else ""
     return view_of(served, form, include, of_list=of_list)
 
@@ -324,7 +322,9 @@ class WrongNumber(MetadataView):
         super().__init__(served, form.version)
         self.key = ("wrong number", served, of_list)
         self.watch_content_type = form.codec.stream_media_type
-        self._refused: Callable[[], Exception] = lambda: _wrong_number(served, form.shown_as, of_list)
+        self._refused: Callable[[], ApiError] = lambda: served.family.wrong_number(
+            served, form.shown_as, of_list=of_list
+        )
 
     def object(self, record: Record) -> bytes:
         """Raises ApiError 406, 500."""
@@ -337,11 +337,3 @@ class WrongNumber(MetadataView):
     def event(self, kind: str, record: Record, first: bool) -> bytes:
         """Nothing: a watch has begun to answer, and there is nothing to say."""
         return b""
-
-
-def _wrong_number(served: Served, shown_as: str, of_list: bool) -> Exception:
-    if not served.builtin and not of_list:
-        return plain_failure("content is not a list")
-    go_type = served.family.go_type(served, served.list_kind if of_list else served.kind, of_list=of_list)
-    what = "a list" if of_list else "not a list"
-    return not_acceptable(f"you requested {shown_as}, but the requested object is {what} ({go_type})")

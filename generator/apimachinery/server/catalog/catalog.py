@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from apimachinery.meta.resources import Group
+from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
 from apimachinery.server.catalog.options import RELEASE
 from apimachinery.server.catalog.served import Served
 
@@ -18,7 +19,7 @@ CUSTOM_PRIORITY = 1000
 
 @dataclass(slots=True)
 class ServedGroup:
-    """A group, its versions preferred first, and whether it is built in.
+    """A group, its versions preferred first, and the family of its resources.
 
     Of a built-in group nothing is served but its own resources, whatever definitions say. As with kube-apiserver their
     versions are ``announced`` all the same, before the group's own, but for those that it has itself.
@@ -27,7 +28,7 @@ class ServedGroup:
     name: str
     versions: tuple[str, ...]
     priority: int
-    builtin: bool
+    family: Family
     resources: dict[tuple[str, str], Served] = field(default_factory=dict)
     announced: dict[tuple[str, str], Served] = field(default_factory=dict)
 
@@ -40,7 +41,7 @@ class ServedGroup:
 
     def has_builtin(self, version: str) -> bool:
         """Whether a version is a built-in one."""
-        return self.builtin and version in self.versions
+        return self.family.builtin and version in self.versions
 
     def of_version(self, version: str) -> list[Served]:
         """The resources that discovery lists of a version."""
@@ -72,7 +73,7 @@ class Catalog:
 
     def add_group(self, group: Group, versions: tuple[str, ...], resources: Iterable[Served]) -> None:
         """Adds a built-in group with the versions that are served."""
-        served = self._groups[group.name] = ServedGroup(group.name, versions, group.priority, True)
+        served = self._groups[group.name] = ServedGroup(group.name, versions, group.priority, BUILT_IN)
         for resource in resources:
             resource.release = self._release
             served.resources[resource.version, resource.plural] = resource
@@ -115,7 +116,7 @@ class Catalog:
 
     def _is_builtin(self, group: str) -> bool:
         found = self._groups.get(group)
-        return found is not None and found.builtin
+        return found is not None and found.family.builtin
 
     def _gather(self, name: str) -> None:
         found = [r for owner in self._owners[name] for r in self._custom[owner] if r.group == name]
@@ -129,7 +130,7 @@ class Catalog:
             self._groups[name] = replace(builtin, announced=announced)
         elif found:
             versions = sorted({resource.version for resource in found}, key=version_order)
-            self._groups[name] = ServedGroup(name, tuple(versions), CUSTOM_PRIORITY, False, by_name)
+            self._groups[name] = ServedGroup(name, tuple(versions), CUSTOM_PRIORITY, CUSTOM, by_name)
         else:
             self._groups.pop(name, None)
 

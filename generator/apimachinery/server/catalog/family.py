@@ -1,9 +1,14 @@
-"""The two families of kinds, and all that kube-apiserver does differently for them.
+"""The two families of kinds, which kube-apiserver treats differently.
 
 Built-in kinds are Go structs there: a body is decoded into one, so what the struct does not have is gone, an object is
 written in the order of its fields, and a strategic patch knows how its lists merge. Custom resources are unstructured:
 the schema of their CRD prunes and defaults them, also on the way out of storage, and their keys are sorted.
 ``from_packages`` and ``from_crds`` choose the family of a resource.
+
+Nobody outside the catalog asks which family a resource is of. What follows from it is a fact or a method here where it
+is about objects, or an entry of a table by family in the room that does the work: ``request/routers`` (paths and
+methods), ``request/decoded`` (bodies), ``write/families``, ``answer/table``, ``describe/families`` (documents),
+``subresources/scale_families``.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.errors import ApiError, unsupported_media_type
+from apimachinery.meta.errors import ApiError, not_acceptable, plain_failure, unsupported_media_type
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.schema.interface import CompiledSchema
@@ -70,11 +75,22 @@ class Named(Protocol):
     api_version: str
 
 
+class Listed(Named, Protocol):
+    """The same, with the kind of lists."""
+
+    list_kind: str
+
+
 class Family(Protocol):
     """What differs. Everything is stateless."""
 
     builtin: bool
-    """Whether the kinds are kube-apiserver's own: documents, metadata rules and list items differ by it alone."""
+    """Whether the kinds are kube-apiserver's own; for the catalog alone."""
+    has_structs: bool
+    """Whether kube-apiserver has Go structs of the kinds, which omit what is empty: kind and apiVersion of list items,
+    ``continue`` of lists."""
+    has_messages: bool
+    """Whether there are protobuf messages of the kinds."""
     merges_duplicates: bool
     """Whether a repeated key of a JSON object merges into the first one, as Go's decoder does for structs."""
     changes_when_read: bool
@@ -116,14 +132,14 @@ class Family(Protocol):
     def go_type(self, named: Named, kind: str, *, of_list: bool) -> str:
         """The Go type of an object, which messages name."""
 
-    def negative_replicas(self, named: Named, name: str, path: str, replicas: int) -> ApiError:
-        """422 for a scale below zero; ``path`` is where the object keeps its replicas."""
+    def wrong_number(self, named: Listed, shown_as: str, *, of_list: bool) -> ApiError:
+        """406 or 500 for one object asked for as a list, or a list asked for as one object (``of_list``)."""
 
 
 class BuiltIn:
     """Kinds that kube-apiserver decodes into Go structs; see ``Family``."""
 
-    builtin = True
+    builtin = has_structs = has_messages = True
     merges_duplicates = True
     changes_when_read = False
     patch_types: tuple[str, ...] = (
@@ -198,16 +214,15 @@ class BuiltIn:
         """The internal type."""
         return f"*{internal_package(named.group)}.{kind}"
 
-    def negative_replicas(self, named: Named, name: str, path: str, replicas: int) -> ApiError:
-        """A fault of the Scale."""
-        fault = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
-        return invalid("Scale", "autoscaling", name, [fault])
+    def wrong_number(self, named: Listed, shown_as: str, *, of_list: bool) -> ApiError:
+        """Names the Go type."""
+        return _wrong_number(self, named, shown_as, of_list=of_list)
 
 
 class Custom:
     """Kinds of CustomResourceDefinitions, which stay unstructured; see ``Family``."""
 
-    builtin = False
+    builtin = has_structs = has_messages = False
     merges_duplicates = False
     changes_when_read = True
     patch_types: tuple[str, ...] = (
@@ -282,14 +297,21 @@ class Custom:
         """The same for all kinds."""
         return f"*unstructured.Unstructured{'List' if of_list else ''}"
 
-    def negative_replicas(self, named: Named, name: str, path: str, replicas: int) -> ApiError:
-        """A fault of the object itself."""
-        fault = invalid_value(path, replicas, "should be a non-negative integer")
-        return invalid(named.kind, named.group, name, [fault])
+    def wrong_number(self, named: Listed, shown_as: str, *, of_list: bool) -> ApiError:
+        """The unstructured form finds out by itself that one object is no list."""
+        if not of_list:
+            return plain_failure("content is not a list")
+        return _wrong_number(self, named, shown_as, of_list=True)
 
 
 BUILT_IN: Family = BuiltIn()
 CUSTOM: Family = Custom()
+
+
+def _wrong_number(family: Family, named: Listed, shown_as: str, *, of_list: bool) -> ApiError:
+    go_type = family.go_type(named, named.list_kind if of_list else named.kind, of_list=of_list)
+    what = "a list" if of_list else "not a list"
+    return not_acceptable(f"you requested {shown_as}, but the requested object is {what} ({go_type})")
 
 
 def _is_known(wanted: Named, kind: str, group: str, version: str, is_kind: bool) -> bool:

@@ -75,7 +75,7 @@ class PolicyStatus(Controller):
     def _schema(self, gvk: Gvk) -> Mapping[str, Any] | None:
         for served in self._catalog:
             if (served.group, served.version, served.kind) == gvk:
-                if served.builtin:
+                if served.resource.definition:  # which CRDs' kinds have none of
                     return self._definition(served.resource.definition)
                 return self._custom(served.described or {})
         return None

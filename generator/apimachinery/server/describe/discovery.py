@@ -13,13 +13,14 @@ from typing import Any
 
 from apimachinery.http.messages import Request, Response
 from apimachinery.http.workers import apart_if
-from apimachinery.meta.errors import no_such_resource
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.describe.families import DOCUMENTED
 from apimachinery.server.describe.others import Others
 from apimachinery.server.request.codecs import Codec, whole
 from apimachinery.server.request.negotiation import Form, negotiate, negotiate_discovery
+from apimachinery.server.request.routers import ROUTERS
 from apimachinery.server.request.routes import Area, Route
 
 NOT_FOUND = Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
@@ -109,8 +110,8 @@ class Discovery:
         if group is None:
             return None
         if route.version not in group.versions:
-            if group.builtin:
-                raise no_such_resource()
+            if (missing := ROUTERS[group.family].missing()) is not None:
+                raise missing
             return None
         listed: list[dict[str, Any]] = []
         for resource in group.of_version(route.version):
@@ -199,8 +200,9 @@ def _api_resources(served: Served) -> list[dict[str, Any]]:
 
 
 def _response_kind(served: Served, group: str, version: str, kind: str) -> dict[str, Any]:
-    """The kind of an answer; of a built-in resource's own group and version only its name is said."""
-    if served.builtin and (group, version) == (served.group, served.version):
+    """The kind of an answer; group and version are left out where the family does not repeat its own."""
+    own = (group, version) == (served.group, served.version)
+    if own and not DOCUMENTED[served.family].names_own_version:
         group = version = ""
     return {"group": group, "version": version, "kind": kind}
 

@@ -27,6 +27,7 @@ from apimachinery.server.catalog.from_packages import Package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe import openapi_operations as operations
+from apimachinery.server.describe.families import DOCUMENTED
 from apimachinery.server.describe.kept_forms import KeptForms
 from apimachinery.server.describe.openapi_documents import document_v2, document_v3
 from apimachinery.server.describe.openapi_merge import merge_v2
@@ -208,7 +209,7 @@ class OpenApi:
         found = list(operations.of_roots(issuer=self._issuer))
         extra: list[str] = []
         for group in self._seen.groups.values():
-            if group.builtin and group.name:
+            if DOCUMENTED[group.family].groups and group.name:
                 found.append(operations.of_group(group.name))
             for version in group.listed:
                 if (group.name, version) not in self._seen.others:
@@ -216,7 +217,7 @@ class OpenApi:
         for served in self._seen.resources:
             if (served.group, served.version) not in self._seen.others:
                 extra.append(operations.definition_name(served))
-                if not served.builtin:
+                if not served.resource.definition:  # no package has it
                     definitions.update(custom_definitions(served, v2=True))
         document = document_v2(found, definitions, self._info, extra)
         for place in sorted(self._seen.others):
@@ -246,7 +247,7 @@ class OpenApi:
         paths that no group has (``api``) neither."""
         found = {each.path.strip("/"): ("", "") for each in operations.of_roots(issuer=self._issuer)}
         for group in self._seen.groups.values():
-            if group.builtin and group.name:
+            if DOCUMENTED[group.family].groups and group.name:
                 found[f"apis/{group.name}"] = (group.name, "")
             for version in group.listed:
                 root = f"apis/{group.name}/{version}" if group.name else f"api/{version}"

@@ -9,26 +9,23 @@ from typing import Any
 from apimachinery.meta.gvk import GVK
 from apimachinery.meta.resources import Subresource
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.describe.families import (
+    ANY,
+    DOCUMENTED,
+    JSON_TYPE,
+    PROTOBUF_TYPE,
+    STREAMED,
+    YAML_TYPE,
+)
 from apimachinery.server.describe.openapi_parameters import Parameter, of_path, of_verb
 from apimachinery.server.request.codecs import MEDIA_TYPES
-from apimachinery.server.request.media_types import (
-    APPLY_CBOR_PATCH,
-    APPLY_PATCH,
-    JSON_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_PATCH,
-)
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 STATUS = f"{META}Status"
 _DELETE_OPTIONS, _PATCH, _EVENT = f"{META}DeleteOptions", f"{META}Patch", f"{META}WatchEvent"
 _VERSION_INFO = "io.k8s.apimachinery.pkg.version.Info"
 
-_JSON, _YAML, _PROTOBUF, _CBOR = MEDIA_TYPES
-_CUSTOM_TYPES = (_JSON, _YAML)
-_GROUP_TYPES = (_JSON, _YAML, _PROTOBUF)
-_STREAMED = (*MEDIA_TYPES, f"{_JSON};stream=watch", f"{_PROTOBUF};stream=watch", "application/cbor-seq")
-_ANY = ("*/*",)
+_GROUP_TYPES = (JSON_TYPE, YAML_TYPE, PROTOBUF_TYPE)
 _METHODS = {
     "get": "get",
     "list": "get",
@@ -40,7 +37,7 @@ _METHODS = {
 _METHODS["deletecollection"] = "delete"
 _WORDS = {"get": "read", "update": "replace", "deletecollection": "delete"}
 _ACTIONS = {"create": "post", "update": "put"}
-_CODES = {"create": (200, 201, 202), "update": (200, 201), "patch": (200, 201), "delete": (200, 202)}
+_CODES = {"create": (200, 201, 202), "update": (200, 201), "delete": (200, 202)}
 # Of these kinds a deletion answers with the object, not with a Status.
 _SHOWN_WHEN_DELETED: Mapping[str, frozenset[str]] = {
     "": frozenset(
@@ -76,7 +73,7 @@ class Operation:
     description: str
     answer: str
     produces: tuple[str, ...] = MEDIA_TYPES
-    consumes: tuple[str, ...] = _ANY
+    consumes: tuple[str, ...] = ANY
     codes: tuple[int, ...] = (200,)
     body: str = ""
     body_required: bool = False
@@ -129,7 +126,7 @@ def of_resource(served: Served, names: Mapping[GVK, str]) -> Iterator[Operation]
         yield _of_verb(served, "list", f"{root}/{served.plural}")
     for sub in served.resource.subresources:
         yield from _of_subresource(served, sub, f"{item}/{sub.name}", names)
-    if served.builtin and "watch" in served.verbs:
+    if DOCUMENTED[served.family].watches and "watch" in served.verbs:
         for path in dict.fromkeys((item, listed, f"{root}/{served.plural}")):
             yield _watched(served, path, root)
 
@@ -144,7 +141,7 @@ def _of_verb(served: Served, verb: str, path: str) -> Operation:
     ):
         answer = STATUS
     words = {
-        "list": ("list or watch" if served.builtin and "watch" in served.verbs else "list")
+        "list": ("list or watch" if DOCUMENTED[served.family].watches and "watch" in served.verbs else "list")
         + f" objects of kind {served.kind}",
         "create": f"create {_article(served.kind)}",
         "delete": f"delete {_article(served.kind)}",
@@ -180,19 +177,12 @@ def _operation(
     gvk: GVK | None = None,
     subresource: str = "",
 ) -> Operation:
-    builtin = served.builtin
-    types = MEDIA_TYPES if builtin else _CUSTOM_TYPES
+    documented = DOCUMENTED[served.family]
     kind = gvk or GVK(served.group, served.version, served.kind)
     body = {"create": shown, "update": shown, "patch": _PATCH, "delete": _DELETE_OPTIONS}.get(verb, "")
-    if verb == "deletecollection" and builtin:
+    if verb == "deletecollection" and documented.clears_by_options:
         body = _DELETE_OPTIONS
-    consumes: tuple[str, ...] = _ANY if builtin else types
-    if verb == "patch":
-        consumes = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
-        if builtin:
-            consumes = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH, APPLY_CBOR_PATCH)
-    codes = _CODES.get(verb, (200,))
-    query = of_verb(verb, subresource if verb == "get" else "", builtin=builtin)
+    query = of_verb(verb, subresource if verb == "get" else "", documented.parameters)
     return Operation(
         path=path,
         method=_METHODS[verb],
@@ -200,9 +190,9 @@ def _operation(
         tag=_tag(served.group, served.version),
         description=description,
         answer=answer,
-        produces=_STREAMED if builtin and verb == "list" else types,
-        consumes=consumes,
-        codes=(200,) if verb == "patch" and not builtin else codes,
+        produces=documented.listed if verb == "list" else documented.types,
+        consumes=documented.patches if verb == "patch" else documented.consumes,
+        codes=documented.patched if verb == "patch" else _CODES.get(verb, (200,)),
         body=body,
         body_required=body not in ("", _DELETE_OPTIONS),
         parameters=(*query, *of_path(path, kind.kind)),
@@ -217,8 +207,7 @@ def _of_subresource(
     own = GVK(served.group, served.version, served.kind)
     said = GVK(sub.group, sub.version or served.version, sub.kind) if sub.kind else own
     shown = names.get(said, definition_name(served))
-    # What a custom resource's scale is called is the resource's own kind, though a Scale is read and written.
-    gvk = said if served.builtin else own
+    gvk = said if DOCUMENTED[served.family].names_subresources else own
     end = f"{_scope(served, path)}{served.kind}{sub.name[:1].upper()}{sub.name[1:]}"
     if said.kind.endswith("Options"):
         yield from _connected(served, sub, path, gvk, end)
@@ -253,7 +242,7 @@ def _connected(served: Served, sub: Subresource, path: str, gvk: GVK, end: str) 
                 tag=_tag(served.group, served.version),
                 description=f"connect {method.upper()} requests to {sub.name} of {served.kind}",
                 answer="",
-                produces=_ANY,
+                produces=ANY,
                 parameters=(*of_verb("connect", sub.name), *of_path(at, gvk.kind)),
                 action="connect",
                 gvk=gvk,
@@ -273,7 +262,7 @@ def _watched(served: Served, path: str, root: str) -> Operation:
         tag=_tag(served.group, served.version),
         description="",
         answer=_EVENT,
-        produces=_STREAMED,
+        produces=STREAMED,
         parameters=(*of_verb("list"), *of_path(path, served.kind)),
         action="watch" if one else "watchlist",
         gvk=GVK(served.group, served.version, served.kind),
@@ -314,14 +303,14 @@ def of_roots(*, issuer: bool) -> Iterator[Operation]:
     listed = "get available API versions"
     yield Operation("/api/", "get", "getCoreAPIVersions", "core", listed, f"{META}APIVersions", **groups)
     yield Operation("/apis/", "get", "getAPIVersions", "apis", listed, f"{META}APIGroupList", **groups)
-    info: dict[str, Any] = {"answer": _VERSION_INFO, "produces": (_JSON,), "consumes": (_JSON,)}
+    info: dict[str, Any] = {"answer": _VERSION_INFO, "produces": (JSON_TYPE,), "consumes": (JSON_TYPE,)}
     yield Operation("/version/", "get", "getCodeVersion", "version", "get the version of this server", **info)
     if not issuer:
         return
     name = "getServiceAccountIssuerOpenID"
     about = "how tokens of service accounts are verified (OpenID Connect discovery)"
     path = "/.well-known/openid-configuration/"
-    yield Operation(path, "get", f"{name}Configuration", "WellKnown", about, "", (_JSON,), ())
+    yield Operation(path, "get", f"{name}Configuration", "WellKnown", about, "", (JSON_TYPE,), ())
     about = "the keys that verify tokens of service accounts (JSON Web Key Set)"
     keys = ("application/jwk-set+json",)
     yield Operation("/openid/v1/jwks/", "get", f"{name}Keyset", "openid", about, "", keys, ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -74,7 +74,7 @@ _FORCED = _query("boolean", force="An apply takes over fields that others own. N
 _VERSION = {"resourceVersion": _LISTED["resourceVersion"]}
 _COLLECTION = {name: p for name, p in _LISTED.items() if name not in ("allowWatchBookmarks", "watch")}
 
-_BUILTIN = {
+BUILTIN_PARAMETERS = {
     "list": _LISTED,
     "create": _WRITTEN,
     "update": _WRITTEN,
@@ -82,7 +82,7 @@ _BUILTIN = {
     "delete": {**_DELETED, **_DRY_RUN},
     "deletecollection": {**_COLLECTION, **_DELETED, **_DRY_RUN},
 }
-_CUSTOM = {**_BUILTIN, "get": _VERSION, "deletecollection": _LISTED}
+CUSTOM_PARAMETERS = {**BUILTIN_PARAMETERS, "get": _VERSION, "deletecollection": _LISTED}
 
 _STREAMS = {
     **_query(
@@ -126,11 +126,11 @@ _NAMESPACE = Parameter("namespace", "path", "string", "The namespace.")
 _REST = Parameter("path", "path", "string", "The path of the request to what is proxied.")
 
 
-def of_verb(verb: str, subresource: str = "", *, builtin: bool = True) -> list[Parameter]:
+def of_verb(
+    verb: str, subresource: str = "", of_verbs: Mapping[str, Mapping[str, Parameter]] = BUILTIN_PARAMETERS
+) -> list[Parameter]:
     """The parameters in the query of an operation; ``connect`` and ``log`` have those of their subresource."""
-    found = _OF_SUBRESOURCES.get(subresource)
-    if found is None:
-        found = (_BUILTIN if builtin else _CUSTOM).get(verb, {})
+    found = _OF_SUBRESOURCES.get(subresource) or of_verbs.get(verb, {})
     return list(found.values()) if verb == "connect" else [*found.values(), _PRETTY]
 
 

@@ -92,9 +92,15 @@ def check_routed(accept: str, listed: Iterable[str] = MEDIA_TYPES, *, watch: boo
 
 
 def negotiate(
-    accept: str, codecs: Iterable[Codec], *, transforms: bool = True, typed: bool = True, tables: bool = True
+    accept: str,
+    codecs: Iterable[Codec],
+    *,
+    transforms: bool = True,
+    has_messages: bool = True,
+    tables: bool = True,
 ) -> Form:
-    """The form of an answer in one of ``codecs``, the first where the client does not care. Raises ApiError 406."""
+    """The form of an answer in one of ``codecs``, the first where the client does not care; ``has_messages``: there
+    are protobuf messages of the kind. Raises ApiError 406."""
     if not accept or accept == "application/json":
         return PLAIN
     for clause in _clauses(accept):
@@ -103,7 +109,7 @@ def negotiate(
             if clause.kind not in (main, "*") or clause.subtype not in (subtype, "*"):
                 continue
             form = _form(codec, dict(clause.parameters), transforms)
-            if form is not None and _has_message(form, typed) and (tables or form.shown_as != TABLE):
+            if form is not None and _can_show(form, has_messages) and (tables or form.shown_as != TABLE):
                 return form
     raise refused([codec.media_type for codec in codecs])
 
@@ -144,11 +150,11 @@ def check_streamed(form: Form) -> None:
         raise refused(_STREAMS)
 
 
-def _has_message(form: Form, typed: bool) -> bool:
-    """Tables are text alone, and protobuf knows of custom resources only their metadata."""
+def _can_show(form: Form, has_messages: bool) -> bool:
+    """Whether a codec can write a form: Tables are text alone, and metadata has protobuf messages for all kinds."""
     if form.shown_as == TABLE:
         return form.codec in (JSON, YAML)
-    return form.codec.media_type != PROTOBUF_TYPE or typed or bool(form.shown_as)
+    return form.codec.media_type != PROTOBUF_TYPE or has_messages or bool(form.shown_as)
 
 
 def refused(media_types: Iterable[str]) -> ApiError:

@@ -53,9 +53,6 @@ if TYPE_CHECKING:
     from apimachinery.server.subresources.proxy import AddressProxy
     from apimachinery.server.subresources.tokens import TokenRequests
 
-FORWARDED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
-"""Subresources of the core group whose requests a cluster hands on to a node or a pod."""
-
 
 class NodeAnswers(Protocol):
     """Somebody who answers for nodes."""

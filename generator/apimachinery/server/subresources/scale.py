@@ -19,7 +19,7 @@ from apimachinery.merge.from_openapi import METADATA_TYPES, builtin_table, custo
 from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.scale import to_parent, to_scale
 from apimachinery.merge.schema import Ref
-from apimachinery.meta.errors import ApiError, bad_request, internal, not_acceptable, not_found, plain_failure
+from apimachinery.meta.errors import ApiError, not_acceptable, not_found
 from apimachinery.meta.object_meta_schema import DEFINITIONS, OBJECT_META
 from apimachinery.meta.resources import Resource
 from apimachinery.meta.strategies import Strategy
@@ -31,9 +31,10 @@ from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.request.media_types import APPLY_CBOR_PATCH, APPLY_PATCH
 from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, Form
 from apimachinery.server.request.options import WriteOptions, read_write_options
+from apimachinery.server.request.routers import check_patch_type
 from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
-from apimachinery.server.request.verbs import check_patch_type
+from apimachinery.server.subresources.scale_families import SCALES
 from apimachinery.server.write.apply import check_configuration, read_configuration
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.patch import patched, read_change
@@ -43,15 +44,6 @@ from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode
 
 SCALE_VERSION = "autoscaling/v1"
-_NO_MANAGER = "failed to create manager for existing fields: "
-_NO_CONVERTER = (
-    "failed to convert {} object ({}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an "
-    "invalid group/version: autoscaling/v1"
-)
-_NO_KIND = (
-    "no kind is registered for the type v1.Scale in scheme "
-    '"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781"'
-)
 _COUNT = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
 _STATE = {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}
 _TYPE = custom_resource({"type": "object", "properties": {"spec": _COUNT, "status": _STATE}})
@@ -114,11 +106,6 @@ _SPEC_PATH = ".spec.replicas"
 _STATUS_PATH = ".status.replicas"
 
 
-_NAMES = frozenset({"name", "namespace"})
-_UNSET = -(1 << 31)
-"""Stands for the replicas of a custom object that has none, so that a patch of its Scale is seen to set them."""
-
-
 class Scales:
     """Scales of any resource that has them."""
 
@@ -178,10 +165,7 @@ class Scales:
                 request, self._codecs, _KIND, self._is_kind, target.options.validation, target.warnings
             )
         except ApiError as error:
-            if target.served.builtin or error.code != 400:
-                raise
-            # The handler of custom resources knows no Scale to name in what it says, and says that.
-            raise bad_request(_NO_KIND) from None
+            raise SCALES[target.served.family].undecoded(error) from None
         match_namespace(metadata_of(scale), target.namespace)
         match_name(scale, target.name)
         return scale
@@ -189,13 +173,9 @@ class Scales:
     def _applied(self, target: WriteTarget, live: Json, applied: Json) -> Json:
         served, options = target.served, target.options
         check_configuration(applied, SCALE_VERSION, "Scale")
-        if not served.builtin and "managedFields" not in live["metadata"]:
-            raise plain_failure(_NO_MANAGER + _NO_CONVERTER.format("live", "/"))
+        SCALES[served.family].check_live(live)
         new = _OWNERSHIP.apply(live, applied, options.manager, force=bool(options.force), now=now())
-        if not served.builtin and (applied.get("spec") or metadata_of(applied).keys() - _NAMES):
-            # Its handler has no converter for Scales, which is found out once there is something to convert.
-            namespace = metadata_of(applied).get("namespace") or ""
-            raise plain_failure(_NO_CONVERTER.format("new", f"{namespace}/{target.name}"))
+        SCALES[served.family].check_applied(applied, target.name)
         return new
 
     def _with_scale(self, target: WriteTarget, obj: Json, change: Change, *, applies: bool) -> Json:
@@ -225,9 +205,9 @@ class Scales:
         if form.shown_as == METADATA:
             return {"kind": METADATA, "apiVersion": f"meta.k8s.io/{form.version}", "metadata": metadata}
         if form.shown_as == METADATA_LIST:
-            package = "autoscaling" if served.builtin else "v1"
+            go_type = SCALES[served.family].go_type
             raise not_acceptable(
-                f"you requested {form.shown_as}, but the requested object is not a list (*{package}.Scale)"
+                f"you requested {form.shown_as}, but the requested object is not a list ({go_type})"
             )
         columns = [
             {"name": "Name", "type": "string", "format": "", "description": "", "priority": 0},
@@ -276,13 +256,9 @@ async def _scale(target: WriteTarget, record: Record) -> Json:
 def scale_of(served: Served, obj: Json, *, demands: bool = True) -> Json:
     """The Scale of an object. Raises ApiError 500 where a custom object has no replicas and one ``demands`` them."""
     spec_path, status_path, selector_path = _paths(served)
-    replicas = _at(obj, spec_path)
-    if replicas is None and not served.builtin and demands:
-        raise internal(f'the spec replicas field "{spec_path}" does not exist')
+    replicas = SCALES[served.family].shown_replicas(_at(obj, spec_path), spec_path, demands=demands)
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    if replicas is None and not served.builtin:
-        replicas = _UNSET
     spec: Json = {"replicas": replicas} if replicas else {}
     status: Json = {"replicas": _at(obj, status_path) or 0}
     selector = _at(obj, selector_path) if selector_path else _selector_text(_at(obj, ".spec.selector"))
@@ -319,10 +295,7 @@ def _selector_text(selector: Any) -> str:
 def _put(served: Served, obj: Json, scale: Json) -> None:
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     path = _paths(served)[0]
-    if replicas == _UNSET and not served.builtin:
-        raise bad_request(f'the spec replicas field "{path}" cannot be empty')
-    if replicas < 0:
-        raise served.family.negative_replicas(served, obj["metadata"]["name"], path, replicas)
+    SCALES[served.family].check_replicas(served, obj["metadata"]["name"], replicas, path)
     *parents, last = path.strip(".").split(".")
     value = obj
     for key in parents:

@@ -28,8 +28,8 @@ from apimachinery.server.request.media_types import (
     STRATEGIC_PATCH,
 )
 from apimachinery.server.request.options import read_write_options
+from apimachinery.server.request.routers import check_patch_type
 from apimachinery.server.request.target import WriteTarget, Written, match_name, match_namespace, metadata_of
-from apimachinery.server.request.verbs import check_patch_type
 from apimachinery.server.write.apply import apply
 from apimachinery.server.write.patch_faults import (
     copied,

@@ -175,7 +175,7 @@ class _Judge:
         if known is None:
             self.missing(api_version, kind, below)
         elif isinstance(known, BuiltinKind):
-            self.builtin(known, _copied(given) if outer else given, below, kind, api_version)
+            self.built_in(known, _copied(given) if outer else given, below, kind, api_version)
         else:
             self.custom(known, given, below)
 
@@ -228,7 +228,7 @@ class _Judge:
         for warning in judged.warnings:
             self.add("V021", Severity.WARNING, warning, "", below)
 
-    def builtin(self, known: BuiltinKind, obj: Json, below: str, kind: str, api_version: str) -> None:
+    def built_in(self, known: BuiltinKind, obj: Json, below: str, kind: str, api_version: str) -> None:
         work = _copied(obj)
         broken, unknown = known.schema.read(work)
         taken: list[str] = []

@@ -1,0 +1,176 @@
+"""Which verb a method means on a path, and how a path or method that means nothing is refused.
+
+kube-apiserver routes built-in resources one by one, with the media types of each, while one handler takes all paths
+and methods of custom resources. Hence the two routers, one a family: they refuse differently, and in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from apimachinery.http.messages import Request
+from apimachinery.meta.errors import (
+    ApiError,
+    bad_request,
+    method_not_allowed,
+    no_such_resource,
+    not_found,
+    verb_not_supported,
+)
+from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
+from apimachinery.server.catalog.served import Served
+from apimachinery.server.request.codecs import JSON, MEDIA_TYPES, Codecs
+from apimachinery.server.request.negotiation import check_routed, negotiate
+from apimachinery.server.request.routes import Route
+
+FORWARDED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+"""Subresources of the core group whose requests a cluster hands on to a node or a pod."""
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_CUSTOM_VERBS = {**_VERBS, "HEAD": "get"}
+_COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+
+
+class Router(Protocol):
+    """How requests for resources of one family are routed."""
+
+    def verb(self, request: Request, route: Route, served: Served, codecs: Codecs) -> str:
+        """The verb of a request, empty for a path that nobody knows; adds the resource's warnings to the request's.
+
+        Raises ApiError 400, 404, 405, 406, 415.
+        """
+
+    def missing(self) -> ApiError | None:
+        """The refusal of a resource or version that a group of the family lacks; None for "page not found" as text."""
+
+    def refuses_in_cbor(self, error: ApiError) -> bool:
+        """Whether a refusal of ``verb`` may be encoded as CBOR."""
+
+
+class BuiltInRouter:
+    """Routes each path of a resource by itself."""
+
+    def verb(self, request: Request, route: Route, served: Served, codecs: Codecs) -> str:
+        """Adds warnings last: a refusal has none."""
+        verb = _builtin_verb(request, route, served)
+        if verb == "patch" and route.subresource != "proxy":
+            check_patch_type(request, served)
+        if (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
+            if route.subresource == "log":
+                check_routed(accept, ("text/plain", *MEDIA_TYPES))
+                negotiate(accept, codecs)
+            elif route.subresource not in FORWARDED:
+                check_routed(accept, watch=verb in ("list", "watch"))
+        request.warnings.extend(served.warnings)
+        return verb
+
+    def missing(self) -> ApiError | None:
+        """404 as a Status: the group's own router answers."""
+        return no_such_resource()
+
+    def refuses_in_cbor(self, error: ApiError) -> bool:
+        """Never: the router that finds the way knows no CBOR."""
+        return False
+
+
+class CustomRouter:
+    """Takes all paths and methods of custom resources."""
+
+    def verb(self, request: Request, route: Route, served: Served, codecs: Codecs) -> str:
+        """Adds warnings first: a refusal has them too."""
+        if _misplaced(route, served, request.method):
+            return ""
+        request.warnings.extend(served.warnings)
+        return _custom_verb(request, route, served)
+
+    def missing(self) -> ApiError | None:
+        """Text: once no definition has a path it is nobody's."""
+        return None
+
+    def refuses_in_cbor(self, error: ApiError) -> bool:
+        """What the resource's handler refuses; 404 and 405 are those of the server around it."""
+        return error.code not in (404, 405)
+
+
+ROUTERS: Mapping[Family, Router] = {BUILT_IN: BuiltInRouter(), CUSTOM: CustomRouter()}
+
+
+def check_patch_type(request: Request, served: Served) -> str:
+    """The media type of a patch. Raises ApiError 415 for one that the resource does not take."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip()
+    if media_type not in served.family.patch_types:
+        raise served.family.unsupported_patch()
+    return media_type
+
+
+def _misplaced(route: Route, served: Served, method: str = "GET") -> bool:
+    """Whether a path has a namespace too many or too few; lists and watches may span all namespaces."""
+    if route.namespace:
+        return not served.namespaced
+    across = route.watch or method in ("GET", "HEAD")
+    return served.namespaced and (bool(route.name) or not across)
+
+
+def _builtin_verb(request: Request, route: Route, served: Served) -> str:
+    """The verb of a path of a built-in resource. Raises ApiError 404, 405."""
+    if route.hollow or _misplaced(route, served):
+        raise no_such_resource()
+    if served.only_created and served.namespaced and not route.namespace:
+        raise no_such_resource()
+    if route.subresource:
+        sub = served.subresources.get(route.subresource)
+        if sub is None or (route.rest and route.subresource != "proxy"):
+            raise no_such_resource()
+        allowed: frozenset[str] | tuple[str, ...] = sub.verbs
+    else:
+        allowed = served.verbs
+    method = request.method
+    if route.subresource == "proxy" and method in ("HEAD", "OPTIONS"):
+        return "get"
+    if served.only_created and route.name and not route.subresource:
+        raise no_such_resource()
+    if route.watch:
+        if method != "GET" or "watch" not in served.verbs:
+            raise method_not_allowed()
+        return "watch"
+    if route.name or not served.listed:
+        verb = _VERBS.get(method, "")
+        if verb == "create" and route.name and not route.subresource:
+            raise method_not_allowed()
+        if verb in ("get", "update", "patch", "delete") and not route.name:
+            raise method_not_allowed()
+    else:
+        verb = _COLLECTION_VERBS.get(method, "")
+        if verb == "create" and served.namespaced and not route.namespace:
+            raise method_not_allowed()
+        if verb == "deletecollection" and served.namespaced and not route.namespace:
+            raise method_not_allowed()
+    if verb not in allowed:
+        raise method_not_allowed()
+    return verb
+
+
+def _custom_verb(request: Request, route: Route, served: Served) -> str:
+    """The verb of a path of a custom resource, whose handler takes all methods. Raises ApiError 400, 404, 405."""
+    if route.watch:
+        return "watch"  # whatever the method is
+    verb = _CUSTOM_VERBS.get(request.method)
+    if route.subresource:
+        # What follows a subresource is not looked at.
+        if route.subresource not in served.subresources:
+            raise not_found(served.plural, served.group, route.name)
+        if verb not in ("get", "update", "patch"):
+            raise verb_not_supported(verb or "", served.plural, served.group)
+        return verb
+    if verb is None:
+        raise verb_not_supported("", served.plural, served.group)
+    if verb == "patch":
+        check_patch_type(request, served)
+    if not route.name:
+        if verb == "get":
+            return "list"
+        if verb == "delete":
+            return "deletecollection"
+        if verb in ("update", "patch"):
+            raise bad_request("name must be provided")
+    return verb
