@@ -82,6 +82,27 @@ def webhooks(count: int) -> bytes:
     return packed({**named(), "webhooks": each})
 
 
+def definition_of_columns(count: int = 200, path: str = "..k") -> dict[str, Any]:
+    """A definition with so many printer columns, each of which goes through all of an object."""
+    columns = [{"name": f"c{number}", "type": "string", "jsonPath": path} for number in range(count)]
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        "additionalPrinterColumns": columns,
+    }
+    return {
+        "metadata": {"name": "columns.columns.example.com"},
+        "spec": {
+            "group": "columns.example.com",
+            "scope": "Namespaced",
+            "names": {"kind": "Column", "plural": "columns"},
+            "versions": [version],
+        },
+    }
+
+
 def crd_of_properties(count: int) -> bytes:
     properties = {
         f"p{number}": {"type": "object", "properties": {"a": {"type": "string"}}} for number in range(count)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import os
@@ -16,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.attack.quiet import used
+
 ROOT = Path(__file__).parents[2]
 http.client._MAXHEADERS = 2_000  # type: ignore[attr-defined]  # an answer may have hundreds of warnings
 
@@ -27,6 +28,7 @@ class Target:
     def __init__(self, folder: Path, options: Sequence[str] = ("--anonymous-admin",)) -> None:
         self._folder = folder
         self._options = options
+        self.token = ""
         self._connections: list[http.client.HTTPConnection] = []
         self._log = (folder / "server.log").open("wb")
         with socket.socket() as free:
@@ -127,7 +129,8 @@ class Target:
         """One request on a connection of its own: status and body."""
         connection = self.connect(seconds)
         try:
-            connection.request(method, path, body or None, headers or {})
+            known = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+            connection.request(method, path, body or None, known | (headers or {}))
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:
@@ -174,11 +177,7 @@ class Target:
 
     def running(self) -> float:
         """The same to the nanosecond."""
-        total = 0
-        for path in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat"):
-            with contextlib.suppress(OSError):  # a thread that ended
-                total += int(path.read_text().split()[0])
-        return total / 1e9
+        return used(self.process.pid)
 
     def metrics(self) -> str:
         """What /metrics says; asked again where the server has no room for the question."""

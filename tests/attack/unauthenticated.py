@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import argparse
 import base64
-import contextlib
 import json
 import random
-import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.attack.sending import Sender, request
 from tests.attack.target import Target
 
 SMALL = 8 << 10
@@ -40,28 +39,22 @@ def _repeated(piece: str, size: int) -> str:
 
 
 def _target(before: str, piece: str, after: str = "") -> Build:
-    return lambda size: _request(before + _repeated(piece, size) + after)
+    return lambda size: request(before + _repeated(piece, size) + after)
 
 
 def _header(before: str, piece: str, path: str = "/api/v1/pods") -> Build:
-    return lambda size: _request(path, before + _repeated(piece, size))
+    return lambda size: request(path, before + _repeated(piece, size))
 
 
 def _lines(line: str, path: str = "/api/v1/pods") -> Build:
-    return lambda size: _request(path, *[line] * min(1_900, size // (len(line) + 2)))
-
-
-def _request(target: str, *lines: str, method: str = "GET", body: bytes = b"") -> bytes:
-    head = "".join(f"{line}\r\n" for line in lines)
-    length = f"Content-Length: {len(body)}\r\n" if body else ""
-    return f"{method} {target} HTTP/1.1\r\nHost: localhost\r\n{length}{head}\r\n".encode("latin-1") + body
+    return lambda size: request(path, *[line] * min(1_900, size // (len(line) + 2)))
 
 
 def _token(payload: Callable[[int], str]) -> Build:
     def build(size: int) -> bytes:
         parts = [json.dumps({"alg": "RS256", "kid": "a"}), payload(size * 3 // 4 - 200)]
         encoded = [base64.urlsafe_b64encode(part.encode()).rstrip(b"=").decode() for part in parts]
-        return _request("/api/v1/pods", f"Authorization: Bearer {'.'.join(encoded)}.{'A' * 100}")
+        return request("/api/v1/pods", f"Authorization: Bearer {'.'.join(encoded)}.{'A' * 100}")
 
     return build
 
@@ -73,9 +66,7 @@ def _claims(size: int) -> str:
 def _body(content_type: str, piece: str) -> Build:
     def build(size: int) -> bytes:
         body = _repeated(piece, size).encode()
-        return _request(
-            "/api/v1/namespaces/a/pods", f"Content-Type: {content_type}", method="POST", body=body
-        )
+        return request("/api/v1/namespaces/a/pods", f"Content-Type: {content_type}", method="POST", body=body)
 
     return build
 
@@ -129,13 +120,13 @@ KINDS: dict[str, tuple[int, Build]] = {
     "somebody to be": (HEAD_BYTES, _header("Impersonate-User: ", '"')),
     "groups to be in": (
         HEAD_BYTES,
-        lambda size: _request(
+        lambda size: request(
             "/api/v1/pods", "Impersonate-User: a", *["Impersonate-Group: a"] * min(1_900, size // 22)
         ),
     ),
     "extras to have": (
         HEAD_BYTES,
-        lambda size: _request(
+        lambda size: request(
             "/api/v1/pods",
             "Impersonate-User: a",
             *[f"Impersonate-Extra-a{n}: %61" for n in range(min(1_900, size // 28))],
@@ -162,7 +153,7 @@ KINDS: dict[str, tuple[int, Build]] = {
     "fields": (HEAD_BYTES, _lines("a: b")),
     "fields of many names": (
         HEAD_BYTES,
-        lambda size: _request("/api/v1/pods", *[f"a{n}: b" for n in range(min(1_900, size // 8))]),
+        lambda size: request("/api/v1/pods", *[f"a{n}: b" for n in range(min(1_900, size // 8))]),
     ),
     "expectations": (HEAD_BYTES, _header("Expect: ", "100-continue,")),
     "connection options": (HEAD_BYTES, _header("Connection: ", "a,")),
@@ -172,54 +163,9 @@ KINDS: dict[str, tuple[int, Build]] = {
 }
 
 
-class _Sender:
-    """Requests one after another, on a connection as long as the server keeps it."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._socket: socket.socket | None = None
-
-    def send(self, data: bytes) -> int:
-        """The status of the answer, which was read to its end; 0 where there was none."""
-        for _ in range(2):
-            sock = self._socket or socket.create_connection(("127.0.0.1", self._target.port), timeout=30)
-            reused, self._socket = self._socket is not None, None
-            try:
-                sock.sendall(data)
-            except OSError:
-                if reused:
-                    continue  # it was closed after the answer before
-            answer = self._answer(sock)
-            if answer or not reused:
-                return answer
-        return 0
-
-    def _answer(self, sock: socket.socket) -> int:
-        got, length, head = b"", -1, -1
-        with contextlib.suppress(OSError):
-            while head < 0 or len(got) < head + 4 + length:
-                block = sock.recv(1 << 16)
-                if not block:
-                    break
-                got += block
-                if head < 0 and (head := got.find(b"\r\n\r\n")) >= 0:
-                    fields = got[:head].lower()
-                    if b"\r\nconnection: close" not in fields and b"\r\nupgrade:" not in fields:
-                        self._socket = sock
-                    _, found, rest = fields.partition(b"\r\ncontent-length:")
-                    length = int(rest.partition(b"\r\n")[0]) if found else 0
-        if self._socket is None:
-            sock.close()
-        return int(got[9:12]) if got[:5] == b"HTTP/" else 0
-
-    def close(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-
-
 def cost(target: Target, data: bytes) -> tuple[float, int]:
     """Seconds of CPU time that a request takes of the server, and the status of its answer."""
-    sender = _Sender(target)
+    sender = Sender(target)
     status = sender.send(data)  # what is made once
     least = float("inf")
     try:

@@ -18,6 +18,7 @@ from apimachinery.http.governor import (
     weight_of,
 )
 from apimachinery.http.queries import parse_query, values_of
+from apimachinery.http.workers import weigh
 
 LARGE_BYTES = 32 << 10
 """Above this a body, or an object that is read for a change, takes some milliseconds to work on..."""
@@ -129,10 +130,11 @@ class Request:
         )
 
     def hold(self, data: bytes, *, binary: bool = False) -> None:
-        """Counts what an object takes that is read from ``data``, and its copies, for as long as there is the request.
-        Raises Crowded."""
+        """Counts what an object takes that is read from ``data``, and its copies, for as long as there is the request;
+        the request's work is weighed by it. Raises Crowded."""
         if self.governor is None or len(data) < SMALL_BYTES:
             return
+        weigh(len(data))
         if self.holding is None:
             self.holding = Holding(self.governor.work)
         self.holding.grow(COPIES * weight_of(data, binary=binary))

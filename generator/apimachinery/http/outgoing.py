@@ -14,11 +14,11 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apimachinery.http.flows import on_behalf_of
 from apimachinery.http.trust import trusting
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ CONTEXTS = 256
 IDLE_SECONDS = 60.0
 CALLS_AT_ONCE, CALLS_OF_A_USER = 256, 128
 """To one address, and of those for one user. A call that waits costs its body and, for a conversion, a thread."""
-
-on_behalf_of: ContextVar[str] = ContextVar("on_behalf_of", default="")
-"""The user whose request this task answers; empty for the server itself."""
 
 
 class CallFailed(Exception):

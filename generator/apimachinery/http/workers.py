@@ -2,7 +2,8 @@
 
 Python runs one thread at a time, so this saves no time; but a thread gives way every moment, and the loop answers
 others meanwhile. Two threads are enough to let a short piece of work pass a long one, and few enough for the loop to
-get its turn. What is handed over must not change what others see: it computes with objects of the request alone.
+get its turn. Work waits in queues by user and by weight (``flows``), so that nobody waits for all of
+somebody else's. What is handed over must not change what others see: it computes with objects of the request alone.
 
 A request may cost so much CPU time and no more (``CPU_SECONDS``, all of its work on these threads together): work that
 goes on after that, or after nobody waits for it any more, is ended where it is. That is why it must leave nothing half
@@ -28,6 +29,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any, Generic, ParamSpec, TypeVar
+
+from apimachinery.http.flows import FairLines, on_behalf_of
 
 MANY_RECORDS = 1_000
 """Above this a list is joined, encoded and selected from apart."""
@@ -57,7 +60,49 @@ CPU_SECONDS = 30.0
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _A = TypeVar("_A")
-_threads = ThreadPoolExecutor(2, "kubewright-work")
+
+
+class _Workers:
+    """Two threads, and queues by flow (``FairLines``) before them."""
+
+    def __init__(self, threads: int) -> None:
+        self._pool = ThreadPoolExecutor(threads, "kubewright-work")
+        self._idle = threads
+        self._lines: FairLines[tuple[Future[Any], Callable[[], Any]]] = FairLines()
+        self._lock = threading.Lock()
+
+    def submit(self, flow: str, size: int, work: Callable[[], _R]) -> Future[_R]:
+        """Has work done when its turn comes, on an object of so many bytes."""
+        future: Future[_R] = Future()
+        with self._lock:
+            begins = self._lines.put(flow, size, (future, work)) and self._idle > 0
+            self._idle -= begins
+        if begins:
+            self._pool.submit(self._work)
+        return future
+
+    def _work(self) -> None:
+        """Does what there is. Each piece that ends lets one more begin, so no more threads have to be woken for it."""
+        while True:
+            with self._lock:
+                taken = self._lines.take()
+                if taken is None:
+                    self._idle += 1
+                    return
+            line, expected, (future, work) = taken
+            del taken
+            began = time.thread_time()
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except BaseException as fault:
+                    future.set_exception(fault)
+            del future, work
+            with self._lock:
+                self._lines.done(line, expected, time.thread_time() - began)
+
+
+_threads = _Workers(2)
 
 
 class _Asking:
@@ -205,14 +250,15 @@ class TooCostly(Exception):
 
 
 class Spending:
-    """What one request has cost on the threads, in seconds of CPU time; ``made`` is what its work has answered and
-    raised, where that is kept."""
+    """What one request has cost on the threads, in seconds of CPU time; ``size`` is how many bytes it is about, and
+    ``made`` what its work has answered and raised, where that is kept."""
 
-    __slots__ = ("limit", "made", "spent")
+    __slots__ = ("limit", "made", "size", "spent")
 
     def __init__(self, limit: float = CPU_SECONDS) -> None:
         self.limit = limit
         self.spent = 0.0
+        self.size = 0
         self.made: list[Any] | None = None
 
     def keep(self, made: Any) -> None:
@@ -238,6 +284,13 @@ def begin_request(*, keeps_what_is_made: bool = False) -> None:
         spending.made = []
     _spending.set(spending)
     _collector.asked = True
+
+
+def weigh(size: int) -> None:
+    """Says that this task's request is about so many bytes more. Heavy work waits apart from light work."""
+    spending = _spending.get()
+    if spending is not None:
+        spending.size += size
 
 
 def end_costly() -> None:
@@ -321,7 +374,7 @@ def made_for_request() -> list[Any]:
 
 def on_thread(work: Callable[[_A], object], of: _A) -> None:
     """Has it done on a thread for work, on whose account nobody waits."""
-    _threads.submit(work, of)
+    _threads.submit(on_behalf_of.get(), 0, lambda: work(of))
 
 
 async def apart(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -330,7 +383,8 @@ async def apart(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> 
     piece = _Piece(lambda: work(*args, **kwargs), spending)
     _running.add(piece)
     try:
-        made = await asyncio.get_running_loop().run_in_executor(_threads, piece)
+        size = 0 if spending is None else spending.size
+        made = await asyncio.wrap_future(_threads.submit(on_behalf_of.get(), size, piece))
     except asyncio.CancelledError:
         piece.end()
         raise

@@ -21,6 +21,7 @@ from time import perf_counter
 from apimachinery.access.attributes import attributes_of
 from apimachinery.access.authorization import Attributes
 from apimachinery.access.control import Access
+from apimachinery.http.flows import on_behalf_of
 from apimachinery.http.messages import (
     Handler,
     Request,
@@ -28,7 +29,6 @@ from apimachinery.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.http.outgoing import on_behalf_of
 from apimachinery.http.workers import ASKING, apart_if
 from apimachinery.meta.errors import ApiError
 from apimachinery.metrics import TEXT, Metrics, exposition

@@ -3,7 +3,8 @@
 Virtual time. A queue's ``due`` is the virtual time at which its next request may begin: each request that is
 dispatched moves it on by the work that it is expected to be (its seats, for as long as requests of this level last on
 average), and by the difference when it ends. The queue with the smallest ``due`` is next. A queue that was empty begins
-at the time of the others, or it could save up a right to be served alone.
+at the time of the others: it saves up no right to be served alone, and what it was served before is not held against it
+(as with kube-apiserver). A user whose one write took 60 ms would wait for thousands of another's gets of 20 µs.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ class Level:
             raise Rejected("queue-full")
         waiter = Waiter(seats, asyncio.get_running_loop().create_future(), queue, perf_counter())
         if not queue.waiting and not queue.executing:
-            queue.due = max(queue.due, self.due)
+            queue.due = self.due
         queue.waiting.append(waiter)
         self.waiting += 1
         return waiter
@@ -174,7 +175,7 @@ class Level:
     def begin(self, queue: Queue, seats: int) -> None:
         """A request of a queue is let in."""
         if not queue.waiting and not queue.executing:
-            queue.due = max(queue.due, self.due)
+            queue.due = self.due
         self.due = max(self.due, queue.due)
         queue.due += seats * self.average
         queue.executing += 1

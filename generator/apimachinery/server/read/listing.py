@@ -25,7 +25,7 @@ from itertools import islice
 
 from apimachinery.http.governor import Governor, Holding
 from apimachinery.http.messages import Request, Response
-from apimachinery.http.workers import ASKING, MANY_RECORDS, apart_if
+from apimachinery.http.workers import ASKING, MANY_RECORDS, apart_if, weigh
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.answer.view import ListMeta, Selection, View
 from apimachinery.server.request.continue_token import (
@@ -206,7 +206,7 @@ async def list_records(
     """The answer to a LIST of ``scope``. Raises ApiError 400, 410, 500, 504."""
     page = await list_page(cache, scope, options, selection, prepare)
     if bodies is None or page.span is None:
-        size = size_of(page.records)
+        weigh(size := size_of(page.records))
         holding = bodies.holding(size) if bodies is not None else None
         response = await apart_if(is_long(page.records, size, view), show_page, page, view)
         response.holding = holding
@@ -214,7 +214,8 @@ async def list_records(
     shown = (cache.prefix, scope, view.key, *page.span)
     joined = bodies.get(shown, page.stamp)
     if joined is None:
-        holding = bodies.holding(size := size_of(page.records))
+        weigh(size := size_of(page.records))
+        holding = bodies.holding(size)
         items = await apart_if(is_long(page.records, size, view), view.join, page.records)
         if holding is not None:
             holding.set(len(items))

@@ -1,0 +1,191 @@
+"""Queues of work by flow: who asks for little does not wait for all that another asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apimachinery.http import workers
+from apimachinery.http.flows import KNOWN_FLOWS, LIGHT_SECONDS, SECONDS_A_BYTE, FairLines, on_behalf_of
+from apimachinery.server.fairness.levels import Level, Shape
+
+MEGABYTE = 1 << 20
+
+
+def drained(lines: FairLines[str], cost: float = 0.1, threads: int = 1) -> list[str]:
+    """The order in which items are done, each at this cost, so many at a time."""
+    order, running = [], []
+    while True:
+        while len(running) < threads and (taken := lines.take()) is not None:
+            running.append(taken)
+            order.append(taken[2])
+        if not running:
+            return order
+        line, expected, _ = running.pop(0)
+        lines.done(line, expected, cost)
+
+
+def test_one_of_another_flow_is_next_however_many_wait():
+    lines: FairLines[str] = FairLines()
+    for number in range(60):
+        lines.put("hostile", MEGABYTE, f"hostile {number}")
+    first = lines.take()
+    assert first is not None
+    lines.put("quiet", 40_000, "quiet")
+    second = lines.take()
+    assert second is not None and second[2] == "quiet"
+
+
+def test_a_flow_has_one_heavy_piece_at_a_time_and_light_ones_pass_it():
+    lines: FairLines[str] = FairLines()
+    assert lines.put("a", MEGABYTE, "heavy")
+    lines.put("a", MEGABYTE, "heavy too")
+    assert lines.put("a", 100, "light")
+    assert {taken[2] for _ in range(2) if (taken := lines.take())} == {"heavy", "light"}
+    assert lines.take() is None
+
+
+def test_what_is_small_and_costs_much_is_heavy_from_then_on():
+    lines: FairLines[str] = FairLines()
+    assert 9_000 * SECONDS_A_BYTE < LIGHT_SECONDS
+    for _ in range(5):
+        lines.put("columns", 9_000, "table")
+        line, expected, _ = lines.take() or (None, 0.0, "")
+        assert line is not None
+        lines.done(line, expected, 2.0)
+    lines.put("columns", 9_000, "first")
+    lines.take()
+    assert not lines.put("columns", 9_000, "second"), "both are heavy, and one runs"
+
+
+def test_a_debt_is_not_the_beginning_of_others():
+    lines: FairLines[str] = FairLines()
+    for _ in range(3):
+        lines.put("debtor", MEGABYTE, "long")
+    lines.put("hostile", MEGABYTE, "h")
+    debtor = lines.take()
+    hostile = lines.take()
+    assert debtor is not None and hostile is not None
+    lines.done(*debtor[:2], 30.0)
+    assert lines.take() is not None  # the debtor again: nobody else is ready
+    for number in range(9):
+        lines.put("hostile", MEGABYTE, f"h{number}")
+    lines.put("quiet", MEGABYTE, "quiet")
+    lines.done(*hostile[:2], 0.1)
+    assert "quiet" in drained(lines)[:2]
+
+
+flow_names = st.sampled_from("abc")
+puts = st.lists(st.tuples(flow_names, st.integers(0, 3 * MEGABYTE)), max_size=40)
+
+
+@given(puts, st.integers(1, 3), st.floats(0.001, 2))
+def test_everything_is_done_once_in_the_order_of_its_queue(wanted, threads, cost):
+    lines: FairLines[str] = FairLines()
+    for number, (flow, size) in enumerate(wanted):
+        lines.put(flow, size, f"{flow} {number}")
+    order = drained(lines, cost, threads)
+    assert sorted(order) == sorted(f"{flow} {number}" for number, (flow, _) in enumerate(wanted))
+    assert not lines._lines, "nothing is kept where nothing waits"
+
+
+@given(st.integers(2, 4), st.integers(5, 15))
+def test_flows_that_ask_for_the_same_get_the_same(flows, each):
+    lines: FairLines[str] = FairLines()
+    for flow in range(flows):
+        for _ in range(each):
+            lines.put(str(flow), MEGABYTE, str(flow))
+    order = drained(lines)
+    for served in range(flows, len(order) + 1):
+        counts = [order[:served].count(str(flow)) for flow in range(flows)]
+        assert max(counts) - min(counts) <= 1
+
+
+def test_flows_that_were_seen_once_are_forgotten():
+    lines: FairLines[str] = FairLines()
+    for number in range(2 * KNOWN_FLOWS):
+        lines.put(str(number), 0, "a")
+        drained(lines)
+    assert len(lines._rates) <= KNOWN_FLOWS and not lines._lines
+
+
+def test_work_of_one_user_does_not_wait_for_all_of_anothers():
+    """Sixty pieces of a user hold a thread until they are let go, one after the other; another's are done meanwhile."""
+    done: list[str] = []
+    held = threading.Semaphore(0)
+
+    async def story() -> None:
+        def heavy() -> None:
+            held.acquire()
+            done.append("hostile")
+
+        async def of(user: str, size: int, work) -> None:
+            on_behalf_of.set(user)
+            workers.begin_request()
+            workers.weigh(size)
+            await workers.apart(work)
+
+        tasks = [
+            asyncio.create_task(of("hostile", MEGABYTE, heavy), context=contextvars.copy_context())
+            for _ in range(60)
+        ]
+        await asyncio.sleep(0)
+        for _ in range(20):
+            await asyncio.create_task(of("quiet", 40_000, lambda: done.append("quiet")))
+        assert done == ["quiet"] * 20
+        for _ in tasks:
+            held.release()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+    assert done.count("hostile") == 60
+
+
+def test_a_queue_of_requests_owes_nothing_for_what_was_served_before():
+    """After a write of 60 ms a user's get waited for thousands of another's gets; not so with kube-apiserver."""
+
+    async def story() -> None:
+        level = Level("a", "", Shape(False, 10, queues=8, hand=1, length=50))
+        quiet, hostile = level.queues[0], level.queues[1]
+        level.begin(quiet, 1)
+        level.end(quiet, 1, 0.06)
+        level.begin(hostile, 1)
+        for _ in range(10):
+            level.wait(hostile, 1)
+        level.wait(quiet, 1)
+        served = 0
+        while level.next_queue() is hostile:
+            hostile.waiting.popleft()
+            level.waiting -= 1
+            level.begin(hostile, 1)
+            level.end(hostile, 1, 0.00002)
+            served += 1
+        assert served <= 1
+
+    asyncio.run(story())
+
+
+def test_a_piece_that_nobody_waits_for_any_more_is_not_done():
+    done: list[int] = []
+    held = threading.Event()
+
+    async def story() -> None:
+        first = asyncio.create_task(workers.apart(held.wait, 60))
+        await asyncio.sleep(0.01)
+        second = asyncio.create_task(workers.apart(done.append, 1))
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.wait([second])
+        held.set()
+        await first
+        until = time.monotonic() + 30
+        while workers._threads._idle < 2 and time.monotonic() < until:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(story())
+    assert done == []
