@@ -9,6 +9,9 @@ is a kube-apiserver (``--authorization-mode=Node,RBAC``, the plugin NodeRestrict
 to it ``clusterrole-aggregation-controller``). A write is made dry first, and again after a while where the answers
 differ: kube-apiserver's authorizer hears of a write some time after it was answered.
 
+One thing is not compared: kube-apiserver remembers by which way of impersonation a user got in, and tries it first
+the next time; so texts of refusals, and groups of nodes, depend on what was before.
+
 The law, which needs no other server: what anybody may do after a write and might not before, the writer might do before
 it, unless he holds ``escalate`` on the role or ``bind`` on what the binding names.
 """
@@ -274,6 +277,9 @@ class Play:
 
 def _shown(step: Step, status: int, answer: Any) -> tuple[Any, ...]:
     """What is compared of an answer: words of refusals without the order of what they list."""
+    if status == 403 and step.what == "who":
+        # kube-apiserver first tries, and tells of, the way of impersonation that let the user in the last time.
+        return status, answer.get("reason")
     if status >= 400:
         return (
             status,
