@@ -8,7 +8,7 @@ from typing import Any
 from tests.server.test_api import CM, ask, serve
 
 from apimachinery.meta.errors import bad_request
-from apimachinery.server.admission.interface import Operation, Plugin, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting, wait_for
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.api import Api
 
@@ -22,10 +22,10 @@ class Slow(Plugin):
         self.refuses = False
 
     def admit(self, operation: Operation) -> Waiting:
-        return self._wait(operation) if operation.name == "slow" else None
+        return wait_for(lambda: self._wait(operation)) if operation.name == "slow" else None
 
     def validate(self, operation: Operation) -> Waiting:
-        return self._judge(operation) if operation.name == "slow" else None
+        return wait_for(lambda: self._judge(operation)) if operation.name == "slow" else None
 
     async def _wait(self, operation: Operation) -> None:
         self.turns.append(operation.verb)
@@ -54,7 +54,7 @@ async def with_slow() -> tuple[Api, Slow, Counting]:
     api = await serve()
     slow, counting = Slow(), Counting()
     plugins = InOrder([slow, counting])
-    api.writer._admission = api.deleter._admission = plugins
+    api.writer.pipeline.admission = api.deleter.admission = plugins
     return api, slow, counting
 
 
@@ -88,11 +88,12 @@ def overtaken(method: str, body: Any, **headers: str) -> tuple[int, dict[str, An
         waiting = asyncio.ensure_future(ask(api, method, f"{CM}/slow", body, dict(headers)))
         for number in range(20):
             await asyncio.sleep(0.005)
-            with_it, api.writer._admission = api.writer._admission, InOrder([])
+            pipeline = api.writer.pipeline
+            with_it, pipeline.admission = pipeline.admission, InOrder([])
             changes = {"data": {"other": str(number)}}
             merge = {"content-type": "application/merge-patch+json"}
             assert (await ask(api, "PATCH", f"{CM}/slow", changes, merge))[0] == 200
-            api.writer._admission = with_it
+            pipeline.admission = with_it
             slow.go.set()
             await asyncio.sleep(0)
             slow.go.clear()

@@ -8,6 +8,7 @@ whole.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from sys import getrefcount
 from types import TracebackType
 from typing import Any
@@ -39,7 +40,7 @@ def free(values: list[Any]) -> None:
         while pile:
             value = pile.pop()
             if isinstance(value, BaseException):
-                pile += _held_by(value)
+                pile += _held_by_fault(value)
             elif getrefcount(value) <= _OWN_REFERENCES:
                 _empty(value, pile)
 
@@ -63,7 +64,17 @@ def _empty(value: Any, pile: list[Any]) -> None:
 _CONTAINERS = frozenset((dict, list, tuple))
 
 
-def _held_by(fault: BaseException) -> list[Any]:
+def held_by(steps: Generator[Any, Any, Any]) -> list[Any]:
+    """What the frames of a generator that waits, and of those that it waits for, refer to."""
+    held: list[Any] = []
+    waiting: Any = steps
+    while (frame := getattr(waiting, "gi_frame", None)) is not None:
+        held += [value for value in frame.f_locals.values() if type(value) in _CONTAINERS]
+        waiting = waiting.gi_yieldfrom
+    return held
+
+
+def _held_by_fault(fault: BaseException) -> list[Any]:
     """What the frames of a fault refer to, and the faults before it; the fault lets go of them."""
     found: list[Any] = [each for each in (fault.__context__, fault.__cause__) if each is not None]
     place: TracebackType | None = fault.__traceback__

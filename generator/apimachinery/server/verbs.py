@@ -4,7 +4,10 @@ what came of it is put into the form that was asked for.
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from apimachinery.http.messages import (
     LARGE_BYTES,
@@ -17,6 +20,7 @@ from apimachinery.http.messages import (
 from apimachinery.http.workers import ASKING, apart, apart_if
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, method_not_allowed, not_found
+from apimachinery.server.admission.interface import HEAVY, Wait
 from apimachinery.server.answer.view import View
 from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.catalog.family import IsKind
@@ -24,6 +28,7 @@ from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.read.listing import (
     JoinedBodies,
+    Page,
     is_long,
     list_page,
     list_records,
@@ -55,9 +60,11 @@ from apimachinery.server.request.target import (
 from apimachinery.server.subresources.calls import VirtualResources
 from apimachinery.server.subresources.scale import Scales
 from apimachinery.server.write.deletion import Deleter
+from apimachinery.server.write.effects import Steps
 from apimachinery.server.write.object_changes import drop_repeated_owners
 from apimachinery.server.write.patch import patch
 from apimachinery.server.write.writes import Writer
+from apimachinery.storage.interface import Record
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode, encode
 
@@ -98,13 +105,20 @@ class Verbs:
         self._codecs = codecs
         self._is_kind = is_kind
         self._virtual = virtual
-        self._scales = Scales(writes.writer, codecs, is_kind)
+        self._scales = Scales(writes.writer.pipeline, codecs, is_kind)
+        self._writes = {
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
         self._figures = figures
 
     async def act(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
         """Answers a verb that the resource serves. Raises ApiError."""
         if route.subresource == "scale":
-            return await self._scale(verb, request, route, served)
+            return await self._run(request, self._scale(verb, request, route, served))
         if not served.group and route.subresource in FORWARDED:
             return await self._virtual.forward(request, route, served)
         match verb:
@@ -112,17 +126,15 @@ class Verbs:
                 return await self._get(request, route, served)
             case "list" | "watch":
                 return await self._list(request, route, served, watch=verb == "watch")
-            case "create":
-                return await self._create(request, route, served)
-            case "update":
-                return await self._update(request, route, served)
-            case "patch":
-                return await self._patch(request, route, served)
-            case "delete":
-                return await self._delete(request, route, served)
-            case "deletecollection":
-                return await self._delete_collection(request, route, served)
-        raise method_not_allowed()
+        steps = self._writes.get(verb)
+        if steps is None:
+            raise method_not_allowed()
+        return await self._run(request, steps(request, route, served))
+
+    def _run(self, request: Request, steps: Steps[Answer]) -> Coroutine[Any, Any, Answer]:
+        if request.body:
+            hold_body(request)
+        return self._writer.driver.run(steps, large=request.large)
 
     async def _get(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=False)
@@ -176,90 +188,94 @@ class Verbs:
             answer = await list_records(cache, scope, options, view, selection, self._bodies, prepare)
         return answer
 
-    async def _create(self, request: Request, route: Route, served: Served) -> Answer:
+    def _create(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
         if route.subresource or not served.prefix:
-            return await self._virtual.answer(request, route, served)
+            return (yield from self._virtual.answer(request, route, served))
         view = asked_view(request, served, self._codecs, of_list=False)
         options = read_write_options(request, "CreateOptions")
         target = WriteTarget.asked(request, served, route.namespace, "", options)
-        obj = await self._read(request, target)
+        obj = self._read(request, target)
         match_namespace(metadata_of(obj), route.namespace)
         drop_repeated_owners(metadata_of(obj), target.warnings, sent=True)
-        return await self._written(view, served, await self._writer.create(target, obj))
+        written = yield from self._writer.pipeline.create(target, obj)
+        return (yield from self._written(view, written))
 
-    async def _read(self, request: Request, target: WriteTarget) -> Json:
+    def _read(self, request: Request, target: WriteTarget) -> Json:
         options = target.options
-        obj, target.empties = await read_sent(
+        obj, target.empties = read_sent(
             request, self._codecs, target.served, self._is_kind, options.validation, target.warnings
         )
         return obj
 
-    async def _update(self, request: Request, route: Route, served: Served) -> Answer:
+    def _update(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
         if route.subresource == "finalize":
-            return await self._virtual.answer(request, route, served)
+            return (yield from self._virtual.answer(request, route, served))
         view = asked_view(request, served, self._codecs, of_list=False)
         options = read_write_options(request, "UpdateOptions")
         target = WriteTarget.asked(request, served, route.namespace, route.name, options, route.subresource)
-        obj = await self._read(request, target)
+        obj = self._read(request, target)
         metadata = metadata_of(obj)
         match_namespace(metadata, route.namespace)
         match_name(obj, route.name)
         drop_repeated_owners(metadata, target.warnings, sent=True)
-        data = await apart_if(target.large, encode, obj)
+        data = encode(obj)
         uid = metadata.get("uid") or ""
         creates = None
         if served.strategy.create_on_update and route.subresource in ("", "status"):
             creates = lambda: _again(data)  # noqa: E731
-        written = await self._writer.update(target, lambda old: _again(data), uid=uid, creates=creates)
-        return await self._written(view, served, written)
+        written = yield from self._writer.pipeline.update(
+            target, lambda old: _again(data), uid=uid, creates=creates
+        )
+        return (yield from self._written(view, written))
 
-    async def _patch(self, request: Request, route: Route, served: Served) -> Answer:
+    def _patch(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
         view = asked_view(request, served, self._codecs, of_list=False)
-        hold_body(request)
-        await apart_if(request.large, note_patch, request)
-        written = await patch(request, served, route.namespace, route.name, route.subresource, self._writer)
-        return await self._written(view, served, written)
+        note_patch(request)
+        written = yield from patch(
+            request, served, route.namespace, route.name, route.subresource, self._writer.pipeline
+        )
+        return (yield from self._written(view, written))
 
-    async def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
+    def _scale(self, verb: str, request: Request, route: Route, served: Served) -> Steps[Answer]:
         form = negotiate(
             request.headers.get("accept", ""), self._codecs, has_messages=served.family.has_messages
         )
         if verb == "patch":
-            hold_body(request)
-            await apart_if(request.large, note_patch, request)
+            note_patch(request)
         if verb == "get":
-            scale = await self._scales.read(served, route.namespace, route.name)
+            scale = yield from self._scales.read(served, route.namespace, route.name)
         elif verb in ("update", "patch"):
-            scale = await self._scales.write(verb, request, served, route)
+            scale = yield from self._scales.write(verb, request, served, route)
         else:
             raise method_not_allowed()
         if form.shown_as:
             scale = self._scales.shown(served, scale, form)
         return Response(200, whole(form.codec, scale), form.codec.media_type)
 
-    async def _written(self, view: View, served: Served, written: Written) -> Response:
-        code, record = 201 if written.created else 200, written.record
-        large = len(record.value) > min(LARGE_BYTES, view.quick_bytes)
-        body = await apart_if(ASKING if served.asks else large, view.object, record)
-        return Response(code, body, view.content_type)
+    def _written(self, view: View, written: Written) -> Steps[Response]:
+        return (yield from self._shown(view, written.record, 201 if written.created else 200))
 
-    async def _delete(self, request: Request, route: Route, served: Served) -> Answer:
+    def _shown(self, view: View, record: Record, code: int) -> Steps[Response]:
+        if len(record.value) > min(LARGE_BYTES, view.quick_bytes):
+            yield HEAVY
+        return Response(code, view.object(record), view.content_type)
+
+    def _delete(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
         form = negotiate(
             request.headers.get("accept", ""), self._codecs, has_messages=served.family.has_messages
         )
-        body = await apart_if(request.large, read_delete_body, request, self._codecs)
+        body = read_delete_body(request, self._codecs)
         if body:
-            await apart_if(request.large, note_object, request.trail, body)
+            note_object(request.trail, body)
         options = read_delete_options(request, body)
         write_options = WriteOptions(dry_run=options.dry_run)
         target = WriteTarget.asked(request, served, route.namespace, route.name, write_options)
-        deleted = await self._deleter.delete(target, options)
+        deleted = yield from self._deleter.steps(target, options)
         if deleted.stays or served.hooks.answers_deleted:
             view = view_of(served, form, request.first("includeObject"), of_list=False)
             # Accepted, not done: said only to clients that asked for dependents to go as they did before policies.
             code = 202 if deleted.stays and options.orphan is False else 200
-            shown = await apart_if(target.asking, view.object, deleted.record)
-            return Response(code, shown, view.content_type)
+            return (yield from self._shown(view, deleted.record, code))
         details = {"name": route.name, "group": served.group, "kind": served.plural, "uid": deleted.uid}
         status = {
             "kind": "Status",
@@ -270,33 +286,37 @@ class Verbs:
         }
         return Response(200, whole(form.codec, status), form.codec.media_type)
 
-    async def _delete_collection(self, request: Request, route: Route, served: Served) -> Answer:
+    def _delete_collection(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
         view = asked_view(request, served, self._codecs, of_list=True)
         list_options = read_list_options(request.query)
-        large = request.large
-        selectors = await apart_if(large, read_selectors, request)
+        selectors = read_selectors(request)
         check_list_options(list_options)
-        selection, scope = await apart_if(large, selection_of, selectors, route, served)
-        body = await apart_if(large, read_delete_body, request, self._codecs)
-        if body and request.trail is not None:
-            await apart_if(request.large, note_object, request.trail, body)
+        selection, scope = selection_of(selectors, route, served)
+        body = read_delete_body(request, self._codecs)
+        if body:
+            note_object(request.trail, body)
         options = read_delete_options(request, body)
         if served.hooks.orphan_warning and options.policy is None:
             request.warnings.append(served.hooks.orphan_warning)  # even where nothing is deleted
         cache = self._cache.resource(served.prefix)
         # One list decides what is deleted and what is shown: a page, a selection and a continue token hold for both.
         prepare = served.prepare if served.asks else None
-        page = await list_page(cache, scope, list_options, selection, prepare)
+        page: Page = yield Wait(partial(list_page, cache, scope, list_options, selection, prepare))
         write_options = WriteOptions(dry_run=options.dry_run)
         targets = (
             WriteTarget.asked(request, served, *name_of(record.key, served), write_options)
             for record in page.records
         )
-        await self._deleter.delete_all(
-            targets, options, passes_over=lambda error: error.reason == "NotFound", of_collection=True
+        yield Wait(
+            partial(self._deleter.delete_all, targets, options, passes_over=_is_gone, of_collection=True)
         )
-        long = is_long(page.records, size_of(page.records), view)
-        return await apart_if(long, show_page, page, view)
+        if is_long(page.records, size_of(page.records), view):
+            yield HEAVY
+        return show_page(page, view)
+
+
+def _is_gone(error: ApiError) -> bool:
+    return error.reason == "NotFound"
 
 
 def _again(data: bytes) -> Json:

@@ -1,22 +1,54 @@
 """Admission: who may still refuse or change an object after the request is understood and before it is stored.
 
-Every plugin, built in or configured, is a ``Plugin``. One that knows its answer at once returns None;
-one that must ask somebody else (a webhook) returns what is to be awaited, and nobody else waits meanwhile. An update
-that waited may find that somebody was faster; it then starts again with the newest object, plugins included.
+Every plugin, built in or configured, is a ``Plugin``. One that knows its answer at once returns None; one that must ask
+somebody else (a webhook) returns steps: a generator that yields what it waits for and is resumed with the answer. So a
+plugin is plain code that never names the event loop or a thread; ``write.driver`` runs its steps as it runs those of
+the write they belong to, and other requests go on meanwhile. An update that waited may find that somebody was faster;
+it then starts again with the newest object, plugins included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from apimachinery.http.messages import User
 from apimachinery.server.request.options import DeleteOptions
 from apimachinery.server.request.target import WriteTarget
 
-Waiting: TypeAlias = Awaitable[None] | None
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Answered with what the awaitable that ``call`` makes answers. It is made on the event loop."""
+
+    call: Callable[[], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """All steps are run at the same time. Answered with their answers, in order; of several that raise, the first in
+    order counts, and whatever has not ended by then is dropped."""
+
+    steps: Sequence[Asking[Any]]
+
+
+class Heavy:
+    """What follows, to the end, takes long to compute: it must not hold up others. Answered with None."""
+
+
+HEAVY: Final = Heavy()
+Asking: TypeAlias = Generator[Wait | AtOnce | Heavy, Any, _R]
+"""Steps that may have to wait; their answer is that of the generator."""
+Waiting: TypeAlias = Asking[None] | None
 """What a plugin returns: None where it is done."""
+
+
+def wait_for(call: Callable[[], Awaitable[Any]]) -> Asking[None]:
+    """Waits for one call."""
+    yield Wait(call)
 
 
 @dataclass(slots=True)
@@ -65,14 +97,14 @@ class Operation:
 
 
 class Admission(Protocol):
-    """``admit`` may change the object, then ``validate`` may refuse it. Both raise ApiError, or what they return does
-    when it is awaited. Large objects are admitted on a thread, but awaited on the loop."""
+    """``admit`` may change the object, then ``validate`` may refuse it. Both are steps of the write: they answer
+    whether anything had to be waited for, and raise ApiError."""
 
-    def admit(self, operation: Operation) -> Waiting:
-        """Before defaulted fields are checked."""
+    def admit(self, operation: Operation) -> Asking[bool]:
+        """Runs before defaulted fields are checked."""
 
-    def validate(self, operation: Operation) -> Waiting:
-        """After validation."""
+    def validate(self, operation: Operation) -> Asking[bool]:
+        """Runs after validation."""
 
 
 class Plugin:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import msgspec
 
 from apimachinery.meta.errors import ApiError, Cause, forbidden, not_found
-from apimachinery.server.admission.interface import Operation, Plugin, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting, wait_for
 from apimachinery.storage.interface import Record
 from apimachinery.storage.watch_cache import WatchCache
 
@@ -42,7 +43,7 @@ class NamespaceLifecycle(Plugin):
             return None
         namespace = target.namespace
         if self._elsewhere is not None:
-            return self._ask(operation, self._elsewhere)
+            return wait_for(partial(self._ask, operation, self._elsewhere))
         record = self._namespaces.get(NAMESPACES + namespace)
         self._judge(operation, None if record is None else phase_of(record))
         return None
@@ -113,7 +114,7 @@ class NamespaceAutoProvision(Plugin):
             return None
         if self.create is None or self._namespaces.get(NAMESPACES + namespace) is not None:
             return None
-        return self.create(namespace)
+        return wait_for(partial(self.create, namespace))
 
 
 class _Status(msgspec.Struct):

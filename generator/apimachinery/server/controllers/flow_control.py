@@ -107,7 +107,7 @@ class FlowSchemaConditions(Controller):
         options = WriteOptions(manager=CONSUMER, force=True)
         target = WriteTarget(self._served, "", name, options, "status")
         request = Request("PATCH", "", body=encode(applied))
-        await apply(request, target, self._writer, binary=False)
+        await self._writer.driver.run(apply(request, target, self._writer.pipeline, binary=False))
 
 
 def condition(level: str, levels: set[str]) -> dict[str, str]:

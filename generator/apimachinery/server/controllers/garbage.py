@@ -42,7 +42,8 @@ from apimachinery.server.controllers.misplaced_owners import Misplaced, Misplace
 from apimachinery.server.controllers.namespaces import stored_resources
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
-from apimachinery.server.write.deletion import FOREGROUND, ORPHAN, Decided, Deleter
+from apimachinery.server.write.deletion import FOREGROUND, ORPHAN, Deleted, Deleter
+from apimachinery.server.write.driver import Course
 from apimachinery.server.write.together import Together
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Event, Record, StorageError
@@ -368,9 +369,9 @@ class GarbageCollector(Running):
             decided = await self._deleter.decide(target, options)
             await self._writes.add(self._noted(node.metadata.uid, failed, self._carry_out(decided)))
 
-    async def _carry_out(self, decided: Decided) -> None:
+    async def _carry_out(self, decided: Course[Deleted]) -> None:
         with contextlib.suppress(ApiError):
-            await self._deleter.carry_out(decided)
+            await decided.to_end()
 
     async def _foreground(self, node: Node, failed: list[str]) -> None:
         uid = node.metadata.uid

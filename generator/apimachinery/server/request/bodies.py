@@ -12,7 +12,6 @@ from collections.abc import Collection
 from typing import Any
 
 from apimachinery.http.messages import Request, Trail
-from apimachinery.http.workers import apart_if
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import unsupported_media_type
 from apimachinery.schema.typed_form import Empties
@@ -145,7 +144,7 @@ def read_body(
     return value, duplicates
 
 
-async def read_sent(
+def read_sent(
     request: Request,
     codecs: Codecs,
     served: Served,
@@ -154,17 +153,12 @@ async def read_sent(
     warnings: list[str],
     same: Collection[str] = (),
 ) -> tuple[Json, Empties]:
-    """The object of a body, in form and noted for the audit, and what is empty in it; a large one is read apart from
-    the loop. Raises ApiError 400, 415, 422, Crowded."""
-
-    def read() -> tuple[Json, Empties]:
-        obj, duplicates = read_body(request, codecs, served, is_kind, same)
-        empties = bring_into_form(obj, served, validation, duplicates, warnings)
-        note_object(request.trail, obj)
-        return obj, empties
-
-    hold_body(request)
-    return await apart_if(request.large, read)
+    """Reads the object of a body; gives it in form and noted for the audit, and what is empty in it. Raises ApiError
+    400, 415, 422."""
+    obj, duplicates = read_body(request, codecs, served, is_kind, same)
+    empties = bring_into_form(obj, served, validation, duplicates, warnings)
+    note_object(request.trail, obj)
+    return obj, empties
 
 
 def hold_body(request: Request) -> None:

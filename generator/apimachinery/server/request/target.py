@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from apimachinery.http.messages import Request, User
-from apimachinery.http.workers import ASKING
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request
 from apimachinery.meta.printing import go_quote
@@ -39,8 +38,8 @@ class WriteTarget:
     """What a write is about. ``warnings`` collects texts for the answer, ``annotations`` for the audit event.
 
     ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale), and
-    ``takes`` puts into the object what admission made of that. ``large`` says that the request is worked on apart
-    from the loop. ``allocation`` is what its object is given meanwhile. ``hold`` counts what an object takes that is
+    ``takes`` puts into the object what admission made of that. ``large`` says that the request or the object
+    is. ``allocation`` is what its object is given meanwhile. ``hold`` counts what an object takes that is
     read from bytes; it raises Crowded. ``empties`` is what is sent and empty, for whoever judges the object.
     ``has_empties``: the object is stored with empty collections in its metadata that reading it does not show: this
     write is made whatever it changes, and the next one too.
@@ -90,16 +89,6 @@ class WriteTarget:
     def as_sent(self, obj: Json) -> Json:
         """The object with what was sent and is empty."""
         return with_empties(obj, self.empties) if self.empties else obj
-
-    @property
-    def asking(self) -> int:
-        """Where to work with the object, for ``apart_if``: elsewhere if somebody else converts it."""
-        return ASKING if self.served.asks else 0
-
-    @property
-    def where(self) -> int:
-        """The same for what is long if the request is."""
-        return ASKING if self.served.asks else self.large
 
     @property
     def key(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from apimachinery.access.authentication import unauthorized
@@ -19,7 +20,7 @@ from apimachinery.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.http.workers import MANY_RECORDS, apart, apart_if
+from apimachinery.http.workers import MANY_RECORDS
 from apimachinery.kinds.gates import enabled
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import (
@@ -31,7 +32,7 @@ from apimachinery.meta.errors import (
     not_found,
 )
 from apimachinery.meta.field_errors import invalid
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import HEAVY, Operation, Wait
 from apimachinery.server.answer.views import asked_view
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served
@@ -43,6 +44,7 @@ from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
 from apimachinery.server.subresources.connections import CONNECTIONS, connection_options
 from apimachinery.server.subresources.proxied import Meant, read_name
+from apimachinery.server.write.effects import Steps
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.rules import check_object
 from apimachinery.server.write.writes import Writer
@@ -84,30 +86,29 @@ class VirtualResources:
         self.proxy: AddressProxy | None = None
         self.proxy_to_services: AddressProxy | None = None
 
-    async def answer(self, request: Request, route: Route, served: Served) -> Response:
+    def answer(self, request: Request, route: Route, served: Served) -> Steps[Response]:
         """Answers a call. Raises ApiError 405 for one that is not served."""
         if route.subresource == "finalize":
-            return await self._finalize(request, route, served)
+            return (yield from self._finalize(request, route, served))
         if route.subresource == "token" and served.kind == "ServiceAccount" and self._tokens is not None:
-            return await self._tokens.answer(request, route)
+            return (yield from self._tokens.answer(request, route))
         if self.pods is not None and request.method == "POST" and self.pods.answers(route, served):
-            return await self.pods.answer(request, route, served)
+            return (yield from self.pods.answer(request, route, served))
         if route.subresource:
             raise method_not_allowed()
         options = read_write_options(request, "CreateOptions")
-        obj, _ = await read_sent(
-            request, self._codecs, served, self._is_kind, options.validation, request.warnings
-        )
+        obj, _ = read_sent(request, self._codecs, served, self._is_kind, options.validation, request.warnings)
         if route.namespace:
             match_namespace(metadata_of(obj), route.namespace)
-        faults = await apart_if(request.large, check_object, served, obj, None, [], request.warnings)
+        faults = check_object(served, obj, None, [], request.warnings)
         if faults:
             # kube-apiserver names neither kind nor object here.
             raise invalid("", served.group, "", faults)
-        status = await self._status(request, served, obj)
-        large = request.large or len(status.get("resourceRules", ())) > MANY_RECORDS
+        status = yield from self._status(request, served, obj)
+        if len(status.get("resourceRules", ())) > MANY_RECORDS:
+            yield HEAVY
         form = negotiate(request.headers.get("accept", ""), self._codecs, tables=False)
-        obj = await apart_if(large, served.ownership("").update, None, obj, options.manager, now=now())
+        obj = served.ownership("").update(None, obj, options.manager, now=now())
         obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
         if form.shown_as == METADATA:
             names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{form.version}"}
@@ -117,8 +118,7 @@ class VirtualResources:
             raise not_acceptable(
                 f"you requested {form.shown_as}, but the requested object is not a list ({go_type})"
             )
-        body = await apart_if(large, whole, form.codec, obj)
-        return Response(201, body, form.codec.media_type)
+        return Response(201, whole(form.codec, obj), form.codec.media_type)
 
     async def forward(
         self, request: Request, route: Route, served: Served
@@ -173,13 +173,11 @@ class VirtualResources:
         if not verdict.allowed:
             raise forbidden(served.plural, served.group, target.name, verdict.reason)
 
-    async def _finalize(self, request: Request, route: Route, served: Served) -> Response:
+    def _finalize(self, request: Request, route: Route, served: Served) -> Steps[Response]:
         """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
         options = read_write_options(request, "UpdateOptions")
         target = WriteTarget.asked(request, served, "", route.name, options, "finalize")
-        obj, _ = await read_sent(
-            request, self._codecs, served, self._is_kind, options.validation, target.warnings
-        )
+        obj, _ = read_sent(request, self._codecs, served, self._is_kind, options.validation, target.warnings)
         match_name(obj, route.name)
         wanted = (obj.get("spec") or {}).get("finalizers")
         version = metadata_of(obj).get("resourceVersion") or ""
@@ -193,28 +191,31 @@ class VirtualResources:
             old["metadata"]["resourceVersion"] = version
             return old
 
-        written = await self._writer.update(target, transform)
+        written = yield from self._writer.pipeline.update(target, transform)
         view = asked_view(request, served, self._codecs, of_list=False)
         return Response(200, view.object(written.record), view.content_type)
 
-    async def _status(self, request: Request, served: Served, obj: Json) -> Json:
+    def _status(self, request: Request, served: Served, obj: Json) -> Steps[Json]:
         """The answer to a review. Raises ApiError 400, 405."""
         user = request.user
         if user is None:
             raise unauthorized()
         spec = obj.get("spec") or {}
+        status: Json
         match served.kind:
             case "SelfSubjectAccessReview":
-                return await access_review(self._access, spec, user)
+                status = yield Wait(partial(access_review, self._access, spec, user))
             case "LocalSubjectAccessReview" | "SubjectAccessReview":
-                return await access_review(self._access, spec, subject_of(spec))
+                status = yield Wait(partial(access_review, self._access, spec, subject_of(spec)))
             case "SelfSubjectRulesReview":
-                status = await apart(rules_review, self._access, spec, user)
+                yield HEAVY
+                status = rules_review(self._access, spec, user)
                 obj["spec"] = {}
-                return status
             case "SelfSubjectReview":
                 metadata_of(obj)["creationTimestamp"] = now()
-                return {"userInfo": user.info()}
+                status = {"userInfo": user.info()}
             case "TokenReview":
-                return await token_review(self._access, spec)
-        raise method_not_allowed()
+                status = yield Wait(partial(token_review, self._access, spec))
+            case _:
+                raise method_not_allowed()
+        return status

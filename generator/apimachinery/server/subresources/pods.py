@@ -37,9 +37,10 @@ from apimachinery.server.request.options import DeleteOptions, WriteOptions, rea
 from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_namespace, metadata_of
 from apimachinery.server.write.deletion import Deleter
+from apimachinery.server.write.effects import Current, Steps
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
-from apimachinery.storage.interface import KeyNotFound, RevisionConflict
+from apimachinery.storage.interface import KeyNotFound, Record, RevisionConflict
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
@@ -71,7 +72,7 @@ class PodCalls:
     ) -> None:
         self._catalog = catalog
         self._cache = cache
-        self._writer = writer
+        self._pipeline = writer.pipeline
         self._admission = admission
         # Nobody is asked about the deletion of a pod who was asked about its eviction.
         self._deleter = Deleter(writer, InOrder(()))
@@ -87,13 +88,13 @@ class PodCalls:
             return not route.subresource and "binding" in self._kinds
         return served.plural == "pods" and route.subresource in self._kinds
 
-    async def answer(self, request: Request, route: Route, served: Served) -> Response:
+    def answer(self, request: Request, route: Route, served: Served) -> Steps[Response]:
         """Answers a create. Raises ApiError 400 to 500."""
         subresource = route.subresource or "binding"
         kind = self._kinds[subresource]
         options = read_write_options(request, "CreateOptions")
         same = SAME.get(subresource, ())
-        obj, _ = await read_sent(
+        obj, _ = read_sent(
             request, self._codecs, kind, self._is_kind, options.validation, request.warnings, same
         )
         # Plugins see what it is, where the client did not say so.
@@ -106,33 +107,28 @@ class PodCalls:
             request, served, route.namespace, route.name or metadata["name"], options, route.subresource
         )
         operation = Operation("CREATE", target, obj, None, target.name)
-        if (waiting := self._admission.admit(operation)) is not None:
-            await waiting
+        yield from self._admission.admit(operation)
         if metadata_of(obj).get("name") != target.name:
             raise bad_request(f"name in URL does not match name in {kind.kind} object")
         if subresource == "binding":
-            await self._bind(operation, obj)
+            yield from self._bind(operation, obj)
         else:
-            await self._evict(operation, obj)
+            yield from self._evict(operation, obj)
         form = negotiate(request.headers.get("accept", ""), self._codecs, tables=False)
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
         return Response(201, whole(form.codec, status), form.codec.media_type)
-
-    async def _validate(self, operation: Operation) -> None:
-        if (waiting := self._admission.validate(operation)) is not None:
-            await waiting
 
     def _pods(self) -> Served:
         served = self._catalog.find("", "v1", "pods")
         assert served is not None  # their subresources are served
         return served
 
-    async def _bind(self, operation: Operation, binding: Json) -> None:
+    def _bind(self, operation: Operation, binding: Json) -> Steps[None]:
         target, metadata = operation.target, binding["metadata"]
         node = binding.get("target") or {}
         for fault in _binding_faults(node):
             raise plain_failure(str(fault))
-        await self._validate(operation)
+        yield from self._admission.validate(operation)
         name = node["name"]
 
         def assign(pod: Json) -> None:
@@ -153,7 +149,7 @@ class PodCalls:
                     of_pod[key] = {**(of_pod.get(key) or {}), **metadata[key]}
             _set_condition(pod, {"type": "PodScheduled", "status": "True"})
 
-        await self._change(target, assign)
+        yield from self._change(target, assign)
 
     def _check_preconditions(self, target: WriteTarget, pod: Json, wanted: Json) -> None:
         for name, key in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
@@ -168,52 +164,50 @@ class PodCalls:
                     f"{name} in object meta: {pod['metadata'].get(key)}",
                 )
 
-    async def _change(self, target: WriteTarget, change: Callable[[Json], None]) -> None:
+    def _change(self, target: WriteTarget, change: Callable[[Json], None]) -> Steps[None]:
         """Changes the pod that a target names, as it is then."""
         served = self._pods()
         whole_pod = WriteTarget(served, target.namespace, target.name, target.options)
         for _ in range(TRIES):
-            record = self._writer.current(whole_pod)
+            record: Record | None = yield Current(whole_pod)
             if record is None:
                 raise not_found("pods", "", target.name)
             pod = served.read(record)
             change(pod)
-            if target.options.dry_run:
-                return
             if served.compiled.to_form is not None:
                 served.compiled.to_form(pod)
             try:
-                await self._writer.replace(whole_pod, record, pod)
+                yield from self._pipeline.replace(whole_pod, record, pod)
             except (KeyNotFound, RevisionConflict):
                 continue
             return
         raise conflict("pods", "", target.name)
 
-    async def _evict(self, operation: Operation, eviction: Json) -> None:
+    def _evict(self, operation: Operation, eviction: Json) -> Steps[None]:
         target = operation.target
         options = _delete_options(eviction.get("deleteOptions") or {}, target.options)
         served = self._pods()
         whole_pod = WriteTarget(
             served, target.namespace, target.name, WriteOptions(dry_run=options.dry_run), user=target.user
         )
-        record = self._writer.current(whole_pod)
+        record: Record | None = yield Current(whole_pod)
         if record is None:
             raise not_found("pods", "", target.name)
-        await self._validate(operation)
+        yield from self._admission.validate(operation)
         pod = served.read(record)
         if not _is_over(pod):
-            await self._count_down(whole_pod, pod)
+            yield from self._count_down(whole_pod, pod)
         if not options.dry_run and "deletionTimestamp" not in pod["metadata"]:
             self._deleter.check(whole_pod, pod, options)
-            await self._change(whole_pod, _mark_evicted)
+            yield from self._change(whole_pod, _mark_evicted)
             if options.resource_version is not None:
                 # It was that of the pod before it was marked.
                 options = DeleteOptions(
                     grace_seconds=options.grace_seconds, policy=options.policy, uid=options.uid
                 )
-        await self._deleter.delete(whole_pod, options)
+        yield from self._deleter.steps(whole_pod, options)
 
-    async def _count_down(self, target: WriteTarget, pod: Json) -> None:
+    def _count_down(self, target: WriteTarget, pod: Json) -> Steps[None]:
         """Takes one disruption from the budget that a pod is of. Raises ApiError 429 where none is left."""
         served = self._catalog.find("policy", "v1", "poddisruptionbudgets")
         budgets = [] if served is None else self._budgets_of(pod)
@@ -232,7 +226,9 @@ class PodCalls:
         name = budget["metadata"]["name"]
         options = WriteOptions(dry_run=target.options.dry_run, manager="kube-apiserver")
         place = WriteTarget(served, target.namespace, name, options, "status")
-        await self._writer.update(place, lambda old: _counted_down(old, target.name, dry_run=options.dry_run))
+        yield from self._pipeline.update(
+            place, lambda old: _counted_down(old, target.name, dry_run=options.dry_run)
+        )
 
     def _budgets_of(self, pod: Json) -> list[Json]:
         """The budgets whose selector takes a pod in."""

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from apimachinery.http.messages import Request
-from apimachinery.http.workers import apart_if
 from apimachinery.kinds.hooks import BUILTIN, Json
 from apimachinery.merge.apply import FieldOwnership
 from apimachinery.merge.errors import MergeError
@@ -36,10 +35,11 @@ from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
 from apimachinery.server.subresources.scale_families import SCALES
 from apimachinery.server.write.apply import check_configuration, read_configuration
+from apimachinery.server.write.effects import Current, Steps
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.patch import patched, read_change
 from apimachinery.server.write.patch_faults import translated
-from apimachinery.server.write.writes import Writer
+from apimachinery.server.write.pipeline import Pipeline
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode
 
@@ -109,20 +109,20 @@ _STATUS_PATH = ".status.replicas"
 class Scales:
     """Scales of any resource that has them."""
 
-    def __init__(self, writer: Writer, codecs: Codecs, is_kind: IsKind) -> None:
-        self._writer = writer
+    def __init__(self, pipeline: Pipeline, codecs: Codecs, is_kind: IsKind) -> None:
+        self._pipeline = pipeline
         self._codecs = codecs
         self._is_kind = is_kind
 
-    async def read(self, served: Served, namespace: str, name: str) -> Json:
+    def read(self, served: Served, namespace: str, name: str) -> Steps[Json]:
         """An object's Scale. Raises ApiError 404, 500."""
         target = WriteTarget(served, namespace, name, WriteOptions())
-        record = self._writer.current(target)
+        record: Record | None = yield Current(target)
         if record is None:
             raise not_found(served.plural, served.group, name)
-        return await _scale(target, record)
+        return scale_of(served, decode(served.shown(record)))
 
-    async def write(self, verb: str, request: Request, served: Served, route: Route) -> Json:
+    def write(self, verb: str, request: Request, served: Served, route: Route) -> Steps[Json]:
         """Replaces or patches a Scale; the Scale after it. Raises ApiError."""
         if verb == "patch":
             media_type = check_patch_type(request, served)
@@ -137,31 +137,31 @@ class Scales:
         target.takes = lambda obj, scale: _put(served, obj, scale)
         uid = ""
         if verb == "update":
-            scale = await self._replacement(request, target)
+            scale = self._replacement(request, target)
             uid = scale["metadata"].get("uid") or ""
             change: Change = lambda live: scale  # noqa: E731
         elif applies:
             binary = media_type == APPLY_CBOR_PATCH
-            applied = await apart_if(target.large, read_configuration, request, target, binary=binary)
+            applied = read_configuration(request, target, binary=binary)
             change = lambda live: self._applied(target, live, applied)  # noqa: E731
         else:
             as_scale = WriteTarget(_KIND, route.namespace, route.name, options, "scale", request.warnings)
-            reader = await apart_if(target.large, read_change, media_type, request.body, as_scale)
+            reader = read_change(media_type, request.body, as_scale)
             change = lambda live: patched(as_scale, live, reader, served.warnings)  # noqa: E731
 
         def transform(obj: Json) -> Json:
             return self._with_scale(target, obj, change, applies=applies)
 
         try:
-            written = await self._writer.update(target, transform, uid=uid, owned=True)
+            written = yield from self._pipeline.update(target, transform, uid=uid, owned=True)
         except MergeError as error:
             raise translated(error) from None
-        return await _scale(target, written.record)
+        return scale_of(served, decode(served.shown(written.record)))
 
-    async def _replacement(self, request: Request, target: WriteTarget) -> Json:
+    def _replacement(self, request: Request, target: WriteTarget) -> Json:
         """The Scale of a PUT. Raises ApiError 400, 415."""
         try:
-            scale, _ = await read_sent(
+            scale, _ = read_sent(
                 request, self._codecs, _KIND, self._is_kind, target.options.validation, target.warnings
             )
         except ApiError as error:
@@ -247,10 +247,6 @@ def _at(obj: Any, path: str) -> Any:
     for key in path.strip(".").split("."):
         obj = obj.get(key) if isinstance(obj, dict) else None
     return obj
-
-
-async def _scale(target: WriteTarget, record: Record) -> Json:
-    return scale_of(target.served, decode(await apart_if(target.asking, target.served.shown, record)))
 
 
 def scale_of(served: Served, obj: Json, *, demands: bool = True) -> Json:

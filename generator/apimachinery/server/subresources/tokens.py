@@ -27,6 +27,7 @@ from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import read_write_options
 from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_namespace, metadata_of
+from apimachinery.server.write.effects import Steps
 from apimachinery.server.write.identity import now
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
@@ -70,10 +71,10 @@ class TokenRequests:
             empty={"spec": {}, "status": {}},
         )
 
-    async def answer(self, request: Request, route: Route) -> Response:
+    def answer(self, request: Request, route: Route) -> Steps[Response]:
         """Answers a create. Raises ApiError 400, 404, 409, 422."""
         options = read_write_options(request, "CreateOptions")
-        obj, _ = await read_sent(
+        obj, _ = read_sent(
             request, self._codecs, self._kind, self._is_kind, options.validation, request.warnings
         )
         obj = {"kind": self._kind.kind, "apiVersion": self._kind.api_version, **obj}
@@ -82,8 +83,7 @@ class TokenRequests:
             request, self._accounts, route.namespace, route.name, options, route.subresource
         )
         operation = Operation("CREATE", target, obj, None, route.name)
-        if (waiting := self._admission.admit(operation)) is not None:
-            await waiting
+        yield from self._admission.admit(operation)
         account = self._read(f"/core/serviceaccounts/{route.namespace}/{route.name}")
         if account is None:
             raise not_found("serviceaccounts", "", route.name)
@@ -99,8 +99,7 @@ class TokenRequests:
         if faults:
             raise invalid("TokenRequest", _GROUP, name, faults)
         bound = self._bound(spec.get("boundObjectRef"), route)
-        if (waiting := self._admission.validate(operation)) is not None:
-            await waiting
+        yield from self._admission.validate(operation)
         uid = account["metadata"]["uid"]
         seconds = int(spec["expirationSeconds"])
         token, expires = self._tokens.sign(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from apimachinery.http.messages import Request
-from apimachinery.http.workers import apart_if
 from apimachinery.kinds.hooks import Json
 from apimachinery.merge.errors import MergeError
 from apimachinery.meta.errors import ApiError, bad_request, conflict
@@ -22,15 +21,16 @@ from apimachinery.server.request.target import (
     metadata_of,
     path_name_fault,
 )
+from apimachinery.server.write.effects import Steps
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.patch_faults import copied, encoded, patch_fault, translated
-from apimachinery.server.write.writes import Writer
+from apimachinery.server.write.pipeline import Pipeline
 from apimachinery.wire import yaml
 from apimachinery.wire.json import DecodeFault, type_name
 from apimachinery.wire.strict import yaml_errors
 
 
-async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary: bool) -> Written:
+def apply(request: Request, target: WriteTarget, pipeline: Pipeline, *, binary: bool) -> Steps[Written]:
     """Applies the configuration in the body (CBOR where ``binary``, else YAML); creates what is not there.
 
     Raises ApiError 400, 403, 404, 409, 422.
@@ -38,7 +38,7 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
     served = target.served
     if (fault := path_name_fault(target.name)) is not None:
         raise fault
-    applied = await apart_if(target.large, read_configuration, request, target, binary=binary)
+    applied = read_configuration(request, target, binary=binary)
     if not target.subresource:
         check_configuration(applied, served.api_version, served.kind)
     metadata = applied.get("metadata")
@@ -90,7 +90,7 @@ async def apply(request: Request, target: WriteTarget, writer: Writer, *, binary
     if target.subresource and not (served.strategy.create_on_update and target.subresource == "status"):
         creates = None
     try:
-        return await writer.update(target, made, creates=creates, created_owned=True, owned=True)
+        return (yield from pipeline.update(target, made, creates=creates, created_owned=True, owned=True))
     except MergeError as error:
         raise translated(error) from None
 

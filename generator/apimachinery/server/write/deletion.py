@@ -9,16 +9,18 @@ phase of their own. Preconditions are checked on the newest object, whatever the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any
 
-from apimachinery.http.messages import LARGE_BYTES
-from apimachinery.http.workers import Turns, apart_if
+from apimachinery.http.workers import Turns
 from apimachinery.kinds.hooks import Hooks, Json
 from apimachinery.meta.errors import ApiError, conflict, not_found
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.request.options import DeleteOptions
 from apimachinery.server.request.target import WriteTarget
+from apimachinery.server.write.driver import Course
+from apimachinery.server.write.effects import Current, Steps
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.terminating import held_by_spec
 from apimachinery.server.write.together import Together
@@ -39,30 +41,24 @@ class Deleted:
     stays: bool
 
 
-@dataclass(slots=True)
-class Decided:
-    """A deletion that nobody objects to, of an object as it was: what ``carry_out`` does."""
-
-    target: WriteTarget
-    options: DeleteOptions
-    of_collection: bool
-    tries: int = 0
-    record: Record | None = None
-    obj: Json = field(default_factory=dict)
-
-
 class Deleter:
     """Deletes objects of any resource."""
 
     def __init__(self, writer: Writer, admission: Admission) -> None:
-        self._writer = writer
-        self._admission = admission
+        self._driver = writer.driver
+        self._pipeline = writer.pipeline
+        self.admission = admission
 
-    async def delete(
+    def delete(self, target: WriteTarget, options: DeleteOptions) -> Coroutine[Any, Any, Deleted]:
+        """Runs ``steps``. Raises ApiError 401 to 422."""
+        return self._driver.run(self.steps(target, options))
+
+    def decide(
         self, target: WriteTarget, options: DeleteOptions, *, of_collection: bool = False
-    ) -> Deleted:
-        """Deletes an object, ``of_collection`` where the request does not name it. Raises ApiError 401 to 422."""
-        return await self.carry_out(await self.decide(target, options, of_collection=of_collection))
+    ) -> Coroutine[Any, Any, Course[Deleted]]:
+        """Runs ``steps`` up to the storage: preconditions are checked, and admission has agreed. What is left is for
+        the caller to run to its end. Raises ApiError."""
+        return self._driver.begin(self.steps(target, options, of_collection=of_collection))
 
     async def delete_all(
         self,
@@ -75,9 +71,9 @@ class Deleter:
         """Deletes many objects, in their order. Raises the first ApiError that is not passed over: what comes before it
         is deleted, and nothing behind it."""
 
-        async def finish(decided: Decided) -> None:
+        async def finish(decided: Course[Deleted]) -> None:
             try:
-                await self.carry_out(decided)
+                await decided.to_end()
             except ApiError as error:
                 if not passes_over(error):
                     raise
@@ -94,49 +90,34 @@ class Deleter:
                 else:
                     await writes.add(finish(decided))
 
-    async def decide(
+    def steps(
         self, target: WriteTarget, options: DeleteOptions, *, of_collection: bool = False
-    ) -> Decided:
-        """Everything that comes before the storage: preconditions are checked, and admission has agreed. Raises
-        ApiError."""
-        if target.served.hooks.orphan_warning and options.policy is None:
-            target.warnings.append(target.served.hooks.orphan_warning)
-        decided = Decided(target, options, of_collection)
-        await self._decide(decided)
-        return decided
-
-    async def _decide(self, decided: Decided) -> None:
-        target, served, options = decided.target, decided.target.served, decided.options
-        if decided.tries == TRIES:
-            raise conflict(served.plural, served.group, target.name)
-        decided.tries += 1
-        record = self._writer.current(target)
-        if record is None:
-            raise not_found(served.plural, served.group, target.name)
-        where = target.asking or len(record.value) > LARGE_BYTES
-        if decided.tries == 1:
-            target.hold(record.value)
-        obj = await apart_if(where, served.read, record)
-        self.check(target, obj, options)
-        name = "" if decided.of_collection else target.name
-        operation = Operation("DELETE", target, None, obj, name, options)
-        for step in (self._admission.admit, self._admission.validate):
-            if (waiting := await apart_if(where, step, operation)) is not None:
-                decided.tries = 0
-                await waiting
-        decided.record, decided.obj = record, obj
-
-    async def carry_out(self, decided: Decided) -> Deleted:
-        """Deletes what was decided on; where it has changed since, that is decided again. Raises ApiError."""
-        target, served = decided.target, decided.target.served
-        while True:
-            assert decided.record is not None
+    ) -> Steps[Deleted]:
+        """Deletes an object, ``of_collection`` where the request does not name it. Raises ApiError 401 to 422."""
+        served = target.served
+        if served.hooks.orphan_warning and options.policy is None:
+            target.warnings.append(served.hooks.orphan_warning)
+        tries = 0
+        while tries < TRIES:
+            tries += 1
+            record: Record | None = yield Current(target)
+            if record is None:
+                break
+            obj = served.read(record)
+            self.check(target, obj, options)
+            operation = Operation("DELETE", target, None, obj, "" if of_collection else target.name, options)
+            waited = yield from self.admission.admit(operation)
+            if (yield from self.admission.validate(operation)) or waited:
+                tries = 0
             try:
-                return await self._delete(target, decided.record, decided.obj, decided.options)
+                return (yield from self._delete(target, record, obj, options))
             except RevisionConflict:
-                await self._decide(decided)
+                continue  # it is decided again on what it is by now
             except KeyNotFound:
-                raise not_found(served.plural, served.group, target.name) from None
+                break
+        else:
+            raise conflict(served.plural, served.group, target.name)
+        raise not_found(served.plural, served.group, target.name)
 
     def check(self, target: WriteTarget, obj: Json, options: DeleteOptions) -> None:
         """Raises ApiError 409 where an object is not the one that the options mean."""
@@ -162,9 +143,9 @@ class Deleter:
                 f"({metadata['resourceVersion']}). The object might have been modified",
             )
 
-    async def _delete(
+    def _delete(
         self, target: WriteTarget, record: Record, obj: Json, options: DeleteOptions
-    ) -> Deleted:
+    ) -> Steps[Deleted]:
         hooks = target.served.hooks
         metadata = obj["metadata"]
         uid = metadata["uid"]
@@ -181,35 +162,28 @@ class Deleter:
                 self._mark(obj, None, first=False)
                 hooks.terminate(obj, now())
             if metadata.get("finalizers") or held_by_spec(obj):
-                return Deleted(await self._keep(target, record, obj, before), uid, True)
+                return Deleted((yield from self._keep(target, record, obj, before)), uid, True)
         grace = self._grace(hooks, obj, options, first)
         if grace:
             if first or grace < (metadata.get("deletionGracePeriodSeconds") or 0):
                 self._mark(obj, grace, first=first)
-            return Deleted(await self._keep(target, record, obj, before), uid, True)
+            return Deleted((yield from self._keep(target, record, obj, before)), uid, True)
         if finalizers:
             if first or metadata.get("deletionGracePeriodSeconds"):
                 self._mark(obj, 0, first=first)
-            return Deleted(await self._keep(target, record, obj, before), uid, True)
+            return Deleted((yield from self._keep(target, record, obj, before)), uid, True)
         marks = hooks.grace is not None and first
         if marks:
             self._mark(obj, 0)
         elif held:
             metadata["finalizers"] = held  # which ends before anybody sees it without them
-        if target.options.dry_run:
-            return Deleted(await self._shown(target, record, obj), uid, False)
         # Watchers are shown the mark before the end.
-        return Deleted(await self._writer.remove(target, record, obj, marked=marks), uid, False)
+        return Deleted((yield from self._pipeline.remove(target, record, obj, marked=marks)), uid, False)
 
-    async def _keep(self, target: WriteTarget, record: Record, obj: Json, before: bytes) -> Record:
+    def _keep(self, target: WriteTarget, record: Record, obj: Json, before: bytes) -> Steps[Record]:
         if encode(obj) == before:
             return record
-        if target.options.dry_run:
-            return await self._shown(target, record, obj)
-        return await self._writer.replace(target, record, obj)
-
-    async def _shown(self, target: WriteTarget, record: Record, obj: Json) -> Record:
-        return await apart_if(target.asking, self._writer.unstored, target, record, obj)
+        return (yield from self._pipeline.replace(target, record, obj))
 
     def _mark(self, obj: Json, grace: int | None, *, first: bool = True) -> None:
         metadata = obj["metadata"]

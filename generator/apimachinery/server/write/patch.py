@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from apimachinery.http.messages import Request
-from apimachinery.http.workers import apart_if
 from apimachinery.kinds.hooks import Json
 from apimachinery.merge import json_patch, merge_patch, strategic
 from apimachinery.merge.errors import MergeError
@@ -31,21 +30,22 @@ from apimachinery.server.request.options import read_write_options
 from apimachinery.server.request.routers import check_patch_type
 from apimachinery.server.request.target import WriteTarget, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.write.apply import apply
+from apimachinery.server.write.effects import Current, Steps
 from apimachinery.server.write.patch_faults import (
     copied,
     encoded,
     patch_fault,
     translated,
 )
-from apimachinery.server.write.writes import Writer
+from apimachinery.server.write.pipeline import Pipeline
 from apimachinery.wire import json
 from apimachinery.wire.json import DecodeFault, type_name
 from apimachinery.wire.strict import duplicate_fields, field_texts, strict_error
 
 
-async def patch(
-    request: Request, served: Served, namespace: str, name: str, subresource: str, writer: Writer
-) -> Written:
+def patch(
+    request: Request, served: Served, namespace: str, name: str, subresource: str, pipeline: Pipeline
+) -> Steps[Written]:
     """Patches an object. Raises ApiError 400, 404, 409, 413, 415, 422, 500."""
     media_type = check_patch_type(request, served)
     applies = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
@@ -53,14 +53,14 @@ async def patch(
     target = WriteTarget.asked(request, served, namespace, name, options, subresource)
     try:
         if applies:
-            return await apply(request, target, writer, binary=media_type == APPLY_CBOR_PATCH)
+            return (yield from apply(request, target, pipeline, binary=media_type == APPLY_CBOR_PATCH))
         try:
-            change = await apart_if(target.large, read_change, media_type, request.body, target)
+            change = read_change(media_type, request.body, target)
         except ApiError:
-            if writer.current(target) is None:  # which is noticed first
+            if (yield Current(target)) is None:  # which is noticed first
                 raise not_found(served.plural, served.group, target.name) from None
             raise
-        return await writer.update(target, lambda old: patched(target, old, change, served.warnings))
+        return (yield from pipeline.update(target, lambda old: patched(target, old, change, served.warnings)))
     except MergeError as error:
         raise translated(error) from None
 

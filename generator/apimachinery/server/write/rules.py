@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from apimachinery.crd.objects import Validation, check_values
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.field_errors import FieldError
+from apimachinery.meta.field_errors import FieldError, invalid
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.request.target import WriteTarget
+
+
+def check_whole(
+    target: WriteTarget, obj: Json, old: Json | None, metadata_faults: list[FieldError], name: str
+) -> None:
+    """Checks an object that is about to be stored, and collects the warnings about it. Raises ApiError 400, 422."""
+    served = target.served
+    served.family.check_kind(served, obj, name)
+    faults = check_object(
+        served, target.as_sent(obj), old, metadata_faults, target.warnings, subresource=target.subresource
+    )
+    if faults:
+        raise invalid(served.kind, served.said_group, name, faults)
+    if served.hooks.warnings is not None and not target.subresource:
+        target.warnings.extend(served.hooks.warnings(obj, old))
 
 
 def check_object(

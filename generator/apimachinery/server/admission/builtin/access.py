@@ -5,6 +5,7 @@ These checks come last of everything that may change an object, so they see what
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from apimachinery.access.authorization import (
@@ -16,8 +17,7 @@ from apimachinery.access.authorization import (
 from apimachinery.access.bindings import GROUP, KINDS
 from apimachinery.access.escalation import Escalation
 from apimachinery.http.messages import User
-from apimachinery.http.workers import apart
-from apimachinery.server.admission.interface import Operation, Plugin, Waiting
+from apimachinery.server.admission.interface import HEAVY, Asking, Operation, Plugin, Waiting
 from apimachinery.server.request.target import WriteTarget
 
 
@@ -37,9 +37,14 @@ class RoleEscalation(Plugin):
             return None
         check = partial(self._escalation.check, plural, namespace, target.name, user, obj, operation.old)
         if self._escalation.takes_long(plural, namespace, user, obj):
-            return apart(check)
+            return _judged(check)
         check()
         return None
+
+
+def _judged(check: Callable[[], None]) -> Asking[None]:
+    yield HEAVY
+    check()
 
 
 class CreateRights(Plugin):

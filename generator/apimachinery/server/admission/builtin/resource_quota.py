@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from apimachinery.kinds.core.quota_usage import (
@@ -30,7 +31,7 @@ from apimachinery.kinds.core.quota_usage import (
 )
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, forbidden
-from apimachinery.server.admission.interface import Operation, Plugin, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting, wait_for
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.request.options import WriteOptions
@@ -128,7 +129,7 @@ class ResourceQuota(Plugin):
             _check(operation, quota, more)
         if not due or operation.dry_run or self.writer is None:
             return None
-        return self._charge(operation, due)
+        return wait_for(partial(self._charge, operation, due))
 
     async def _charge(self, operation: Operation, due: list[tuple[Json, Amounts]]) -> None:
         """Counts what a request makes, quota by quota, in what each says by then."""

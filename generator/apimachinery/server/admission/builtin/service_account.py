@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator
+from functools import partial
 
 from apimachinery.kinds.fields import items, lookup
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, forbidden
 from apimachinery.meta.printing import go_quote
-from apimachinery.server.admission.interface import Operation, Plugin, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin, Waiting, wait_for
 from apimachinery.server.admission.objects import Objects
 from apimachinery.storage.watch_cache import WatchCache
 
@@ -55,7 +56,7 @@ class ServiceAccount(Plugin):
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         account = self._accounts.get(name, operation.target.namespace)
         if account is None and name == DEFAULT:
-            return self._wait(operation, spec)
+            return wait_for(partial(self._wait, operation, spec))
         self._complete(operation, spec, account)
         return None
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.http.messages import LARGE_BYTES
-from apimachinery.http.workers import apart_if
 from apimachinery.merge import json_patch
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.json_patch import JsonPatchFailed
 from apimachinery.meta.errors import internal
-from apimachinery.server.admission.interface import Operation, Plugin, Waiting
+from apimachinery.server.admission.interface import HEAVY, Asking, Operation, Plugin, Waiting
 from apimachinery.server.admission.policies.patching import patch_fault, take
 from apimachinery.server.admission.policies.request_values import at_version
 from apimachinery.server.admission.reinvocation import Reinvocation
@@ -42,16 +41,15 @@ class MutatingWebhooks(Plugin):
         """Changes ``operation.obj`` in place. Raises ApiError."""
         return self._ask(operation) if self._webhooks.is_asked(operation) else None
 
-    async def _ask(self, operation: Operation) -> None:
+    def _ask(self, operation: Operation) -> Asking[None]:
         memory = Reinvocation.of(operation, _PLUGIN)
-        asking = operation.target.asking
         for number, hook in enumerate(self._webhooks.in_force()):
-            call = await apart_if(asking, self._webhooks.call, hook, operation)
+            call = self._webhooks.call(hook, operation)
             if call is None or not memory.may_call(hook.key):
                 continue
             where = f"round_{int(operation.second_round)}_index_{number}"
             try:
-                changed = await self._mutate(call, operation)
+                changed = yield from self._mutate(call, operation)
             except WebhookFailed as failure:
                 if not hook.ignores_failures:
                     raise failed(hook, failure) from None
@@ -62,15 +60,16 @@ class MutatingWebhooks(Plugin):
             memory.called(hook.key, changed=changed, willing=hook.is_reinvoked)
         memory.leave()
 
-    async def _mutate(self, call: Call, operation: Operation) -> bool:
-        """Whether the webhook changed the object. Raises ApiError, WebhookFailed."""
-        verdict = await self._webhooks.ask(call, operation)
+    def _mutate(self, call: Call, operation: Operation) -> Asking[bool]:
+        """Asks the webhook; whether it changed the object. Raises ApiError, WebhookFailed."""
+        verdict = yield from self._webhooks.ask(call, operation)
         if not verdict.allowed:
             raise rejected(call.hook, verdict)
         if not verdict.patch:
             return False
-        heavy = operation.target.where or len(verdict.patch) > LARGE_BYTES
-        return await apart_if(heavy, _changed, call, verdict, operation)
+        if len(verdict.patch) > LARGE_BYTES:
+            yield HEAVY
+        return _changed(call, verdict, operation)
 
 
 def _changed(call: Call, verdict: Verdict, operation: Operation) -> bool:

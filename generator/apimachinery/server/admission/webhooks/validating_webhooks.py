@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-
-from apimachinery.meta.errors import ApiError
-from apimachinery.server.admission.interface import Operation, Plugin, Waiting
+from apimachinery.server.admission.interface import Asking, AtOnce, Operation, Plugin, Waiting
 from apimachinery.server.admission.webhooks.webhook_configurations import (
     Call,
     Webhooks,
@@ -33,28 +30,20 @@ class ValidatingWebhooks(Plugin):
         ]
         return self._ask(calls, operation) if calls else None
 
-    async def _ask(self, calls: list[tuple[int, Call]], operation: Operation) -> None:
-        """Nobody is left waiting once somebody has refused."""
-        asked = [asyncio.ensure_future(self._refusal(number, call, operation)) for number, call in calls]
-        try:
-            for answer in asked:
-                if (refusal := await answer) is not None:
-                    raise refusal
-        finally:
-            for answer in asked:
-                answer.cancel()
+    def _ask(self, calls: list[tuple[int, Call]], operation: Operation) -> Asking[None]:
+        yield AtOnce([self._judge(number, call, operation) for number, call in calls])
 
-    async def _refusal(self, number: int, call: Call, operation: Operation) -> ApiError | None:
+    def _judge(self, number: int, call: Call, operation: Operation) -> Asking[None]:
+        """Asks one webhook. Raises ApiError where it refuses."""
         hook = call.hook
         try:
-            verdict = await self._webhooks.ask(call, operation)
+            verdict = yield from self._webhooks.ask(call, operation)
         except WebhookFailed as failure:
             if not hook.ignores_failures:
-                return failed(hook, failure)
+                raise failed(hook, failure) from None
             operation.annotate(
                 f"failed-open.validating.webhook.admission.k8s.io/round_0_index_{number}", hook.name
             )
-            return None
-        except ApiError as refusal:
-            return refusal
-        return None if verdict.allowed else rejected(hook, verdict)
+            return
+        if not verdict.allowed:
+            raise rejected(hook, verdict)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 from apimachinery.access.control import Access
@@ -27,7 +28,7 @@ from apimachinery.kinds.admissionregistration.policy_expressions import (
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request, forbidden, internal
 from apimachinery.meta.field_errors import aggregate
-from apimachinery.server.admission.interface import Operation
+from apimachinery.server.admission.interface import Asking, Operation, Wait
 from apimachinery.server.admission.policies.matching import Constraints, NamespaceLabels, is_exempt
 from apimachinery.server.admission.policies.policies import GROUP
 from apimachinery.server.admission.policies.request_values import request_values
@@ -168,21 +169,24 @@ class Webhooks:
             raise forbidden(own.plural, own.group, operation.name, text)
         return not failed
 
-    async def ask(self, call: Call, operation: Operation) -> Verdict:
-        """A webhook's answer, its warnings and annotations taken. Raises ApiError 400, WebhookFailed."""
+    def ask(self, call: Call, operation: Operation) -> Asking[Verdict]:
+        """Asks a webhook; its answer, its warnings and annotations taken. Raises ApiError 400, WebhookFailed."""
         hook = call.hook
         if operation.dry_run and hook.stated.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
-        target = operation.target
-        review, body = await apart_if(target.where, _encoded_review, operation, call.served, hook.version)
+        review = review_of(operation, call.served, hook.version)
+        body = encode(review)
 
         async def read(answer: Answer) -> Verdict:
+            # Within the call, which holds a place among those that read large answers.
             large = len(answer.content) > LARGE_BYTES
             return await apart_if(large, self._verdict, call, review, answer, operation)
 
         began, code = perf_counter(), 0
         try:
-            verdict = await self._calls.post(hook.stated["clientConfig"], body, hook.seconds, AGENT, read)
+            verdict: Verdict = yield Wait(
+                partial(self._calls.post, hook.stated["clientConfig"], body, hook.seconds, AGENT, read)
+            )
             code = 200 if verdict.allowed else rejected(hook, verdict).code
         finally:
             kind = "admit" if self._mutates else "validating"
@@ -199,11 +203,6 @@ class Webhooks:
             if text and not _CONTROL.search(text):
                 operation.warn(text)
         return verdict
-
-
-def _encoded_review(operation: Operation, served: Served, version: str) -> tuple[Json, bytes]:
-    review = review_of(operation, served, version)
-    return review, encode(review)
 
 
 def failed(hook: Hook, failure: WebhookFailed) -> ApiError:

@@ -1,0 +1,293 @@
+"""Runs the steps of requests: the one file that says where a stretch of a write runs, and what it weighs.
+
+A stretch is the code between two effects (``effects``). It runs
+
+- on the event loop, where the request and the object are small;
+- on a thread for work, where one of them is large or the stretch says that it is heavy: that saves no time, but the
+  loop answers others meanwhile, and the work ends when the request has cost too much;
+- on a thread for waiting, where a webhook converts the objects of the resource: whoever works with them may block.
+
+What a write weighs only grows while it runs. Stretches get plain values and effects are plain data, so a heavy stretch
+could run in another process by changing ``_next`` alone.
+
+The driver also does what storing takes besides the storage: what was allocated for an object (``Allocation``) is
+secured right before and kept right after it is stored, and given back when the write fails, however it fails. A dry run
+is answered by ``DryRun``, which keeps nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from apimachinery.http.leftovers import held_by
+from apimachinery.http.messages import LARGE_BYTES
+from apimachinery.http.workers import ASKING, apart_if
+from apimachinery.meta.errors import unreadable
+from apimachinery.server.admission.interface import AtOnce, Heavy, Wait
+from apimachinery.server.request.target import Allocation, WriteTarget
+from apimachinery.server.write.allocating import Allocator
+from apimachinery.server.write.effects import Begin, Create, Current, Delete, Effect, Steps, Update
+from apimachinery.storage.interface import KeyExists, KeyNotFound, Record, RevisionConflict, UnreadableRecord, Value
+from apimachinery.storage.watch_cache import ResourceCache, WatchCache
+
+LOOP, THREAD = 0, 1
+STORING: Final = (Create, Update, Delete)
+_R = TypeVar("_R")
+
+
+class Writes(Protocol):
+    """What of a storage is used here."""
+
+    def create(self, key: str, value: Value) -> Coroutine[Any, Any, Record]:
+        """See Storage."""
+
+    def update(self, key: str, expected: int, value: Value) -> Coroutine[Any, Any, Record]:
+        """See Storage."""
+
+    def delete(
+        self, key: str, expected: int, last: Value, *, marked: bool = False
+    ) -> Coroutine[Any, Any, Record]:
+        """See Storage."""
+
+
+class DryRun:
+    """Answers as the storage would, and keeps nothing. Its values have no place for a revision: they show one."""
+
+    def __init__(self, cache: ResourceCache) -> None:
+        self._cache = cache
+
+    async def create(self, key: str, value: Value) -> Record:
+        """See Storage; what is not stored has no revision."""
+        if self._cache.get(key) is not None:
+            raise KeyExists(key)
+        return Record(key, 0, 0, value.head)
+
+    async def update(self, key: str, expected: int, value: Value) -> Record:
+        """See Storage; the revision stays."""
+        return self._unchanged(key, expected, value)
+
+    async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
+        """See Storage; the revision stays."""
+        return self._unchanged(key, expected, last)
+
+    def _unchanged(self, key: str, expected: int, value: Value) -> Record:
+        present = self._cache.get(key)
+        if present is None:
+            raise KeyNotFound(key)
+        if present.revision != expected:
+            raise RevisionConflict(expected, present)
+        return Record(key, expected, present.created, value.head)
+
+
+class Driver:
+    """Runs steps on the event loop that it is used on."""
+
+    def __init__(self, storage: Writes, cache: WatchCache) -> None:
+        self.allocators: dict[str, Allocator] = {}
+        """By the prefix of their resource."""
+        self._storage = storage
+        self._cache = cache
+
+    def current(self, target: WriteTarget) -> Record | None:
+        """The target's record as it is now. Raises ApiError 500 for one that is there and cannot be read."""
+        try:
+            self._cache.check_readable(target.key)
+        except UnreadableRecord as fault:
+            raise unreadable(str(fault)) from None
+        return self._cache.resource(target.served.prefix).get(target.key)
+
+    def run(self, steps: Steps[_R], *, large: bool = False) -> Coroutine[Any, Any, _R]:
+        """Runs steps to their end; ``large`` where they begin with something large. Raises what they raise."""
+        return Course(self, steps, THREAD if large else LOOP).to_end()
+
+    async def begin(self, steps: Steps[_R]) -> Course[_R]:
+        """Runs steps until they are about to store something, or end. Raises what they raise until then."""
+        course = Course(self, steps, LOOP)
+        await course.to_storing()
+        return course
+
+    def store(self, effect: Create | Update | Delete) -> Coroutine[Any, Any, Record]:
+        """Stores what a write has come to, or pretends to. Raises as the effects say."""
+        target = effect.target
+        storage = (
+            DryRun(self._cache.resource(target.served.prefix)) if target.options.dry_run else self._storage
+        )
+        if isinstance(effect, Delete):
+            return self._delete(storage, effect)
+        if target.allocation is not None:
+            return self._store_allocated(storage, effect, target.allocation)
+        return _stored(storage, effect)
+
+    async def _store_allocated(
+        self, storage: Writes, effect: Create | Update, allocation: Allocation
+    ) -> Record:
+        target = effect.target
+        if not target.options.dry_run:
+            await allocation.secure(target.name)
+        record = await _stored(storage, effect)
+        await settle(target, stored=True)
+        return record
+
+    async def _delete(self, storage: Writes, effect: Delete) -> Record:
+        target, record = effect.target, effect.record
+        removed = await storage.delete(record.key, record.revision, effect.value, marked=effect.marked)
+        if (
+            not target.options.dry_run
+            and (allocator := self.allocators.get(target.served.prefix)) is not None
+        ):
+            await allocator.removed(effect.last)
+        return removed
+
+
+def _stored(storage: Writes, effect: Create | Update) -> Coroutine[Any, Any, Record]:
+    if isinstance(effect, Create):
+        return storage.create(effect.target.key, effect.value)
+    return storage.update(effect.record.key, effect.record.revision, effect.value)
+
+
+async def settle(target: WriteTarget | None, *, stored: bool) -> None:
+    """Ends what was allocated for a write: the object keeps it, or it is free again."""
+    if target is None or target.allocation is None:
+        return
+    if stored:
+        await target.allocation.keep()
+    else:
+        await target.allocation.drop()
+    target.allocation = None
+
+
+class Course(Generic[_R]):
+    """Steps under way."""
+
+    __slots__ = ("_answer", "_driver", "_due", "_ended", "_fault", "_result", "_steps", "_target", "_where")
+
+    def __init__(self, driver: Driver, steps: Steps[_R], where: int) -> None:
+        self._driver = driver
+        self._steps = steps
+        self._where = where
+        self._target: WriteTarget | None = None
+        self._due: Create | Update | Delete | None = None
+        self._ended = False
+        self._answer: Any = None
+        self._fault: Exception | None = None
+        self._result: Any = None
+
+    async def to_end(self) -> _R:
+        """Runs what is left; the answer of the steps."""
+        try:
+            effect: Effect | None = self._due
+            while True:
+                if effect is None:
+                    if self._ended:
+                        break
+                    effect = await self._next() if self._where else self._stretch()
+                if isinstance(effect, STORING):
+                    await self._store(effect)
+                elif effect is not None and not self._meet_at_once(effect):
+                    await self._meet(effect)
+                effect = None
+        except BaseException:
+            await settle(self._target, stored=False)
+            raise
+        if self._target is not None and self._target.allocation is not None:
+            await settle(self._target, stored=True)
+        result: _R = self._result
+        return result
+
+    async def to_storing(self) -> None:
+        """Runs until the next thing to do is to store something, or to the end."""
+        try:
+            while not self._ended:
+                effect = await self._next() if self._where else self._stretch()
+                if isinstance(effect, STORING):
+                    self._due = effect
+                    return
+                if effect is not None and not self._meet_at_once(effect):
+                    await self._meet(effect)
+        except BaseException:
+            await settle(self._target, stored=False)
+            raise
+
+    def _stretch(self) -> Effect | None:
+        """Runs a stretch, here and now; the effect it ends with, None at the end."""
+        answer, fault = self._answer, self._fault
+        self._answer = self._fault = None
+        try:
+            return self._steps.send(answer) if fault is None else self._steps.throw(fault)
+        except StopIteration as end:
+            self._ended, self._result = True, end.value
+            return None
+        finally:
+            answer = fault = None  # or a fault that is raised would refer to itself
+
+    async def _next(self) -> Effect | None:
+        """Runs a stretch where it is to run."""
+        effect, _ = await apart_if(self._where, self._stretch_of_large)
+        return effect
+
+    def _stretch_of_large(self) -> tuple[Effect | None, list[Any]]:
+        """With the effect goes what the steps refer to, for whoever frees large objects a little at a time."""
+        return self._stretch(), held_by(self._steps)
+
+    def _meet_at_once(self, effect: Begin | Current | Wait | AtOnce | Heavy) -> bool:
+        """Answers an effect for which nothing has to be awaited; whether it is one."""
+        if isinstance(effect, Current):
+            try:
+                self._answer = self._current(effect.target)
+            except Exception as fault:  # as much is under way as there is memory for
+                self._fault = fault
+        elif isinstance(effect, Begin):
+            self._begin(effect.target)
+        elif isinstance(effect, Heavy):
+            self._where = self._where or THREAD
+        else:
+            return False
+        return True
+
+    async def _meet(self, effect: Effect) -> None:
+        try:
+            if isinstance(effect, Wait):
+                self._answer = await effect.call()
+            elif isinstance(effect, AtOnce):
+                self._answer = await self._at_once(effect)
+        except Exception as fault:
+            self._fault = fault
+
+    async def _store(self, effect: Create | Update | Delete) -> None:
+        self._due = None
+        try:
+            self._answer = await self._driver.store(effect)
+        except Exception as fault:
+            self._fault = fault
+            if isinstance(effect, Update):
+                await settle(effect.target, stored=False)  # it is allocated anew for the next attempt
+
+    def _begin(self, target: WriteTarget) -> None:
+        self._target = target
+        if target.served.asks:
+            self._where = ASKING
+        elif target.large:
+            self._where = self._where or THREAD
+
+    def _current(self, target: WriteTarget) -> Record | None:
+        record = self._driver.current(target)
+        if record is not None:
+            if self._target is not target:
+                target.hold(record.value)
+            if len(record.value) > LARGE_BYTES:
+                target.large = True
+        self._begin(target)
+        return record
+
+    async def _at_once(self, effect: AtOnce) -> list[Any]:
+        tasks = [
+            asyncio.ensure_future(Course(self._driver, steps, self._where).to_end()) for steps in effect.steps
+        ]
+        try:
+            return [await task for task in tasks]
+        finally:
+            for task in tasks:
+                if not task.cancel() and not task.cancelled():
+                    task.exception()  # noted, though one before it counts
