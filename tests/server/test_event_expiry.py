@@ -47,7 +47,7 @@ def test_events_of_before_the_start_end_by_what_they_say() -> None:
         first = api._expiry
         assert first is not None
         await first.stop()
-        again = EventExpiry(first._served, first._cache, api.writer, 3600.0)
+        again = EventExpiry(first._served, api.writer.driver._cache, api.writer, 3600.0)
         again.start()
         assert list(again._until) == ["/core/events/default/a"]
         await again.stop()
