@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from apimachinery.http.leftovers import held_by
@@ -29,7 +30,14 @@ from apimachinery.server.admission.interface import AtOnce, Heavy, Wait
 from apimachinery.server.request.target import Allocation, WriteTarget
 from apimachinery.server.write.allocating import Allocator
 from apimachinery.server.write.effects import Begin, Create, Current, Delete, Effect, Steps, Update
-from apimachinery.storage.interface import KeyExists, KeyNotFound, Record, RevisionConflict, UnreadableRecord, Value
+from apimachinery.storage.interface import (
+    KeyExists,
+    KeyNotFound,
+    Record,
+    RevisionConflict,
+    UnreadableRecord,
+    Value,
+)
 from apimachinery.storage.watch_cache import ResourceCache, WatchCache
 
 LOOP, THREAD = 0, 1
@@ -189,7 +197,7 @@ class Course(Generic[_R]):
                     await self._meet(effect)
                 effect = None
         except BaseException:
-            await settle(self._target, stored=False)
+            await self._drop()
             raise
         if self._target is not None and self._target.allocation is not None:
             await settle(self._target, stored=True)
@@ -207,8 +215,14 @@ class Course(Generic[_R]):
                 if effect is not None and not self._meet_at_once(effect):
                     await self._meet(effect)
         except BaseException:
-            await settle(self._target, stored=False)
+            await self._drop()
             raise
+
+    async def _drop(self) -> None:
+        """Ends the steps where they are, unless a thread is still at it."""
+        with suppress(ValueError):
+            self._steps.close()
+        await settle(self._target, stored=False)
 
     def _stretch(self) -> Effect | None:
         """Runs a stretch, here and now; the effect it ends with, None at the end."""
