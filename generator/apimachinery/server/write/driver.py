@@ -18,6 +18,7 @@ is answered by ``DryRun``, which keeps nothing.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -296,12 +297,16 @@ class Course(Generic[_R]):
         return record
 
     async def _at_once(self, effect: AtOnce) -> list[Any]:
-        tasks = [
+        waiting = deque(
             asyncio.ensure_future(Course(self._driver, steps, self._where).to_end()) for steps in effect.steps
-        ]
+        )
+        answers: list[Any] = []
         try:
-            return [await task for task in tasks]
+            while waiting:
+                # Not named here: a fault would refer to itself by this frame, and to whatever its own frames hold.
+                answers.append(await waiting.popleft())
+            return answers
         finally:
-            for task in tasks:
+            for task in waiting:
                 if not task.cancel() and not task.cancelled():
                     task.exception()  # noted, though one before it counts
