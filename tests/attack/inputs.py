@@ -13,6 +13,7 @@ from typing import Any
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 THINGS = "/apis/attack.example.com/v1/namespaces/default/things"
+COLUMNS = "/apis/columns.example.com/v1/namespaces/default/columns"
 JSON = "application/json"
 
 
@@ -286,6 +287,12 @@ INPUTS = [
         "field selector",
         "GET",
         CONFIG_MAPS + "?fieldSelector=" + ",".join("metadata.name%3Db" for n in range(4_000)),
+    ),
+    Input(
+        "recursive columns",
+        "GET",
+        COLUMNS,
+        headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"},
     ),
     Input("query pairs", "GET", CONFIG_MAPS + "?" + "a=b&" * 65_000),
     Input("a list of kinds wanted", "GET", CONFIG_MAPS, headers={"Accept": "application/x," * 60_000}),
@@ -640,6 +647,16 @@ def objects() -> list[tuple[str, dict[str, Any]]]:
     container = {"name": "a", "image": "a"}
     return [
         ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", THING),
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition_of_columns()),
+        (
+            COLUMNS,
+            {
+                "apiVersion": "columns.example.com/v1",
+                "kind": "Column",
+                "metadata": {"name": "recursive"},
+                "spec": {f"k{number}": [number] for number in range(900)},
+            },
+        ),
         (CONFIG_MAPS, {"metadata": {"name": "small"}, "data": {"a": "x" * 900}}),
         (PODS, {"metadata": {"name": "small"}, "spec": {"containers": [container]}}),
         (

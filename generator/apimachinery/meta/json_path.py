@@ -4,25 +4,64 @@
 
 A path that names what is not there finds nothing. Filters compare a path below ``@`` with a literal, or ask
 whether it is there.
+
+A path is followed only as far as somebody takes what it leads to, and each value that is looked at is paid for from a
+``Budget``: ``..a`` in many columns goes through all of an object for each. kube-apiserver has no such bound.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.meta.printing import go_float, go_json
 
-Step = Callable[[list[Any]], list[Any]]
 MAX_STEPS = 64
 MAX_FOUND = 10_000
+CHARACTERS_A_VALUE = 16
+"""A text is paid for as one value for so many characters."""
 
 
 class PathError(ValueError):
     """A path that cannot be read."""
+
+
+class PathTooCostly(Exception):
+    """The budget is spent."""
+
+
+class Budget:
+    """How many values may still be looked at."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, values: int = MAX_FOUND) -> None:
+        self.left = values
+
+    def spend(self, values: int) -> None:
+        """Takes so many. Raises PathTooCostly."""
+        self.left -= values
+        if self.left < 0:
+            raise PathTooCostly
+
+    def spend_on(self, value: Any) -> None:
+        """Takes what it costs to print a value. Raises PathTooCostly before it is printed."""
+        rest = [value]
+        while rest:
+            value = rest.pop()
+            self.spend(1 + len(value) // CHARACTERS_A_VALUE if isinstance(value, str) else 1)
+            if isinstance(value, dict):
+                self.spend(len(value))
+                rest.extend(value.values())
+            elif isinstance(value, list):
+                self.spend(len(value))
+                rest.extend(value)
+
+
+Step = Callable[[Iterable[Any], Budget], Iterator[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +70,23 @@ class JsonPath:
 
     steps: tuple[Step, ...]
 
-    def find(self, value: Any) -> list[Any]:
-        """All values the path leads to, in order."""
-        found = [value]
+    def each(self, value: Any, budget: Budget) -> Iterator[Any]:
+        """The values that the path leads to, in order, as they are asked for. Raises PathTooCostly."""
+        found: Iterable[Any] = (value,)
         for step in self.steps:
-            found = step(found)[:MAX_FOUND]
-        return found
+            found = step(found, budget)
+        return iter(found)
+
+    def find(self, value: Any) -> list[Any]:
+        """All values that the path leads to. Raises PathTooCostly."""
+        return list(self.each(value, Budget()))
 
 
 _NAME = re.compile(r"(?:\\.|[^.\[\]\\\s{}()'\"?@=<>!&|])+")
 _FILTER = re.compile(
-    r"\?\(\s*@(?P<left>[^=<>!()]*?)\s*(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>'[^']*'|\"[^\"]*\"|[^\s()]+)\s*)?\)\Z"
+    r"\?\(\s*@(?P<left>[^=<>!()]*)(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>'[^']*'|\"[^\"]*\"|[^\s()]+)\s*)?\)\Z"
 )
+_SEARCHES = re.compile(r"\.\.|\*|\?|:")
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -51,6 +95,11 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+
+
+def searches(text: str) -> bool:
+    """Whether a path may go through many values to find one."""
+    return _SEARCHES.search(text) is not None
 
 
 def parse_path(text: str) -> JsonPath:
@@ -129,40 +178,56 @@ def _closing(text: str, place: int) -> int:
 
 
 def _key(name: str) -> Step:
-    return lambda values: [value[name] for value in values if isinstance(value, dict) and name in value]
+    def step(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
+        for value in values:
+            budget.spend(1)
+            if isinstance(value, dict) and name in value:
+                yield value[name]
+
+    return step
 
 
 def _index(index: int) -> Step:
-    return lambda values: [
-        value[index] for value in values if isinstance(value, list) and -len(value) <= index < len(value)
-    ]
+    def step(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
+        for value in values:
+            budget.spend(1)
+            if isinstance(value, list) and -len(value) <= index < len(value):
+                yield value[index]
+
+    return step
 
 
 def _slice(part: slice) -> Step:
-    return lambda values: [item for value in values if isinstance(value, list) for item in value[part]]
+    def step(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
+        for value in values:
+            budget.spend(1)
+            if isinstance(value, list):
+                for place in range(*part.indices(len(value))):
+                    budget.spend(1)
+                    yield value[place]
+
+    return step
 
 
-def _each(values: list[Any]) -> list[Any]:
-    found: list[Any] = []
+def _each(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
     for value in values:
-        if isinstance(value, list):
-            found.extend(value)
-        elif isinstance(value, dict):
-            found.extend(value.values())
-    return found
+        budget.spend(1)
+        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            budget.spend(1)
+            yield item
 
 
-def _descend(values: list[Any]) -> list[Any]:
-    found: list[Any] = []
-    rest = list(reversed(values))
-    while rest and len(found) < MAX_FOUND:
-        value = rest.pop()
-        found.append(value)
-        if isinstance(value, dict):
-            rest.extend(reversed(list(value.values())))
-        elif isinstance(value, list):
-            rest.extend(reversed(value))
-    return found
+def _descend(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
+    for value in values:
+        rest = [value]
+        while rest:
+            below = rest.pop()
+            yield below
+            if isinstance(below, dict | list):
+                budget.spend(1 + len(below))
+                rest.extend(reversed(list(below.values()) if isinstance(below, dict) else below))
+            else:
+                budget.spend(1)
 
 
 def _filter(text: str) -> Step:
@@ -171,19 +236,27 @@ def _filter(text: str) -> Step:
         raise PathError(f"the filter {text!r} cannot be read")
     left = parse_path(match["left"])
     if match["operator"] is None:
-        return lambda values: [item for item in _each(values) if left.find(item)]
+        return _chosen(lambda item, budget: any(True for _ in left.each(item, budget)))
     compare, right = _COMPARE[match["operator"]], _literal(match["right"])
 
-    def holds(item: Any) -> bool:
-        found = left.find(item)
-        if not found or isinstance(found[0], (dict, list)):
-            return False
-        try:
-            return compare(found[0], right)
-        except TypeError:
-            return False
+    def holds(item: Any, budget: Budget) -> bool:
+        for found in left.each(item, budget):
+            if isinstance(found, dict | list):
+                return False
+            try:
+                return compare(found, right)
+            except TypeError:
+                return False
+        return False
 
-    return lambda values: [item for item in _each(values) if holds(item)]
+    return _chosen(holds)
+
+
+def _chosen(holds: Callable[[Any, Budget], bool]) -> Step:
+    def step(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
+        return (item for item in _each(values, budget) if holds(item, budget))
+
+    return step
 
 
 def _literal(text: str) -> Any:

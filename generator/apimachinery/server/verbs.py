@@ -11,13 +11,12 @@ from typing import Any
 
 from apimachinery.http.messages import (
     LARGE_BYTES,
-    QUICK_BYTES,
     Request,
     Response,
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.http.workers import ASKING, apart, apart_if
+from apimachinery.http.workers import ASKING, apart, apart_if, weigh
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, method_not_allowed, not_found
 from apimachinery.server.admission.interface import HEAVY, Wait
@@ -146,7 +145,8 @@ class Verbs:
             raise not_found(served.hooks.called or served.plural, served.group, route.name)
         if served.asks:
             body = await apart_if(ASKING, view.object, record)
-        elif (size := len(record.value)) > QUICK_BYTES and size > min(LARGE_BYTES, view.quick_bytes):
+        elif (size := len(record.value)) > view.quick_bytes or size > LARGE_BYTES:
+            weigh(size)
             body = await apart(view.object, record)
         else:
             body = view.object(record)

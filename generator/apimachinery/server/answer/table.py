@@ -14,12 +14,18 @@ from typing import Any
 
 from apimachinery.kinds.cells import CELLS
 from apimachinery.kinds.durations import since
-from apimachinery.meta.json_path import JsonPath, PathError, parse_path
+from apimachinery.meta.json_path import Budget, PathError, PathTooCostly, parse_path, searches
 from apimachinery.meta.resources import PrinterColumn
 from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
 from apimachinery.server.catalog.served import Served
 
-Cell = Callable[[dict[str, Any]], Any]
+Cell = Callable[[dict[str, Any], Budget], Any]
+CELL_VALUES = 10_000
+ROW_VALUES = 20_000
+LEAST_VALUES = 100
+"""What the columns of a custom resource may look at, of an object's values and texts: for a cell, for all cells of a
+row, and for a cell whatever the others took. Past that a cell is null. A pod of a service mesh has 3,000 values."""
+USUAL_COLUMNS = 32
 _NAME = PrinterColumn(
     name="Name",
     type="string",
@@ -49,17 +55,24 @@ class Columns:
     """The columns of a resource and how a row's cells are made.
 
     ``nothing`` gives the cells of a bookmark's row. ``by_default``: a built-in kind has no printer of its own, so that
-    a table without rows says ``null`` for them.
+    a table without rows says ``null`` for them. ``searching`` columns may go through all of an object.
     """
 
     definitions: tuple[dict[str, Any], ...]
     makers: tuple[Cell, ...]
     nothing: Callable[[], list[Any]]
     by_default: bool = False
+    searching: int = 0
 
     def cells(self, obj: dict[str, Any]) -> list[Any]:
         """One row."""
-        return [make(obj) for make in self.makers]
+        budget = Budget(ROW_VALUES)
+        return [make(obj, budget) for make in self.makers]
+
+    @property
+    def weight(self) -> int:
+        """How many times as much a row takes as one of a usual kind."""
+        return 1 + self.searching + len(self.makers) // USUAL_COLUMNS
 
 
 def _computed_columns(served: Served) -> Columns:
@@ -67,20 +80,23 @@ def _computed_columns(served: Served) -> Columns:
     columns = served.resource.printer_columns
     makers = [_computed(served, column) for column in columns]
     if served.kind == "IPAddress":
-        makers.append(age)  # kube-apiserver has a cell too many here: it names no column for the age
+        makers.append(_plain(age))  # kube-apiserver has a cell too many here: it names no column for the age
     definitions = tuple(_definition(column) for column in columns)
-    blank: dict[str, Any] = {"metadata": {}, "spec": {}, "status": {}}
-    return Columns(
-        definitions, tuple(makers), lambda: [make(blank) for make in makers], columns[-1].name == "Created At"
-    )
+
+    def nothing() -> list[Any]:
+        return [make({"metadata": {}, "spec": {}, "status": {}}, Budget(ROW_VALUES)) for make in makers]
+
+    return Columns(definitions, tuple(makers), nothing, columns[-1].name == "Created At")
 
 
 def _found_columns(served: Served) -> Columns:
     """Columns of a custom kind, found by JSONPath: where there is no object there is no more than an empty name."""
     columns = (_NAME, *(served.resource.printer_columns or (_AGE,)))
-    makers = (_name, *(_found(column) for column in columns[1:]))
+    makers = (_plain(_name), *(_found(column) for column in columns[1:]))
     nothing: list[Any] = ["", *[None] * (len(columns) - 1)]
-    return Columns(tuple(_definition(column) for column in columns), makers, nothing.copy)
+    definitions = tuple(_definition(column) for column in columns)
+    searching = sum(searches(column.json_path) for column in columns)
+    return Columns(definitions, makers, nothing.copy, searching=searching)
 
 
 _COLUMNS: Mapping[Family, Callable[[Served], Columns]] = {BUILT_IN: _computed_columns, CUSTOM: _found_columns}
@@ -114,31 +130,40 @@ def age(obj: dict[str, Any]) -> str:
     return since(obj["metadata"].get("creationTimestamp"))
 
 
+def _plain(make: Callable[[dict[str, Any]], Any]) -> Cell:
+    return lambda obj, budget: make(obj)
+
+
 def _computed(served: Served, column: PrinterColumn) -> Cell:
     if column.name == "Name":
-        return _name
+        return _plain(_name)
     if column.json_path:
         return _found(column)
     own = CELLS.get((served.kind, column.name))
     if own is not None:
-        return own
-    return {"Age": age, "Created At": _created}.get(column.name, lambda obj: "")
+        return _plain(own)
+    return _plain({"Age": age, "Created At": _created}.get(column.name, lambda obj: ""))
 
 
 def _found(column: PrinterColumn) -> Cell:
     try:
-        path: JsonPath | None = parse_path(column.json_path)
+        path = parse_path(column.json_path)
     except PathError:
-        path = None
+        return lambda obj, row: None
 
-    def find(obj: dict[str, Any]) -> Any:
-        if path is None:
-            return None
+    def find(obj: dict[str, Any], row: Budget) -> Any:
+        given = max(LEAST_VALUES, min(CELL_VALUES, row.left))
+        budget = Budget(given)
         try:
-            found = path.find(obj)
-        except PathError:
+            for value in path.each(obj, budget):
+                if column.type in ("string", "date"):
+                    budget.spend_on(value)
+                return _shown(value, column.type)
+        except PathTooCostly:
             return None
-        return _shown(found[0], column.type) if found else None
+        finally:
+            row.left -= given - budget.left
+        return None
 
     return find
 

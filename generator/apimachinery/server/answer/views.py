@@ -22,6 +22,7 @@ from apimachinery.wire.blocks import in_blocks
 from apimachinery.wire.json import decode, elements, encode
 
 KEPT_VIEWS = 64
+QUICK_TABLE_BYTES = 256 << 10
 
 
 class ServedView(JsonView):
@@ -118,7 +119,6 @@ class TableView:
 
     content_type = watch_content_type = "application/json"
     lists_quickly = True
-    quick_bytes = 256 << 10
 
     def __init__(self, served: Served, version: str, include: str, columns: Columns) -> None:
         self._served = served
@@ -127,6 +127,7 @@ class TableView:
         self._columns = columns
         self._names = {"kind": TABLE, "apiVersion": f"meta.k8s.io/{version}"}
         self._metadata = MetadataView(served, version)
+        self.quick_bytes = QUICK_TABLE_BYTES // columns.weight
 
     @property
     def key(self) -> Hashable:
@@ -209,7 +210,7 @@ class EncodedView:
         self._binary = binary  # paths of bytes, for a codec that does not write them as base64
         self.content_type = codec.media_type
         self.watch_content_type = codec.stream_media_type
-        self.quick_bytes = codec.quick_bytes
+        self.quick_bytes = min(codec.quick_bytes, view.quick_bytes)
 
     @property
     def key(self) -> Hashable:
