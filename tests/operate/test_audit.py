@@ -60,8 +60,7 @@ def policy(level: str, **more: Any) -> Policy:
 
 def audited(level: str, **more: Any) -> tuple[Audit, list[dict[str, Any]]]:
     kept = Kept()
-    audit = Audit(policy(level, **more), [kept], Metrics())
-    audit.decode = lambda media_type, body: json.loads(body)
+    audit = Audit(policy(level, **more), [kept], Metrics(), lambda media_type, body: json.loads(body))
     return audit, kept.events
 
 

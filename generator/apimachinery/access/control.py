@@ -92,7 +92,10 @@ OPEN_TO_LOOPBACK = AccessOptions(modes=("AlwaysAllow",), open_to_loopback=True)
 class Access:
     """Authentication and authorization of one server. ``record``, where it is set, sees everything that is allowed."""
 
-    def __init__(self, options: AccessOptions, cache: WatchCache) -> None:
+    def __init__(
+        self, options: AccessOptions, cache: WatchCache, url: Callable[[], str] = lambda: ""
+    ) -> None:
+        """``url`` is where the server listens, once it does."""
         self.service_accounts: ServiceAccountTokens | None = None
         kinds = list(options.tokens)
         audiences = options.audiences
@@ -116,7 +119,7 @@ class Access:
         ]
         if options.open_to_loopback:
             self._authenticators.append(LoopbackAdmin())
-        self.url = ""
+        self.url = url
         self.record: Callable[[Attributes], None] | None = None
         self._anonymous = options.anonymous
         self._anonymous_paths = options.anonymous_paths

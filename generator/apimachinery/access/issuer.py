@@ -31,7 +31,7 @@ def issuer_document(path: str, access: Access) -> Response:
         return Response(200, encode(key_set(keys.verifying)), "application/jwk-set+json", _CACHED)
     document = {
         "issuer": keys.issuers[0],
-        "jwks_uri": keys.jwks_uri or f"{access.url}{KEYS}",
+        "jwks_uri": keys.jwks_uri or f"{access.url()}{KEYS}",
         "response_types_supported": ["id_token"],
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": sorted({key.algorithms[0] for key in keys.verifying}),

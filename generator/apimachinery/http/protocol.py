@@ -171,7 +171,8 @@ class Connections:
             connection.sweep(now, idle)
 
     async def quiet(self, seconds: float) -> None:
-        """Waits until no request is under way, at most so long."""
+        """Ends each connection with its next answer, and waits until no request is under way, at most so long."""
+        self.ending = True
         until = time.monotonic() + seconds
         while time.monotonic() < until and any(connection.busy for connection in tuple(self.open)):
             await asyncio.sleep(0.01)

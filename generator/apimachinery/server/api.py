@@ -9,7 +9,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from apimachinery.access.authorization import Attributes
@@ -17,13 +17,12 @@ from apimachinery.http.messages import Request, Response, StreamResponse
 from apimachinery.meta.errors import ApiError
 from apimachinery.queue.prometheus import PrometheusObserver
 from apimachinery.server import loops
-from apimachinery.server.admission.builtin.resource_quota import ResourceQuota
+from apimachinery.server.admission.builtin.resource_quota import Charges
 from apimachinery.server.admission.interface import Admission
-from apimachinery.server.admission.namespaces import NamespaceAutoProvision
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
 from apimachinery.server.aggregation import aggregator
-from apimachinery.server.aggregation.aggregator import Aggregator, Parts
+from apimachinery.server.aggregation.aggregator import Aggregator
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import Package, add_package, subresource_kind
 from apimachinery.server.catalog.options import ApiOptions
@@ -51,6 +50,7 @@ from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.process_metrics import add_build_info
 from apimachinery.server.process import Backend
 from apimachinery.server.request.codecs import Codecs
+from apimachinery.server.subresources.calls import NodeAnswers, VirtualResources
 from apimachinery.server.subresources.pods import PodCalls
 from apimachinery.server.subresources.proxy import AddressProxy
 from apimachinery.server.verbs import Reads, Writes
@@ -82,25 +82,29 @@ class Api:
             add_package(self.catalog, package, options)
         self._packages = packages
         access = backend.access
-        self._calls = calls = WebhookCalls(backend.outgoing, backend.services)
-        around = Around(
-            self.catalog, backend.cache, access, calls, options.namespaces, options.toleration_seconds
-        )
         figures = ApiMetrics(backend.metrics)
+        self._calls = WebhookCalls(
+            backend.outgoing, backend.services, figures.webhook, asyncio.get_running_loop()
+        )
+        charges = Charges()
+        around = Around(
+            self.catalog,
+            backend.cache,
+            access,
+            self._calls,
+            options.namespaces,
+            options.toleration_seconds,
+            charges,
+            lambda: self.writer,
+            lambda name: make_namespace(self.catalog, self.writer, name),
+        )
         self._observer = PrometheusObserver(backend.metrics)
         add_build_info(backend.metrics, options.emulated_version)
         figures.objects(self._stored_objects)
-        calls.observe = figures.webhook
         plugins = make_plugins(options.plugins or DEFAULT, around)
         admission = InOrder(plugins, figures.step)
         self.writer = Writer(figures.timed(backend.storage), backend.cache, admission)
         self.deleter = Deleter(self.writer, admission)
-        charges = None
-        for plugin in plugins:
-            if isinstance(plugin, ResourceQuota):
-                plugin.writer, charges = self.writer, plugin.charges
-            elif isinstance(plugin, NamespaceAutoProvision):
-                plugin.create = partial(make_namespace, self.catalog, self.writer)
         others = Others()
         self._networks = parse_networks(options.service_networks)
         self._port, self._advertised = options.port, options.advertised
@@ -111,16 +115,14 @@ class Api:
                 backend.cache,
                 self._networks,
                 parse_ports(options.node_ports),
+                lambda: self.writer,
                 backend.storage if backend.cache.shared else None,
             )
-            self._services.writer = self.writer
             self.writer.allocators[SERVICES] = self._services
         self._expiry: EventExpiry | None = None
         if backend.cache.shared:
             # etcd ends them, whichever servers run then.
-            for resource in self.catalog:
-                if resource.prefix == EVENTS:
-                    resource.ttl = math.ceil(options.event_seconds)
+            self.catalog.expire(EVENTS, math.ceil(options.event_seconds))
         elif (events := self.catalog.find("", "v1", "events")) is not None:
             self._expiry = EventExpiry(events, backend.cache, self.writer, options.event_seconds)
         self._published: Published | None = None
@@ -131,31 +133,9 @@ class Api:
         codecs = Codecs([package.messages for package in packages])
         openapi = OpenApi(self.catalog, packages, options, others, issuer=access.service_accounts is not None)
         backend.governor.ask("openapi", lambda: openapi.weight)
-        self.handlers = Handlers(
-            self.catalog,
-            Reads(backend.cache, backend.watches, backend.bodies),
-            Writes(self.writer, self.deleter),
-            Descriptions(
-                Discovery(self.catalog, "127.0.0.1", others),
-                openapi,
-            ),
-            codecs,
-            self._is_kind,
-            access,
-            self._token_requests(backend, packages, codecs, admission),
-            backend.counts,
-            figures,
-        )
         self._codecs = codecs
         self._cache = backend.cache
-        networks = AllowedNetworks([parse_network(text) for text in options.proxy_networks])
-        proxy = AddressProxy(networks, backend.services, backend.outgoing)
-        self.handlers.virtual.proxy_to_services = proxy
-        if networks:
-            self.handlers.virtual.proxy = proxy
-        self.handlers.virtual.pods = self._pod_calls(backend, packages, codecs, admission)
         self._bootstraps = access.rbac is not None
-        self.handle = self.handlers.handle
         self.definitions: Definitions | None = None
         self.aggregator: Aggregator | None = None
         self._writable = backend.storage.writable
@@ -166,11 +146,38 @@ class Api:
             )
         self._aggregate(backend, others)
         self._fairness = backend.fairness
-        if backend.fairness is not None:
-            backend.fairness.estimate = self._objects
         node = self._node(options)
+        networks = AllowedNetworks([parse_network(text) for text in options.proxy_networks])
+        proxy = AddressProxy(networks, backend.services, backend.outgoing)
+        virtual = VirtualResources(
+            self.writer,
+            codecs,
+            self._is_kind,
+            access,
+            tokens=self._token_requests(backend, packages, codecs, admission),
+            pods=self._pod_calls(backend, packages, codecs, admission),
+            node=_streams(node),
+            proxy=proxy if networks else None,
+            proxy_to_services=proxy,
+        )
+        catch_up = None
         if backend.cache.shared and self.definitions is not None:
-            self.handlers.catch_up_definitions = self.definitions.catch_up
+            catch_up = self.definitions.catch_up
+        self.handlers = Handlers(
+            self.catalog,
+            Reads(backend.cache, backend.watches, backend.bodies),
+            Writes(self.writer, self.deleter),
+            Descriptions(Discovery(self.catalog, "127.0.0.1", others), openapi),
+            codecs,
+            self._is_kind,
+            access,
+            virtual,
+            backend.counts,
+            figures,
+            aggregator=self.aggregator,
+            catch_up_definitions=catch_up,
+        )
+        self.handle = self.handlers.handle
         self._controllers = loops.controllers(
             loops.Around(
                 self.catalog, backend, self.writer, self.deleter, packages, self.aggregator, charges, node
@@ -183,32 +190,30 @@ class Api:
         if services is None or not self._writable:
             # A server that changes nothing must not hand changes on, either.
             return
-        parts = Parts(
+        self.aggregator = Aggregator(
             self.catalog,
             backend.cache,
             self.writer,
             self.deleter,
+            services,
             backend.services,
             backend.outgoing,
             backend.identity,
+            others,
             backend.metrics,
         )
-        self.aggregator = self.handlers.aggregator = Aggregator(parts, services, others)
 
     def takes_upgrade(self, request: Request) -> bool:
         """Whether a request may change its connection's protocol to another than websockets."""
         return self.handlers.takes_upgrade(request)
 
     def _node(self, options: ApiOptions) -> NodeBehaviour | None:
-        """How the simulated node behaves, which then answers for its pods; None where there is none."""
+        """How the simulated node behaves, None where there is none."""
         if "node" not in options.controllers or self.catalog.find("", "v1", "pods") is None:
             return None
         from apimachinery.server.node.behaviour import NodeBehaviour
-        from apimachinery.server.node.streams import NodeStreams
 
-        behaviour = options.node if isinstance(options.node, NodeBehaviour) else NodeBehaviour()
-        self.handlers.virtual.node = NodeStreams(behaviour)
-        return behaviour
+        return options.node if isinstance(options.node, NodeBehaviour) else NodeBehaviour()
 
     def _is_kind(self, api_version: str, kind: str) -> bool:
         if kind in OF_EVERY_VERSION and api_version in self._api_versions:
@@ -250,7 +255,7 @@ class Api:
                 return TokenRequests(tokens, backend.cache, codecs, self._is_kind, kind, accounts, admission)
         return None
 
-    def _objects(self, attributes: Attributes) -> int:
+    def objects(self, attributes: Attributes) -> int:
         """How many objects a list would go through."""
         served = self.catalog.find(attributes.group, attributes.version, attributes.resource)
         return len(self._cache.resource(served.prefix)) if served is not None and served.prefix else 0
@@ -280,7 +285,6 @@ class Api:
 
     async def start(self) -> None:
         """Makes what a cluster starts with, serves the definitions that are stored, and starts the loops."""
-        self._calls.loop = asyncio.get_running_loop()
         if not self._writable:
             if self.definitions is not None:
                 await self.definitions.prepare(writes=False)
@@ -355,6 +359,14 @@ async def _prepared(step: Awaitable[None]) -> None:
         log.error("a step of the start was refused", extra={"error": str(error)})
     except Exception:
         log.exception("a step of the start failed")
+
+
+def _streams(node: NodeBehaviour | None) -> NodeAnswers | None:
+    if node is None:
+        return None
+    from apimachinery.server.node.streams import NodeStreams
+
+    return NodeStreams(node)
 
 
 def build_api(backend: Backend, options: ApiOptions) -> Api:

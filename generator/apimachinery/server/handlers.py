@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from apimachinery.access.control import Access
 from apimachinery.access.issuer import MEDIA_TYPES as ISSUED_TYPES
@@ -52,9 +51,6 @@ from apimachinery.storage.interface import (
     UnreadableRecord,
     ValueTooLarge,
 )
-
-if TYPE_CHECKING:
-    from apimachinery.server.subresources.tokens import TokenRequests
 
 ACCEPT_CHARACTERS = 2048
 """What of an Accept header is read, ten times what clients send: forms named after that are not wanted much."""
@@ -101,10 +97,14 @@ class Handlers:
         codecs: Codecs,
         is_kind: IsKind,
         access: Access,
-        tokens: TokenRequests | None,
+        virtual: VirtualResources,
         counts: RequestMetrics,
         figures: ApiMetrics,
+        *,
+        aggregator: Aggregator | None = None,
+        catch_up_definitions: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """``catch_up_definitions`` waits for definitions that other servers over the same storage were given."""
         self._counts = counts
         self._catalog = catalog
         self._cache = reads.cache
@@ -114,10 +114,10 @@ class Handlers:
         # What finds the way of a request, and discovery, do not speak CBOR when they refuse.
         self._without_cbor = tuple(codec for codec in codecs if codec is not CBOR)
         self._access = access
-        self.catch_up_definitions: Callable[[], Awaitable[None]] | None = None
-        self.aggregator: Aggregator | None = None
-        self.virtual = VirtualResources(writes.writer, codecs, is_kind, access, tokens)
-        self._verbs = Verbs(reads, writes, codecs, is_kind, self.virtual, figures)
+        self._catch_up_definitions = catch_up_definitions
+        self._aggregator = aggregator
+        self._virtual = virtual
+        self._verbs = Verbs(reads, writes, codecs, is_kind, virtual, figures)
 
     async def handle(self, request: Request) -> Answer:
         """Answers a request; a failure is an answer too."""
@@ -144,8 +144,8 @@ class Handlers:
         if request.query_string:
             check_timeout(request)
         route = read_path(request.path)
-        if self.aggregator is not None and (remote := self.aggregator.find(route)) is not None:
-            return await self.aggregator.answer(request, remote)
+        if self._aggregator is not None and (remote := self._aggregator.find(route)) is not None:
+            return await self._aggregator.answer(request, remote)
         match route.area:
             case Area.RESOURCE:
                 return await self._resource(request, route)
@@ -180,9 +180,9 @@ class Handlers:
 
     def takes_upgrade(self, request: Request) -> bool:
         """Whether an offer of another protocol than websockets may be accepted."""
-        if self.aggregator is not None and self.aggregator.takes_upgrade(request):
+        if self._aggregator is not None and self._aggregator.takes_upgrade(request):
             return True
-        return self.virtual.proxy is not None and read_path(request.path).subresource == "proxy"
+        return self._virtual.proxy is not None and read_path(request.path).subresource == "proxy"
 
     async def _describe(self, request: Request, route: Route) -> Answer:
         """Discovery."""
@@ -208,8 +208,8 @@ class Handlers:
 
     async def _resource(self, request: Request, route: Route) -> Answer:
         served = self._catalog.find(route.group, route.version, route.resource)
-        if served is None and self.catch_up_definitions is not None:
-            await self.catch_up_definitions()  # another server may have been given its CRD
+        if served is None and self._catch_up_definitions is not None:
+            await self._catch_up_definitions()  # another server may have been given its CRD
             served = self._catalog.find(route.group, route.version, route.resource)
         if served is None:
             return self._missing(request, route)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from apimachinery.access.authorization import Attributes
 from apimachinery.access.control import Access, AccessOptions
 from apimachinery.http.governor import Governor, trim
 from apimachinery.http.handshakes import BACKLOG, TlsListener
@@ -33,7 +34,7 @@ from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.app import App, Limits
 from apimachinery.server.fairness.fairness import Fairness
 from apimachinery.server.network.services import Address, ServiceResolver
-from apimachinery.server.operate.audit.audit import Audit, audit_counts
+from apimachinery.server.operate.audit.audit import Audit, Decode, audit_counts
 from apimachinery.server.operate.audit.policy import read_policy
 from apimachinery.server.operate.debug import Debug
 from apimachinery.server.operate.health import Check, Health
@@ -82,6 +83,9 @@ class Api(Protocol):
     def decoded(self, media_type: str, body: bytes) -> Any:
         """What an answer says, None where it is no object."""
 
+    def objects(self, attributes: Attributes) -> int:
+        """How many objects a list would go through."""
+
     def takes_upgrade(self, request: Request) -> bool:
         """Whether a request, of which only the head has come, may change to another protocol than websockets."""
 
@@ -93,7 +97,7 @@ class Api(Protocol):
 
 
 BuildApi = Callable[[Backend], Api]
-MakeAudit = Callable[[Metrics, Outgoing], Audit]
+MakeAudit = Callable[[Metrics, Outgoing, Decode], Audit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +175,16 @@ class Server:
         bodies = JoinedBodies(governor=governor)
         governor.ask("recent_events", lambda: cache.held)
         governor.ask("past_states", lambda: cache.superseded)
-        access = self.access = Access(self._access, cache)
+        access = self.access = Access(self._access, cache, lambda: self.url)
         if (rbac := access.rbac) is not None:
             governor.ask("access_rules", lambda: rbac.weight)
         services = ServiceResolver(cache, options.services)
         outgoing = self._access.outgoing or Outgoing()
         in_flight = options.in_flight or Limits()
-        fairness = Fairness(cache, in_flight.reads + in_flight.writes, metrics) if options.fairness else None
+        fairness = None
+        if options.fairness:
+            seats = in_flight.reads + in_flight.writes
+            fairness = Fairness(cache, seats, metrics, lambda attributes: api.objects(attributes))
         backend = Backend(
             storage,
             cache,
@@ -194,7 +201,11 @@ class Server:
             governor,
         )
         self._stops.append(outgoing.close)
-        audit = self._make_audit(metrics, outgoing) if self._make_audit is not None else None
+        audit = None
+        if self._make_audit is not None:
+            audit = self._make_audit(
+                metrics, outgoing, lambda media_type, body: api.decoded(media_type, body)
+            )
         if audit is not None:
             self._stops.append(audit.close)
             audit.start()
@@ -202,8 +213,6 @@ class Server:
             audit_counts(metrics)
         api = self._build(backend)
         self._stops.append(api.stop)
-        if audit is not None:
-            audit.decode = api.decoded
         self.health.add(Check("etcd", lambda: not storage.failed))
         self.health.add_ready(Check("storage", lambda: not storage.trouble, reason=lambda: storage.trouble))
         metrics.gauge("kubewright_watchers", "Open watches.", lambda: watches.budget.watchers)
@@ -248,7 +257,6 @@ class Server:
                 connections, options.host, options.port, backlog=BACKLOG
             )
         self.port = listener.sockets[0].getsockname()[1]
-        access.url = self.url
         compaction = asyncio.create_task(compact_for_ever(storage, options.history_seconds))
         metrics.gauge(
             "kubewright_buffered_body_bytes",
@@ -286,7 +294,7 @@ class Server:
             await asyncio.gather(compaction, return_exceptions=True)
             if options.send_retry_after:
                 # Who comes now is sent to another server, on a connection that then ends, until nothing is under way.
-                app.ending = connections.ending = True
+                app.ending = True
                 watches.end()
                 await connections.quiet(options.shutdown_seconds)
             listener.close()

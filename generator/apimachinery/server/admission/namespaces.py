@@ -101,20 +101,19 @@ class NamespaceExists(Plugin):
 class NamespaceAutoProvision(Plugin):
     """Creates the namespace that something is created in."""
 
-    create: Callable[[str], Awaitable[None]] | None = None
-    """Creates a namespace of that name; set by who has a writer."""
-
-    def __init__(self, cache: WatchCache) -> None:
+    def __init__(self, cache: WatchCache, create: Callable[[str], Awaitable[None]] | None) -> None:
+        """``create`` makes a namespace of a name."""
         self._namespaces = cache.resource(NAMESPACES)
+        self._create = create
 
     def admit(self, operation: Operation) -> Waiting:
         """Creates the namespace; a dry run does not."""
         namespace = operation.target.namespace
         if operation.verb != "CREATE" or not operation.target.served.namespaced or operation.dry_run:
             return None
-        if self.create is None or self._namespaces.get(NAMESPACES + namespace) is not None:
+        if self._create is None or self._namespaces.get(NAMESPACES + namespace) is not None:
             return None
-        return wait_for(partial(self.create, namespace))
+        return wait_for(partial(self._create, namespace))
 
 
 class _Status(msgspec.Struct):

@@ -6,8 +6,8 @@ name a plugin, it is off. The order in which they are named means nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
 
 from apimachinery.access.control import Access
 from apimachinery.access.escalation import Escalation
@@ -33,7 +33,7 @@ from apimachinery.server.admission.builtin.pod_resize import NodeDeclaredFeature
 from apimachinery.server.admission.builtin.pod_security import PodSecurity
 from apimachinery.server.admission.builtin.priority import Priority
 from apimachinery.server.admission.builtin.pull_images import AlwaysPullImages
-from apimachinery.server.admission.builtin.resource_quota import ResourceQuota
+from apimachinery.server.admission.builtin.resource_quota import Charges, ResourceQuota, StatusWriter
 from apimachinery.server.admission.builtin.runtime_class import RuntimeClass
 from apimachinery.server.admission.builtin.service_account import ServiceAccount
 from apimachinery.server.admission.builtin.topology_labels import PodTopologyLabels
@@ -59,7 +59,8 @@ from apimachinery.storage.watch_cache import WatchCache
 @dataclass(frozen=True, slots=True)
 class Around:
     """What plugins are made of. ``namespaces`` asks for those of another server, where this one has none;
-    ``toleration_seconds`` are for nodes not ready and out of reach."""
+    ``toleration_seconds`` are for nodes not ready and out of reach. ``writer`` is called with the first request, as a
+    writer is made of plugins; ``charges`` are shared with the controller of quotas."""
 
     catalog: Catalog
     cache: WatchCache
@@ -67,6 +68,9 @@ class Around:
     calls: WebhookCalls
     namespaces: FindPhase | None = None
     toleration_seconds: tuple[int, int] = (300, 300)
+    charges: Charges = field(default_factory=Charges)
+    writer: Callable[[], StatusWriter] | None = None
+    create_namespace: Callable[[str], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,11 @@ def _webhooks(kind: str, around: Around) -> Webhooks:
 CONFIGURED = "it needs --admission-control-config-file, which this server does not have"
 PLUGINS = (
     Named("AlwaysAdmit", lambda around: AlwaysAdmit(), default=False),
-    Named("NamespaceAutoProvision", lambda around: NamespaceAutoProvision(around.cache), default=False),
+    Named(
+        "NamespaceAutoProvision",
+        lambda around: NamespaceAutoProvision(around.cache, around.create_namespace),
+        default=False,
+    ),
     Named("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.cache, around.namespaces)),
     Named("NamespaceExists", lambda around: NamespaceExists(around.cache), default=False),
     Named(
@@ -153,7 +161,10 @@ PLUGINS = (
         ),
     ),
     Named("ValidatingAdmissionWebhook", lambda around: ValidatingWebhooks(_webhooks("validating", around))),
-    Named("ResourceQuota", lambda around: ResourceQuota(around.catalog, around.cache)),
+    Named(
+        "ResourceQuota",
+        lambda around: ResourceQuota(around.catalog, around.cache, around.charges, around.writer),
+    ),
     Named("AlwaysDeny", lambda around: AlwaysDeny(), default=False),
 )
 """In order."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 
 from apimachinery.http.messages import Request
 from apimachinery.http.outgoing import Outgoing
@@ -34,39 +33,37 @@ from apimachinery.wire.json import decode
 GROUP, VERSION, PLURAL = "apiregistration.k8s.io", "v1", "apiservices"
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What an aggregator stands on."""
-
-    catalog: Catalog
-    cache: WatchCache
-    writer: Writer
-    deleter: Deleter
-    services: ServiceResolver
-    outgoing: Outgoing
-    identity: ProxyIdentity
-    metrics: Metrics
-
-
 class Aggregator:
     """Keeps APIServices and answers for those of other servers. ``others`` is what they say of themselves,
     ``contents`` what they hold."""
 
-    def __init__(self, parts: Parts, served: Served, others: Others) -> None:
-        self._parts = parts
-        self._registry = registry = Registry(parts.cache)
+    def __init__(
+        self,
+        catalog: Catalog,
+        cache: WatchCache,
+        writer: Writer,
+        deleter: Deleter,
+        served: Served,
+        services: ServiceResolver,
+        outgoing: Outgoing,
+        identity: ProxyIdentity,
+        others: Others,
+        metrics: Metrics,
+    ) -> None:
+        self._catalog = catalog
+        self._writer = writer
+        self._identity = identity
+        self._registry = registry = Registry(cache)
         self._remote = registry.remote
-        self._proxy = Proxy(parts.services, parts.outgoing, parts.identity)
-        self._local = LocalApiServices(
-            parts.catalog, parts.cache, registry, served, parts.writer, parts.deleter
-        )
-        unavailable = parts.metrics.counter(
+        self._proxy = Proxy(services, outgoing, identity)
+        self._local = LocalApiServices(catalog, cache, registry, served, writer, deleter)
+        unavailable = metrics.counter(
             "aggregator_unavailable_apiservice_total",
             "How often an APIService became unavailable.",
             "name",
             "reason",
         )
-        parts.metrics.asked(
+        metrics.asked(
             "aggregator_unavailable_apiservice",
             "1 for an APIService that is not available.",
             ("name",),
@@ -74,14 +71,14 @@ class Aggregator:
         )
         self._availability = Availability(
             registry,
-            parts.cache,
-            parts.services,
+            cache,
+            services,
             self._proxy,
             served,
-            parts.writer,
+            writer,
             lambda name, reason: unavailable.at(name, reason).add(),
         )
-        self._documents = RemoteDocuments(registry, parts.cache, self._proxy, others)
+        self._documents = RemoteDocuments(registry, cache, self._proxy, others)
         self.contents = RemoteContents(registry, self._proxy, others)
 
     async def prepare(self) -> None:
@@ -116,14 +113,13 @@ class Aggregator:
         return bool(self._remote) and self.find(read_path(request.path)) is not None
 
     async def _publish_identity(self) -> None:
-        served = self._parts.catalog.find("", "v1", "configmaps")
-        wanted = dict(self._parts.identity.published)
+        served = self._catalog.find("", "v1", "configmaps")
+        wanted = dict(self._identity.published)
         if served is None or not wanted:
             return
-        writer = self._parts.writer
         target = WriteTarget(served, NAMESPACE, CONFIG_MAP, WriteOptions(manager=MANAGER))
         with contextlib.suppress(ApiError):
-            record = writer.current(target)
+            record = self._writer.current(target)
             if record is None:
                 obj: Json = {
                     "kind": "ConfigMap",
@@ -132,6 +128,6 @@ class Aggregator:
                     "data": wanted,
                 }
                 finish_form(obj, served)
-                await writer.create(target, obj)
+                await self._writer.create(target, obj)
             elif decode(record.value).get("data") != wanted:
-                await writer.update(target, lambda old: {**old, "data": wanted})
+                await self._writer.update(target, lambda old: {**old, "data": wanted})

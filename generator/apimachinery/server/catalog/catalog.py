@@ -84,6 +84,12 @@ class Catalog:
         """A resource, None where there is none."""
         return self._resources.get((group, version, plural))
 
+    def expire(self, prefix: str, seconds: int) -> None:
+        """Has the storage end the objects of a prefix so long after they were written last."""
+        for served in self:
+            if served.prefix == prefix:
+                served.ttl = seconds
+
     def custom(self, owner: str) -> list[Served]:
         """The resources of a CustomResourceDefinition, served or not."""
         return self._custom.get(owner, [])

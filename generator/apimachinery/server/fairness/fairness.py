@@ -49,7 +49,13 @@ class Ticket:
 class Fairness:
     """``seats`` are those of the whole server. ``estimate`` says how many objects a list would go through."""
 
-    def __init__(self, cache: WatchCache, seats: int, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        cache: WatchCache,
+        seats: int,
+        metrics: Metrics,
+        estimate: Estimate = lambda attributes: 0,
+    ) -> None:
         self._seats = seats
         self._levels: dict[str, Level] = {}
         self._schemas: list[Schema] = []
@@ -62,7 +68,7 @@ class Fairness:
         self._following = False
         self._newest: dict[str, bytes] = {}
         self._reading: set[asyncio.Task[None]] = set()
-        self.estimate: Estimate = lambda attributes: 0
+        self._estimate = estimate
         self.inqueue = {True: 0, False: 0}
         self._metrics = FairnessMetrics(metrics, self)
         self._follow(cache)
@@ -208,7 +214,7 @@ class Fairness:
             return self.enter_exempt(lane)
         seats = 1
         if attributes.verb == "list" and not attributes.name:
-            seats = max(1, min(LIST_SEATS, -(-self.estimate(attributes) // OBJECTS_A_SEAT)))
+            seats = max(1, min(LIST_SEATS, -(-self._estimate(attributes) // OBJECTS_A_SEAT)))
         if lane.estimated is not None:
             lane.estimated.observe(seats)
         queue = level.choose(flow)

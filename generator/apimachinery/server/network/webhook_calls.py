@@ -74,11 +74,18 @@ Observe = Callable[[str, str, str, int, float], None]
 class WebhookCalls:
     """Posts reviews."""
 
-    def __init__(self, outgoing: Outgoing, services: ServiceResolver) -> None:
+    def __init__(
+        self,
+        outgoing: Outgoing,
+        services: ServiceResolver,
+        observe: Observe = lambda *seen: None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        """``loop`` makes the calls that threads ``wait`` for."""
         self._outgoing = outgoing
         self._services = services
-        self.observe: Observe = lambda *seen: None
-        self.loop: asyncio.AbstractEventLoop | None = None
+        self.observe = observe
+        self._loop = loop
 
     async def post(
         self, client: Mapping[str, Any], body: bytes, seconds: float, agent: str, read: Read[Value]
@@ -90,7 +97,7 @@ class WebhookCalls:
     def wait(self, client: Mapping[str, Any], review: Json, seconds: float, agent: str) -> Json:
         """The review that a webhook answers, for a thread for such work: others compute while it waits. The answer may
         be as large again as what was sent. Raises WebhookFailed."""
-        loop = self.loop
+        loop = self._loop
         if loop is None or loop is _running():
             raise WebhookFailed("failed to call webhook: the server cannot wait for it here")
         body = encode(review)

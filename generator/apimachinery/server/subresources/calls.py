@@ -74,17 +74,22 @@ class VirtualResources:
         codecs: Codecs,
         is_kind: IsKind,
         access: Access,
+        *,
         tokens: TokenRequests | None = None,
+        pods: PodCalls | None = None,
+        node: NodeAnswers | None = None,
+        proxy: AddressProxy | None = None,
+        proxy_to_services: AddressProxy | None = None,
     ) -> None:
         self._writer = writer
         self._access = access
         self._tokens = tokens
         self._codecs = codecs
         self._is_kind = is_kind
-        self.node: NodeAnswers | None = None
-        self.pods: PodCalls | None = None
-        self.proxy: AddressProxy | None = None
-        self.proxy_to_services: AddressProxy | None = None
+        self._node = node
+        self._pods = pods
+        self.proxy = proxy
+        self._proxy_to_services = proxy_to_services
 
     def answer(self, request: Request, route: Route, served: Served) -> Steps[Response]:
         """Answers a call. Raises ApiError 405 for one that is not served."""
@@ -92,8 +97,8 @@ class VirtualResources:
             return (yield from self._finalize(request, route, served))
         if route.subresource == "token" and served.kind == "ServiceAccount" and self._tokens is not None:
             return (yield from self._tokens.answer(request, route))
-        if self.pods is not None and request.method == "POST" and self.pods.answers(route, served):
-            return (yield from self.pods.answer(request, route, served))
+        if self._pods is not None and request.method == "POST" and self._pods.answers(route, served):
+            return (yield from self._pods.answer(request, route, served))
         if route.subresource:
             raise method_not_allowed()
         options = read_write_options(request, "CreateOptions")
@@ -142,7 +147,7 @@ class VirtualResources:
         record = self._writer.current(target)
         if record is None:
             raise not_found(resource, served.group, name)
-        proxy = self.proxy_to_services if resource == "services" else self.proxy
+        proxy = self._proxy_to_services if resource == "services" else self.proxy
         if route.subresource == "proxy" and proxy is not None:
             return await proxy.answer(request, route, served, meant, decode(record.value))
         pod = decode(record.value) if resource == "pods" else {}
@@ -152,8 +157,8 @@ class VirtualResources:
             if route.subresource == "proxy":
                 raise bad_request("address not allowed")
             raise bad_request(f"pod {name} does not have a host assigned")
-        if resource == "pods" and self.node is not None:
-            return await self.node.answer(request, route, pod)
+        if resource == "pods" and self._node is not None:
+            return await self._node.answer(request, route, pod)
         said = f"{resource}/{route.subresource}: this server has no way to a node"
         raise ApiError(503, "ServiceUnavailable", said)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from apimachinery.kinds.core.service_families import family_of, is_headless, settle_families
@@ -76,9 +76,11 @@ class ServiceAllocator:
         cache: WatchCache,
         networks: Sequence[Network],
         ports: Ports,
+        writer: Callable[[], Writer],
         claims: Claims | None = None,
     ) -> None:
-        """``claims`` is the storage, where several servers share it."""
+        """``claims`` is the storage, where several servers share it; ``writer`` is called with the first service, as a
+        writer is made of allocators."""
         self._catalog = catalog
         self._cache = cache
         self._claims = claims
@@ -96,7 +98,7 @@ class ServiceAllocator:
         self._held_ports: set[int] = set()
         # Large objects are prepared on threads.
         self._lock = threading.Lock()
-        self.writer: Writer | None = None
+        self._writer = writer
         for record in self._services.snapshot(SERVICES).records:
             self._note(record.key, decode(record.value))
         self._services.listen(SERVICES, self._follow)
@@ -314,7 +316,7 @@ class ServiceAllocator:
     async def store(self, address: str, namespace: str, name: str) -> bool:
         """Writes the IPAddress of a service; False where somebody else has the address."""
         served = self._catalog.find(GROUP, "v1", "ipaddresses")
-        if served is None or self.writer is None:
+        if served is None:
             return True
         obj: Json = {
             "kind": "IPAddress",
@@ -327,7 +329,7 @@ class ServiceAllocator:
         }
         finish_form(obj, served)
         try:
-            await self.writer.create(WriteTarget(served, "", address, WriteOptions(manager=MANAGER)), obj)
+            await self._writer().create(WriteTarget(served, "", address, WriteOptions(manager=MANAGER)), obj)
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
@@ -338,14 +340,14 @@ class ServiceAllocator:
         """Deletes the IPAddress of a service, if it is that one's."""
         record = self._addresses.get(ADDRESSES + address)
         served = self._catalog.find(GROUP, "v1", "ipaddresses")
-        if record is None or served is None or self.writer is None:
+        if record is None or served is None:
             return
         obj = served.read(record)
         parent = (obj.get("spec") or {}).get("parentRef") or {}
         if (parent.get("namespace"), parent.get("name")) != (namespace, name):
             return
         with contextlib.suppress(KeyNotFound, RevisionConflict):
-            await self.writer.remove(WriteTarget(served, "", address, WriteOptions()), record, obj)
+            await self._writer().remove(WriteTarget(served, "", address, WriteOptions()), record, obj)
 
     async def repair(self) -> None:
         """Gives every service the IPAddress that it lacks, and takes away those of services that are gone."""

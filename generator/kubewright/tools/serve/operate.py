@@ -15,7 +15,7 @@ from typing import Any
 from apimachinery.http.outgoing import Outgoing
 from apimachinery.metrics import Metrics
 from apimachinery.server.catalog.options import OptionError
-from apimachinery.server.operate.audit.audit import Audit, Backend
+from apimachinery.server.operate.audit.audit import Audit, AuditBackend, Decode
 from apimachinery.server.operate.audit.batches import Batches, Batching, Webhook, log_delivery
 from apimachinery.server.operate.audit.log_file import LogFile, Rotation
 from apimachinery.server.operate.audit.policy import Policy, read_policy
@@ -23,7 +23,7 @@ from apimachinery.server.operate.audit.truncation import Truncated
 from apimachinery.server.operate.tracing import Tracing, otlp_tracing
 from kubewright.tools.serve.remote import duration, endpoint, read_configuration
 
-MakeAudit = Callable[[Metrics, Outgoing], Audit]
+MakeAudit = Callable[[Metrics, Outgoing, Decode], Audit]
 
 
 def make_tracing(options: argparse.Namespace) -> Tracing | None:
@@ -67,9 +67,9 @@ def make_audit(options: argparse.Namespace) -> tuple[MakeAudit | None, list[str]
     if options.audit_log_path and options.audit_log_path != "-":
         _check_log(Path(options.audit_log_path))
 
-    def make(metrics: Metrics, outgoing: Outgoing) -> Audit:
+    def make(metrics: Metrics, outgoing: Outgoing, decode: Decode) -> Audit:
         lost = metrics.counter("apiserver_audit_error_total", "Audit events that were lost.", "plugin")
-        backends: list[Backend] = []
+        backends: list[AuditBackend] = []
         if options.audit_log_path:
             file = _log_file(options, lost.at("log"))
             if options.audit_log_mode == "batch":
@@ -86,7 +86,7 @@ def make_audit(options: argparse.Namespace) -> tuple[MakeAudit | None, list[str]
             if getattr(options, f"audit_{backend.name}_truncate_enabled"):
                 most = getattr(options, f"audit_{backend.name}_truncate_max_event_size")
                 backends[number] = Truncated(backend, most, lost.at(backend.name))
-        return Audit(policy, backends, metrics)
+        return Audit(policy, backends, metrics, decode)
 
     return make, _lines(path, policy)
 
@@ -145,6 +145,6 @@ class _LogInBatches(Batches):
         self._file = file
 
     async def close(self, seconds: float = 30.0) -> None:
-        """See Backend."""
+        """See AuditBackend."""
         await super().close(seconds)
         await self._file.close()

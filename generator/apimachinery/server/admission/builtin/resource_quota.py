@@ -91,12 +91,18 @@ class Charges:
 class ResourceQuota(Plugin):
     """Holds creations and changes against quotas."""
 
-    def __init__(self, catalog: Catalog, cache: WatchCache) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        cache: WatchCache,
+        charges: Charges,
+        writer: Callable[[], StatusWriter] | None,
+    ) -> None:
         self._catalog = catalog
         self._records = cache.resource(PREFIX)
         self._quotas = Objects(cache, PREFIX)
-        self.charges = Charges()
-        self.writer: StatusWriter | None = None
+        self._charges = charges
+        self._writer = writer
 
     def validate(self, operation: Operation) -> Waiting:
         """Raises ApiError 403; waits while quotas are written."""
@@ -127,14 +133,14 @@ class ResourceQuota(Plugin):
         due = [(quota, more) for quota, more in asked if more]
         for quota, more in due:
             _check(operation, quota, more)
-        if not due or operation.dry_run or self.writer is None:
+        if not due or operation.dry_run or self._writer is None:
             return None
         return wait_for(partial(self._charge, operation, due))
 
     async def _charge(self, operation: Operation, due: list[tuple[Json, Amounts]]) -> None:
         """Counts what a request makes, quota by quota, in what each says by then."""
         served = self._catalog.find("", "v1", "resourcequotas")
-        if served is None or self.writer is None:
+        if served is None or self._writer is None:
             return
         target = operation.target
         key = target.served.key(target.namespace, operation.name)
@@ -153,11 +159,11 @@ class ResourceQuota(Plugin):
                 served, target.namespace, name, WriteOptions(manager="kube-apiserver"), "status"
             )
             # Before it is written: the controller must not take away what it sees no object of yet.
-            self.charges.add((target.namespace, name), key, more)
+            self._charges.add((target.namespace, name), key, more)
             try:
-                await self.writer.update(place, charge)
+                await self._writer().update(place, charge)
             except ApiError as error:
-                self.charges.end((target.namespace, name), key)
+                self._charges.end((target.namespace, name), key)
                 if error.reason == "NotFound" and error.kind == "resourcequotas":
                     continue  # A quota that is gone limits nobody.
                 raise

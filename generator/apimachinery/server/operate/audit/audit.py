@@ -14,7 +14,7 @@ from apimachinery.server.operate.audit.trail import NOBODY, Answer, AuditedReque
 Decode = Callable[[str, bytes], Any]
 
 
-class Backend(Protocol):
+class AuditBackend(Protocol):
     """Where events go."""
 
     name: str
@@ -44,10 +44,17 @@ def audit_counts(metrics: Metrics) -> tuple[Count, Count]:
 class Audit:
     """``policy`` may be exchanged while the server runs."""
 
-    def __init__(self, policy: Policy, backends: Sequence[Backend], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        backends: Sequence[AuditBackend],
+        metrics: Metrics,
+        decode: Decode = lambda media_type, body: None,
+    ) -> None:
+        """``decode`` reads the bodies of answers."""
         self.policy = policy
         self.backends = backends
-        self.decode: Decode = lambda media_type, body: None
+        self._decode = decode
         self._events, self._rejected = audit_counts(metrics)
         self._levels = metrics.counter(
             "apiserver_audit_level_total", "Requests by the level at which they are kept.", "level"
@@ -65,7 +72,7 @@ class Audit:
         self._counts[kept.level].value += 1
         if kept.level is Level.NONE:
             return
-        trail = AuditedRequest(request, audit_id, kept, self._write, attributes, self.decode)
+        trail = AuditedRequest(request, audit_id, kept, self._write, attributes, self._decode)
         request.trail = trail
         if request.user is None:
             return  # kube-apiserver keeps one event of whoever is not known: the refusal

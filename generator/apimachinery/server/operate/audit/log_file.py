@@ -75,10 +75,10 @@ class LogFile:
         self._size = os.fstat(self._descriptor).st_size
 
     def start(self) -> None:
-        """See Backend."""
+        """See AuditBackend."""
 
     def write(self, event: bytes) -> None:
-        """See Backend."""
+        """See AuditBackend."""
         if self._legacy:
             event = b"".join(map(legacy_line, event.splitlines()))
         if not event.isascii():
@@ -122,7 +122,7 @@ class LogFile:
             log.error("old audit logs cannot be tidied: %s", fault, extra={"path": self._path})
 
     async def close(self) -> None:
-        """See Backend."""
+        """See AuditBackend."""
         if self._tidying is not None:
             self._tidying.join(10)
         if self._path != "-" and self._descriptor >= 0:

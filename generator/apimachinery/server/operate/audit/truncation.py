@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from apimachinery.metrics import Count
-from apimachinery.server.operate.audit.audit import Backend
+from apimachinery.server.operate.audit.audit import AuditBackend
 from apimachinery.wire.json import encode
 
 ANNOTATION = "audit.k8s.io/truncated"
@@ -18,14 +18,14 @@ EVENT_BYTES = 100 << 10
 class Truncated:
     """A backend that hands on to another what is not larger than ``most`` bytes."""
 
-    def __init__(self, backend: Backend, most: int, lost: Count) -> None:
+    def __init__(self, backend: AuditBackend, most: int, lost: Count) -> None:
         self._backend = backend
         self._most = most
         self._lost = lost
         self.name, self.strict = backend.name, backend.strict
 
     def write(self, event: bytes) -> None:
-        """See Backend."""
+        """See AuditBackend."""
         if len(event) > self._most:
             value = msgspec.json.decode(event)
             cut = [value.pop(key, None) for key in ("requestObject", "responseObject")]
@@ -38,9 +38,9 @@ class Truncated:
         self._backend.write(event)
 
     def start(self) -> None:
-        """See Backend."""
+        """See AuditBackend."""
         self._backend.start()
 
     async def close(self) -> None:
-        """See Backend."""
+        """See AuditBackend."""
         await self._backend.close()
