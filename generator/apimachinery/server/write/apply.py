@@ -13,6 +13,7 @@ from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.times import SECONDS_LAYOUT, parse_fault
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.bodies import finish_form, unknown_faults
+from apimachinery.server.request.decoded import Decoded
 from apimachinery.server.request.target import (
     WriteTarget,
     Written,
@@ -68,7 +69,7 @@ def apply(request: Request, target: WriteTarget, pipeline: Pipeline, *, binary: 
                 raise _unconverted(applied, served, fault)
         # The applied fields of a custom object that its type knows and its schema does not go without a word.
         validation = target.options.validation if served.builtin else "Ignore"
-        if unknown := unknown_faults(new, served, validation, (), target.warnings):
+        if unknown := unknown_faults(new, served, validation, Decoded(), target.warnings):
             raise bad_request(f"error strict decoding: {', '.join(unknown)}")
         nulls = [] if served.builtin else list(_nulls(new))
         target.empties = finish_form(new, served)

@@ -19,6 +19,7 @@ from apimachinery.meta.errors import ApiError, bad_request, not_found
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.bodies import TYPE_META, finish_form, unknown_faults
 from apimachinery.server.request.codecs import JSON
+from apimachinery.server.request.decoded import Decoded
 from apimachinery.server.request.media_types import (
     APPLY_CBOR_PATCH,
     APPLY_PATCH,
@@ -134,7 +135,8 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
             raise patch_fault(show(shown), fault)
     if fault:
         raise patch_fault(show(new), fault)
-    if unknown := unknown_faults(new, served, target.options.validation, target.duplicates, target.warnings):
+    decoded = Decoded(duplicates=target.duplicates)
+    if unknown := unknown_faults(new, served, target.options.validation, decoded, target.warnings):
         # What is shown still has the fields that nobody knows.
         raise patch_fault(show(change(old)[0]), strict_error(unknown))
     target.empties = finish_form(new, served)
