@@ -63,40 +63,20 @@ def copy_field(new: Json, old: Json, name: str) -> None:
         new.pop(name, None)
 
 
-def status_update(served: Served, old: Json, new: Json) -> Json:
-    """What a write through ``/status`` changes: the status; of built-in kinds metadata too."""
-    if not served.builtin:
-        made = {**old, "metadata": {**old["metadata"]}}
-        copy_field(made, new, "status")
-        copy_field(made["metadata"], new["metadata"], "managedFields")
-        return made
-    for key in {*old, *new} - {"metadata", "status", "kind", "apiVersion"}:
-        copy_field(new, old, key)
-    copy_field(new["metadata"], old["metadata"], "generation")
-    for name in served.hooks.status_keeps:
-        copy_field(new["metadata"], old["metadata"], name)
-    for name in served.hooks.internal_annotations:
-        if name in (before := old["metadata"].get("annotations") or {}):
-            new["metadata"]["annotations"] = {
-                **(new["metadata"].get("annotations") or {}),
-                name: before[name],
-            }
-    if served.hooks.prepare_status is not None:
-        served.hooks.prepare_status(new, old)
-    return new
-
-
 _NOT_GENERATION = frozenset({"metadata", "status", "kind", "apiVersion"})
 
 
-def changes_generation(new: Json, old: Json, fields: tuple[str, ...]) -> bool:
-    """Whether one of the fields differs; no fields mean all but metadata and status."""
-    if not fields:
-        # A double is not the integer that it will be stored as.
-        return any(
-            new.get(key) != old.get(key) or encode_sorted(new.get(key)) != encode_sorted(old.get(key))
-            for key in {*new, *old} - _NOT_GENERATION
-        )
+def differs_outside_status(new: Json, old: Json) -> bool:
+    """Whether anything differs but metadata and status."""
+    # A double is not the integer that it will be stored as.
+    return any(
+        new.get(key) != old.get(key) or encode_sorted(new.get(key)) != encode_sorted(old.get(key))
+        for key in {*new, *old} - _NOT_GENERATION
+    )
+
+
+def differs_at(new: Json, old: Json, fields: tuple[str, ...]) -> bool:
+    """Whether one of the fields differs."""
     return any(_at(new, field) != _at(old, field) for field in fields)
 
 

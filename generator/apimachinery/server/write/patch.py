@@ -32,6 +32,7 @@ from apimachinery.server.request.routers import check_patch_type
 from apimachinery.server.request.target import WriteTarget, Written, match_name, match_namespace, metadata_of
 from apimachinery.server.write.apply import apply
 from apimachinery.server.write.effects import Current, Steps
+from apimachinery.server.write.families import WRITES
 from apimachinery.server.write.patch_faults import (
     copied,
     encoded,
@@ -81,17 +82,17 @@ def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
         raise bad_request(_undecoded(media_type, fault, checked)) from None
     if media_type == JSON_PATCH:
         target.duplicates += _unknown_members(value)
-        show = _sorted_along if target.served.builtin else _sorted
+        ordered = WRITES[target.served.family].after_json_patch
         return lambda old: (
             json_patch.apply(old, value, checked=checked),
-            lambda new: encoded(show(_in_struct_order(new, target), value)),
+            lambda new: encoded(ordered(_in_struct_order(new, target), value)),
             False,
         )
     if media_type == MERGE_PATCH:
-        show = _sorted_by if target.served.builtin else _sorted
+        ordered = WRITES[target.served.family].after_merge_patch
         return lambda old: (
             merge_patch.apply(old, value, checked=checked),
-            lambda new: encoded(show(_in_struct_order(new, target), value)),
+            lambda new: encoded(ordered(_in_struct_order(new, target), value)),
             False,
         )
     patch_type = target.served.compiled.patch_type
@@ -143,37 +144,6 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
     match_name(new, target.name)
     match_namespace(metadata_of(new), target.namespace)
     return new
-
-
-def _sorted(value: Any, patch: Any) -> Any:
-    """The value with all its keys in order: custom resources are maps all through."""
-    if isinstance(value, dict):
-        return {key: _sorted(value[key], None) for key in sorted(value)}
-    return [_sorted(item, None) for item in value] if isinstance(value, list) else value
-
-
-def _sorted_by(value: Any, patch: Any) -> Any:
-    """The value with its keys in order wherever a merge patch went: there it was taken apart and put together."""
-    if not isinstance(value, dict) or not isinstance(patch, dict):
-        return _sorted(value, None)
-    return {key: _sorted_by(value[key], patch[key]) if key in patch else value[key] for key in sorted(value)}
-
-
-def _sorted_along(value: Any, operations: Any) -> Any:
-    """The same for the paths of a JSON patch."""
-    touched: Json = {}
-    for operation in operations:
-        for name in ("path", "from"):
-            place = touched
-            for part in str(operation.get(name) or "").split("/")[1:-1]:
-                place = place.setdefault(part.replace("~1", "/").replace("~0", "~"), {})
-    return _sorted_at(value, touched)
-
-
-def _sorted_at(value: Any, places: Any) -> Any:
-    if not isinstance(value, dict) or not isinstance(places, dict):
-        return value
-    return {key: _sorted_at(value[key], places.get(key)) for key in sorted(value)}
 
 
 _MEMBERS = frozenset({"op", "path", "from", "value"})

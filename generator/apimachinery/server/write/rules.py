@@ -41,7 +41,7 @@ def check_object(
     status = subresource == "status"
 
     def own(obj: Json, old: Json | None) -> list[FieldError]:
-        if old is not None and served.builtin:
+        if old is not None:
             asks = compiled.subresource_validators.get(subresource)
             if asks is not None:
                 return list(asks(obj, old))

@@ -7,13 +7,9 @@ from apimachinery.meta.errors import conflict, plain_failure
 from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.meta.object_meta import repeated_update_faults
 from apimachinery.server.request.target import WriteTarget, metadata_of
+from apimachinery.server.write.families import WRITES
 from apimachinery.server.write.identity import now
-from apimachinery.server.write.object_changes import (
-    changes_generation,
-    copy_field,
-    drop_gated,
-    status_update,
-)
+from apimachinery.server.write.object_changes import copy_field, drop_gated
 from apimachinery.server.write.rules import check_whole
 from apimachinery.server.write.versions import version_fault
 
@@ -60,7 +56,7 @@ def check_version(target: WriteTarget, new: Json, old: Json) -> None:
 def prepared_alone(target: WriteTarget, old: Json, new: Json) -> Json | None:
     """The new object where a subresource is written that has its own rules for what may change."""
     if target.subresource == "status":
-        return status_update(target.served, old, new)
+        return WRITES[target.served.family].status_update(target.served, old, new)
     if target.subresource == "finalize":
         return new
     if (update := target.served.hooks.prepare_subresource.get(target.subresource)) is None:
@@ -84,13 +80,7 @@ def prepare(target: WriteTarget, old: Json, new: Json) -> None:
 def raise_generation(target: WriteTarget, old: Json, new: Json) -> None:
     """Counts a change of what users set in ``metadata.generation``."""
     served, metadata = target.served, new["metadata"]
-    fields = served.strategy.generation  # of a built-in kind none: its objects stay as they began
-    raised = (
-        fields is not None
-        and (bool(fields) or not served.builtin)
-        and changes_generation(target.as_sent(new) if served.hooks.counts_empties else new, old, fields)
-    )
-    if raised or (not served.builtin and not served.has_status and new.get("status") != old.get("status")):
+    if WRITES[served.family].changes_generation(target, old, new):
         metadata["generation"] += 1
     if not metadata["generation"]:
         del metadata["generation"]
