@@ -167,7 +167,9 @@ async def openapi_after_a_change(world: World, count: int) -> Step:
         stored = json.loads((await world.ask("GET", path)).body)
         changed["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
         await world.ask("PUT", path, changed)
-        await world.ask("GET", "/openapi/v3/apis/g0.example.com/v1")
+        shown = f"generation {number + 1}".encode()
+        while shown not in (await world.ask("GET", "/openapi/v3/apis/g0.example.com/v1")).body:
+            await asyncio.sleep(0)  # the controller of definitions has not seen the change
         await world.ask("GET", "/openapi/v2")
 
     return step

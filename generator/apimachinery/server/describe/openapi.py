@@ -14,7 +14,7 @@ import asyncio
 import hashlib
 import platform
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,7 +29,7 @@ from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe import openapi_operations as operations
 from apimachinery.server.describe.families import DOCUMENTED
 from apimachinery.server.describe.kept_forms import KeptForms
-from apimachinery.server.describe.openapi_documents import document_v2, document_v3
+from apimachinery.server.describe.openapi_documents import Fragment, document_v2, document_v3, fragment_v2
 from apimachinery.server.describe.openapi_merge import merge_v2
 from apimachinery.server.describe.openapi_protobuf import V2_TYPES, V3_TYPES, encode_v2, encode_v3
 from apimachinery.server.describe.openapi_schemas import (
@@ -89,6 +89,7 @@ class OpenApi:
         self._forms = KeptForms()
         self._turn = asyncio.Lock()
         self._seen = _Seen({}, (), {}, (-1, -1))
+        self._parts: dict[Hashable, Fragment] = {}
         self._info = {"title": "Kubernetes", "version": options.emulated_version}
 
     @property
@@ -180,13 +181,14 @@ class OpenApi:
     def _names(self) -> dict[Any, str]:
         return names_by_kind(self._definitions)
 
-    def _kept(self, name: str, source: object, document: Callable[[], Json]) -> _Made:
-        """A document's hash, made again if it is made from something else now."""
+    def _kept(self, name: str, source: object, document: Callable[[], bytes]) -> _Made:
+        """A document's hash, made again if it is made from something else now; its JSON is kept as a form."""
         made = self._made.get(name)
         if made is None or made.source != source:
-            data = encode_in_steps(document())
+            data = document()
             made = self._made[name] = _Made(source, hashlib.sha512(data).hexdigest().upper())
             self._forms.drop(name)
+            self._forms.keep(name, _JSON, data)
         return made
 
     # version 2
@@ -199,32 +201,62 @@ class OpenApi:
         made = self._kept("v2", self._seen.generation, self._document_v2)
         data = self._forms.get("v2", kind)
         if data is None:
-            document = self._document_v2()
-            data = encode_in_steps(document) if kind == _JSON else encode_v2(document)
+            data = self._forms.get("v2", _JSON) or self._document_v2()
+            if kind != _JSON:
+                data = encode_v2(decode(data))
             self._forms.keep("v2", kind, data)
         return _cached(request, made.hash, data, kind, vary)
 
-    def _document_v2(self) -> Json:
-        definitions = dict(self._definitions)
-        found = list(operations.of_roots(issuer=self._issuer))
-        extra: list[str] = []
-        for group in self._seen.groups.values():
-            if DOCUMENTED[group.family].groups and group.name:
-                found.append(operations.of_group(group.name))
-            for version in group.listed:
-                if (group.name, version) not in self._seen.others:
-                    found += self._operations(group.name, version)
-        for served in self._seen.resources:
-            if (served.group, served.version) not in self._seen.others:
-                extra.append(operations.definition_name(served))
-                if not served.resource.definition:  # no package has it
-                    definitions.update(custom_definitions(served, v2=True))
-        document = document_v2(found, definitions, self._info, extra)
-        for place in sorted(self._seen.others):
-            other = self._seen.others[place].openapi_v2
-            if other is not None:
-                merge_v2(document, other)
+    def _document_v2(self) -> bytes:
+        document = document_v2(self._fragments(), self._info)
+        others = [other for _, other in sorted(self._seen.others.items()) if other.openapi_v2 is not None]
+        if others:
+            merged = decode(document)
+            for other in others:
+                merge_v2(merged, other.openapi_v2 or {})
+            document = encode_in_steps(merged)
         return document
+
+    def _fragments(self) -> list[Fragment]:
+        """What everything that is served adds to the document; of what has not changed, what was made before."""
+        seen = self._seen
+        kept, self._parts = self._parts, {}
+
+        def part(key: Hashable, made: Callable[[], Fragment]) -> None:
+            found = kept.get(key)
+            self._parts[key] = made() if found is None else found
+
+        part("packages", lambda: fragment_v2((), self._definitions))
+        part("roots", lambda: fragment_v2(operations.of_roots(issuer=self._issuer)))
+        for group in seen.groups.values():
+            name = group.name
+            if DOCUMENTED[group.family].groups and name:
+                part(("group", name), lambda name=name: fragment_v2([operations.of_group(name)]))  # type: ignore[misc]
+            for version in group.listed:
+                if group.has_builtin(version) and (name, version) not in seen.others:
+                    part(
+                        ("version", name, version),
+                        lambda at=(name, version): fragment_v2([operations.of_version(*at)]),  # type: ignore[misc]
+                    )
+        listed = {
+            served.number
+            for group in seen.groups.values()
+            for version in group.listed
+            for served in group.of_version(version)
+        }
+        for served in seen.resources:
+            if (served.group, served.version) not in seen.others:
+                part(
+                    ("resource", served.number, served.number in listed),
+                    lambda served=served: self._fragment(served, listed=served.number in listed),  # type: ignore[misc]
+                )
+        return list(self._parts.values())
+
+    def _fragment(self, served: Served, *, listed: bool) -> Fragment:
+        """What a resource adds; only the definition of one that discovery does not list."""
+        found = operations.of_resource(served, self._names) if listed else ()
+        own = {} if served.resource.definition else dict(custom_definitions(served, v2=True))
+        return fragment_v2(found, own, [operations.definition_name(served)])
 
     def _operations(self, group: str, version: str) -> list[operations.Operation]:
         resources = self._resources(group, version)
@@ -278,7 +310,9 @@ class OpenApi:
 
     def _of(self, root: str, place: tuple[str, str]) -> _Made:
         resources = self._resources(*place) if place[1] else []
-        return self._kept(f"v3/{root}", resources, lambda: self._document_v3(root, place, resources))
+        return self._kept(
+            f"v3/{root}", resources, lambda: encode_in_steps(self._document_v3(root, place, resources))
+        )
 
     def _form_of(self, root: str, place: tuple[str, str], kind: str) -> tuple[str, bytes] | None:
         """The hash and the bytes of a document; None where another server's has no such form."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.meta.json import Json
 from apimachinery.server.describe.openapi_operations import META, Operation
 from apimachinery.server.describe.openapi_parameters import Parameter
-from apimachinery.server.describe.openapi_schemas import reachable, v3_definition
+from apimachinery.server.describe.openapi_schemas import reachable, references, v3_definition
 from apimachinery.wire.json import encode
 
 _DESCRIBED = {200: "OK", 201: "Created", 202: "Accepted"}
@@ -116,27 +117,76 @@ def _content(types: Iterable[str], name: str) -> Json:
     return {media_type: {"schema": schema} for media_type in sorted(types)}
 
 
-def document_v2(
-    operations: Iterable[Operation], definitions: Mapping[str, Any], info: Json, extra: Iterable[str] = ()
-) -> Json:
-    """The OpenAPI v2 document of everything; parameters that many operations have are there once."""
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """What one origin (a resource, a group, a package) adds to the version 2 document.
+
+    It is encoded already, so that a change of one definition renders that definition alone.
+    """
+
+    paths: dict[str, bytes]
+    parameters: dict[str, bytes]
+    """Those that many operations share, by their names."""
+    used: frozenset[str]
+    """The definitions that its operations name."""
+    definitions: dict[str, tuple[bytes, frozenset[str]]]
+    """Its own, each with the names of those that it refers to."""
+
+
+def fragment_v2(
+    operations: Iterable[Operation], definitions: Mapping[str, Any] | None = None, extra: Iterable[str] = ()
+) -> Fragment:
+    """The fragment of operations, none of whose paths another origin has; ``extra`` names definitions that no operation
+    shows."""
     operations = list(operations)
     shared: dict[str, Json] = {}
-    paths: Json = {}
+    paths = {}
     for path, found, common in _by_path(operations):
         item: Json = {each.method: _v2(each, parameters, shared) for each, parameters in found}
         if common:
             item["parameters"] = [_v2_parameter(parameter, shared) for parameter in common]
-        paths[path] = item
-    return {
-        "swagger": "2.0",
-        "info": info,
-        "paths": paths,
-        "definitions": reachable({*_used(operations), *extra}, definitions),
-        "parameters": dict(sorted(shared.items())),
-        "securityDefinitions": _SECURITY,
-        "security": [{"BearerToken": []}],
-    }
+        paths[path] = encode(item)
+    return Fragment(
+        paths,
+        {name: encode(parameter) for name, parameter in shared.items()},
+        frozenset({*_used(operations), *extra}),
+        {name: (encode(each), frozenset(references(each))) for name, each in (definitions or {}).items()},
+    )
+
+
+def document_v2(fragments: Iterable[Fragment], info: Json) -> bytes:
+    """The OpenAPI v2 document of everything, as JSON; parameters that many operations have are there once."""
+    paths: dict[str, bytes] = {}
+    parameters: dict[str, bytes] = {}
+    definitions: dict[str, tuple[bytes, frozenset[str]]] = {}
+    waiting: set[str] = set()
+    for each in fragments:
+        paths |= each.paths
+        parameters |= each.parameters
+        definitions |= each.definitions
+        waiting |= each.used
+    shown: dict[str, bytes] = {}
+    while waiting:
+        name = waiting.pop()
+        if name not in shown and name in definitions:
+            shown[name], inner = definitions[name]
+            waiting |= inner
+    return _object(
+        {
+            "swagger": encode("2.0"),
+            "info": encode(info),
+            "paths": _object(dict(sorted(paths.items()))),
+            "definitions": _object(dict(sorted(shown.items()))),
+            "parameters": _object(dict(sorted(parameters.items()))),
+            "securityDefinitions": encode(_SECURITY),
+            "security": encode([{"BearerToken": []}]),
+        }
+    )
+
+
+def _object(members: Mapping[str, bytes]) -> bytes:
+    """A JSON object of members that are encoded."""
+    return b"{%b}" % b",".join([b"%b:%b" % (encode(name), value) for name, value in members.items()])
 
 
 def _v2_parameter(parameter: Parameter, shared: dict[str, Json]) -> Json:
