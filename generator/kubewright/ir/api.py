@@ -115,8 +115,9 @@ class Api:
     """Everything of a run, linked and checked: every ``Ref`` resolves, names are unique, order is fixed
     (definitions by group, version, name; resources by group, version, plural). ``facts`` are the declared
     rules no schema holds (defaults, conversions, …), one entry a file of the facts folder, by its stem. ``borrowed``
-    names the definitions that no source brought: those of apimachinery that some referred to. ``external`` holds what
-    references may name besides ``definitions``. ``interface`` has the operations of ordinary documents."""
+    names the definitions that no source brought: those of apimachinery that some referred to; ``folded`` those that
+    stand for equal inline objects. ``external`` holds what references may name besides ``definitions``. ``interface``
+    has the operations of ordinary documents."""
 
     name: str
     definitions: tuple[Definition, ...]
@@ -124,6 +125,7 @@ class Api:
     groups: tuple[Group, ...] = ()
     facts: tuple[tuple[str, Json], ...] = ()
     borrowed: frozenset[str] = frozenset()
+    folded: frozenset[str] = frozenset()
     external: tuple[External, ...] = ()
     interface: Interface | None = None
 

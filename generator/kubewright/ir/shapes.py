@@ -59,18 +59,26 @@ class _Inline:
 
 
 def fold(
-    api: Api, known: Known | None = None, *, prose: bool = False, names: Mapping[str, str] | None = None
+    api: Api,
+    known: Known | None = None,
+    *,
+    prose: bool = False,
+    by_file: bool = False,
+    names: Mapping[str, str] | None = None,
 ) -> Api:
     """``api`` with equal inline objects folded, and copies of types that ``known`` knows taken from there. With
-    ``prose`` only those are equal that are described in the same words and have the same rules. ``names`` are those of
-    objects by place (``Book.spec.shelf``; lists and maps are passed through), of every group and version that has it.
-    Raises ``NamesError``."""
-    return _Folder(api, known, prose, names or {}).fold()
+    ``prose`` only those are equal that are described in the same words and have the same rules, with ``by_file`` only
+    those of one file. ``names`` are those of objects by place (``Book.spec.shelf``; lists and maps are passed through),
+    of every group and version that has it. Raises ``NamesError``."""
+    return _Folder(api, known, prose, by_file, names or {}).fold()
 
 
 class _Folder:
-    def __init__(self, api: Api, known: Known | None, prose: bool, names: Mapping[str, str]) -> None:
+    def __init__(
+        self, api: Api, known: Known | None, prose: bool, by_file: bool, names: Mapping[str, str]
+    ) -> None:
         self.api = api
+        self.by_file = by_file
         self.names = names
         self.prose = prose
         self.known = known
@@ -108,6 +116,7 @@ class _Folder:
         return replace(
             self.api,
             definitions=tuple(sorted([*definitions, *made], key=lambda d: (d.group, d.version, d.name))),
+            folded=frozenset(d.name for d in made),
             external=tuple(sorted({*self.api.external, *self.external.values()}, key=lambda e: e.definition)),
         )
 
@@ -149,7 +158,7 @@ class _Folder:
         if not node.fields:
             return value
         struct = self._parts(node)
-        key = _key_of(struct, self.prose)
+        key = (value.location.file if self.by_file else "", *_key_of(struct, self.prose))
         number = self.by_key.setdefault(key, len(self.shapes))
         if number == len(self.shapes):
             self.shapes.append(Shape(number, struct, value))

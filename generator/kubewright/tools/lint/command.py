@@ -142,8 +142,9 @@ def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding
     api = read_api(package, diagnostics)
     if diagnostics.has_errors:
         return [], diagnostics
-    # What is in many places, or in many versions, is reported once; what its author did not write, not at all.
-    folded = fold(api, read_known(package, diagnostics))
+    # What is in many places of a file, or in many versions, is reported once; what its author did not write, not at
+    # all. Files stay apart, so that a folder has the findings of its files.
+    folded = fold(api, read_known(package, diagnostics), by_file=True)
     places = [*(each.location for each in api.resources), *(each.value.location for each in api.definitions)]
     files = sorted({place.file for place in places})
     codes = {rule.code for rule in chosen(settings)}

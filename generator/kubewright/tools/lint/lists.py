@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubewright.diagnostics import Severity
 from kubewright.ir.merge import ListType, PatchStrategy
-from kubewright.ir.types import Absent, Constraints, ListOf, MapOf, Ref, Struct, Value
+from kubewright.ir.types import Absent, ListOf, MapOf, Ref, Struct, Value
 from kubewright.tools.lint.places import Place, struct_of
 from kubewright.tools.lint.rule import BOTH, CONVENTIONS, NATIVE, Kind, place_rule
 
@@ -108,9 +108,7 @@ def item_required(place: Place, kind: Kind) -> Iterator[str]:
     body = _struct(node.items, kind) if isinstance(node, ListOf) else None
     if not isinstance(node, ListOf) or body is None or place.value.merge.list_type is ListType.MAP:
         return
-    limits = _constraints(node.items, kind)
-    told = limits.one_of or limits.any_of or limits.all_of or limits.rules or limits.min_properties
-    if body.fields and not told and not any(f.required for f in body.fields):
+    if body.fields and not _is_told(node.items, kind) and not any(f.required for f in body.fields):
         yield f'items of "{place.shown}" require no field'
 
 
@@ -122,13 +120,12 @@ def _struct(value: Value, kind: Kind) -> Struct | None:
     return struct_of(value)
 
 
-def _constraints(value: Value, kind: Kind) -> Constraints:
-    """What bounds a value: its own words, or those of the definition that it refers to."""
-    if isinstance(value.type, Ref):
-        name = value.type.name
-        found = next((d for d in kind.api.definitions if d.name == name), None)
-        return found.value.constraints if found is not None else value.constraints
-    return value.constraints
+def _is_told(value: Value, kind: Kind) -> bool:
+    """Whether rules bound a value: its own, or those of the definition that it refers to."""
+    name = value.type.name if isinstance(value.type, Ref) else ""
+    found = next((d.value for d in kind.api.definitions if d.name == name), value)
+    given = (value.constraints, found.constraints)
+    return any(g.one_of or g.any_of or g.all_of or g.rules or g.min_properties for g in given)
 
 
 def _is_object(value: Value, kind: Kind) -> bool:

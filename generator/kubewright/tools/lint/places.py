@@ -1,8 +1,9 @@
 """Every place of a kind, with its path and the places around it.
 
-References are followed where the definition belongs to the linted API; what is another API's (a Pod template in a
-custom resource, meta/v1 types) is a leaf: its authors are not the ones who read the findings. Each definition is
-entered once per kind, so recursive types end.
+References are followed where the definition belongs to the group of the kind, or stands for equal objects that were
+written out in several places, of whatever group; what is another API's (a Pod template in a custom resource, meta/v1
+types) is a leaf: its authors are not the ones who read the findings. A definition is not entered inside itself, so
+recursive types end.
 """
 
 from __future__ import annotations
@@ -87,14 +88,17 @@ class Place:
         return self.value.doc or self.target.doc
 
 
-def places_of(definition: Definition, definitions: Mapping[str, Definition]) -> Iterator[Place]:
+def places_of(
+    definition: Definition, definitions: Mapping[str, Definition], folded: frozenset[str] = frozenset()
+) -> Iterator[Place]:
     """The definition itself (with an empty path) and all places below it, in document order. Top-level fields
-    have no parent."""
+    have no parent. ``folded`` names the definitions that stand for equal inline objects."""
     body = struct_of(definition.value)
     yield Place("", "", definition.value, False, None, None, definition.value)
     if body is not None:
+        walk = _Walk(definition.group, definitions, folded)
         for field in body.fields:
-            yield from _field(field, body, None, definition, definitions, frozenset({definition.name}))
+            yield from walk.field(field, body, None, frozenset({definition.name}))
 
 
 def struct_of(value: Value) -> Struct | None:
@@ -103,50 +107,50 @@ def struct_of(value: Value) -> Struct | None:
     return kind if isinstance(kind, Struct) else kind.body if isinstance(kind, EmbeddedObject) else None
 
 
-def _field(
-    field: Field,
-    owner: Struct,
-    parent: Place | None,
-    home: Definition,
-    definitions: Mapping[str, Definition],
-    seen: frozenset[str],
-) -> Iterator[Place]:
-    path = f"{parent.path}.{field.wire_name}" if parent is not None else field.wire_name
-    yield from _value(
-        path, field.wire_name, field.value, field.required, owner, parent, home, definitions, seen
-    )
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """The places of one kind, which is of ``group``."""
 
+    group: str
+    definitions: Mapping[str, Definition]
+    folded: frozenset[str]
 
-def _value(
-    path: str,
-    name: str,
-    value: Value,
-    required: bool,
-    owner: Struct | None,
-    parent: Place | None,
-    home: Definition,
-    definitions: Mapping[str, Definition],
-    seen: frozenset[str],
-) -> Iterator[Place]:
-    target, inside = value, seen
-    if isinstance(value.type, Ref):
-        found = definitions.get(value.type.name)
-        if found is not None:
-            target = found.value
-            ours = found.group == home.group and found.name not in seen
-            inside = seen | {found.name} if ours else frozenset()
-    place = Place(path, name, value, required, owner, parent, target)
-    yield place
-    if isinstance(value.type, Ref) and not inside:
-        return
-    kind = target.type
-    body = struct_of(target)
-    if body is not None:
-        for field in body.fields:
-            yield from _field(field, body, place, home, definitions, inside)
-        if body.extra is not None:
-            yield from _value(f"{path}{{}}", "", body.extra, False, None, place, home, definitions, inside)
-    elif isinstance(kind, ListOf):
-        yield from _value(f"{path}[]", "", kind.items, False, None, place, home, definitions, inside)
-    elif isinstance(kind, MapOf):
-        yield from _value(f"{path}{{}}", "", kind.values, False, None, place, home, definitions, inside)
+    def field(
+        self, field: Field, owner: Struct, parent: Place | None, seen: frozenset[str]
+    ) -> Iterator[Place]:
+        """A field of ``owner`` and all below it; ``seen`` are the definitions that it is inside of."""
+        path = f"{parent.path}.{field.wire_name}" if parent is not None else field.wire_name
+        place = Place(
+            path, field.wire_name, field.value, field.required, owner, parent, self._target(field.value)
+        )
+        yield from self._below(place, seen)
+
+    def _element(self, value: Value, sign: str, parent: Place, seen: frozenset[str]) -> Iterator[Place]:
+        """The items of a list or the values of a map, and all below them."""
+        place = Place(f"{parent.path}{sign}", "", value, False, None, parent, self._target(value))
+        yield from self._below(place, seen)
+
+    def _target(self, value: Value) -> Value:
+        found = self.definitions.get(value.type.name) if isinstance(value.type, Ref) else None
+        return value if found is None else found.value
+
+    def _below(self, place: Place, seen: frozenset[str]) -> Iterator[Place]:
+        yield place
+        if isinstance(place.value.type, Ref):
+            found = self.definitions.get(place.value.type.name)
+            if found is None or found.name in seen:
+                return
+            if found.group != self.group and found.name not in self.folded:
+                return
+            seen |= {found.name}
+        kind = place.target.type
+        body = struct_of(place.target)
+        if body is not None:
+            for field in body.fields:
+                yield from self.field(field, body, place, seen)
+            if body.extra is not None:
+                yield from self._element(body.extra, "{}", place, seen)
+        elif isinstance(kind, ListOf):
+            yield from self._element(kind.items, "[]", place, seen)
+        elif isinstance(kind, MapOf):
+            yield from self._element(kind.values, "{}", place, seen)

@@ -133,7 +133,8 @@ def kinds_of(api: Api, house: House = NO_HOUSE) -> list[Kind]:
     for resource in sorted(newest_first, key=lambda r: (r.group, r.plural)):
         definition = definitions.get(resource.definition)
         if definition is not None:
-            found.append(Kind(api, resource, definition, tuple(places_of(definition, definitions)), house))
+            places = tuple(places_of(definition, definitions, api.folded))
+            found.append(Kind(api, resource, definition, places, house))
     return found
 
 
