@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from apimachinery.http import workers
 from apimachinery.http.flows import KNOWN_FLOWS, LIGHT_SECONDS, SECONDS_A_BYTE, FairLines, on_behalf_of
+from apimachinery.http.reading import MUCH_BYTES, TURN_BYTES, Reading
 from apimachinery.server.fairness.levels import Level, Shape
 
 MEGABYTE = 1 << 20
@@ -189,3 +190,77 @@ def test_a_piece_that_nobody_waits_for_any_more_is_not_done():
 
     asyncio.run(story())
     assert done == []
+
+
+def test_who_comes_now_begins_with_whom_was_served_least():
+    """A queue that is ahead of the others because its requests last long is not where a new one begins."""
+
+    async def story() -> None:
+        level = Level("a", "", Shape(False, 10, queues=8, hand=1, length=50))
+        quiet, hostile, ahead = level.queues[:3]
+        for queue in (hostile, ahead):
+            level.begin(queue, 1)
+            level.wait(queue, 1)
+        level.end(ahead, 1, 5.0)
+        ahead.waiting.popleft()
+        level.begin(ahead, 1)
+        level.wait(quiet, 1)
+        assert quiet.due == min(hostile.due, ahead.due)
+        # Of equals the one that has waited longest is next, so that nobody is passed for ever.
+        assert level.next_queue() is hostile
+
+    asyncio.run(story())
+
+
+class Socket:
+    """A connection that always has more."""
+
+    def __init__(self, reading: Reading, piece: int) -> None:
+        self._reading, self._piece = reading, piece
+        self.paused = False
+        self.read = 0
+
+    def pause(self) -> None:
+        self.paused = True
+
+    def resume(self) -> None:
+        self.paused = False
+
+    def deliver(self) -> int:
+        """What one turn of the loop reads of it."""
+        if self.paused:
+            return 0
+        self.read += self._piece
+        self._reading.took(self, self._piece)
+        return self._piece
+
+
+def test_a_turn_reads_so_much_of_large_bodies_and_everybody_has_a_turn():
+    async def story() -> None:
+        reading = Reading()
+        large = [Socket(reading, TURN_BYTES) for _ in range(60)]
+        small = Socket(reading, MUCH_BYTES - 1)
+        turns = []
+        for _ in range(600):
+            turns.append(sum(socket.deliver() for socket in large))
+            small.deliver()
+            await asyncio.sleep(0)
+        assert max(turns[5:]) <= 2 * TURN_BYTES
+        reads = sorted(socket.read for socket in large)
+        assert reads[0] > 0 and reads[-1] <= reads[0] + 2 * TURN_BYTES
+        assert small.read == 600 * (MUCH_BYTES - 1)
+
+    asyncio.run(story())
+
+
+def test_a_connection_that_paused_last_is_read_again():
+    async def story() -> None:
+        reading = Reading()
+        only = Socket(reading, 4 * TURN_BYTES)
+        only.deliver()
+        assert only.paused
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert not only.paused and not reading._turning
+
+    asyncio.run(story())

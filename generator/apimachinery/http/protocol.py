@@ -52,6 +52,7 @@ from apimachinery.http.messages import (
     UpgradeResponse,
 )
 from apimachinery.http.queries import unescaped
+from apimachinery.http.reading import Reading
 from apimachinery.http.sending import JOIN_BYTES, Pace, Sender
 from apimachinery.http.tls import peer_chain
 from apimachinery.http.tunnel import GONE_SECONDS, RESERVED_BYTES, Tunnel
@@ -154,6 +155,7 @@ class Connections:
         self.governor.bodies.limit = self.limits.buffered_bytes
         self.open: set[Connection] = set()
         self.pace = Pace()
+        self.reading = Reading()
         self.ending = False
 
     def __call__(self) -> Connection:
@@ -307,10 +309,20 @@ class Connection(asyncio.Protocol):
         if self._received > room and not self._oversized:
             self._refuse(431, TOO_LARGE)
             return
+        self._connections.reading.took(self, self._piece)
         if self._unread:
             self._unread += data
         else:
             self._parse(data)
+
+    def pause(self) -> None:
+        """See Pausable."""
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """See Pausable. Where a long piece is still being parsed, or requests wait, whoever goes on reads again."""
+        if not self._unread and len(self._waiting) <= 1 and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def _parse(self, data: bytes) -> None:
         try:

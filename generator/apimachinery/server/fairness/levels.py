@@ -118,6 +118,7 @@ class Level:
                 else:
                     queues.append(queue)
         self.queues: list[Queue] = queues
+        self._busy: set[Queue] = {queue for queue in queues if queue.waiting or queue.executing}
         self._hands: Remembered[str, list[int]] = Remembered()
 
     def seat(self, total: int, all_shares: int) -> None:
@@ -155,7 +156,7 @@ class Level:
             raise Rejected("queue-full")
         waiter = Waiter(seats, asyncio.get_running_loop().create_future(), queue, perf_counter())
         if not queue.waiting and not queue.executing:
-            queue.due = self.due
+            self._join(queue)
         queue.waiting.append(waiter)
         self.waiting += 1
         return waiter
@@ -168,14 +169,19 @@ class Level:
 
     def next_queue(self) -> Queue | None:
         """The queue whose turn it is."""
-        return min(
-            (queue for queue in self.queues if queue.waiting), key=lambda queue: queue.due, default=None
-        )
+        ready = (queue for queue in self.queues if queue.waiting)
+        return min(ready, key=lambda queue: (queue.due, queue.waiting[0].since), default=None)
+
+    def _join(self, queue: Queue) -> None:
+        """A queue that was empty begins at the time of the one that is least served; who waited longer goes first."""
+        self._busy = {other for other in self._busy if other.waiting or other.executing}
+        queue.due = min((other.due for other in self._busy), default=self.due)
+        self._busy.add(queue)
 
     def begin(self, queue: Queue, seats: int) -> None:
         """A request of a queue is let in."""
         if not queue.waiting and not queue.executing:
-            queue.due = self.due
+            self._join(queue)
         self.due = max(self.due, queue.due)
         queue.due += seats * self.average
         queue.executing += 1

@@ -1,0 +1,53 @@
+"""Large bodies are read a few at a time: what sixty sockets have ready would take all of a turn of the loop.
+
+A connection that delivers much is paused until its turn, in the order in which they delivered; those that deliver
+little are never paused. So a turn of the loop reads about ``TURN_BYTES`` of large bodies, however many there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+MUCH_BYTES = 32 << 10
+"""What one delivery has of a large body; the rest of the system reads 64 to 256 KiB at once."""
+TURN_BYTES = 256 << 10
+
+
+class Pausable(Protocol):
+    """A connection whose socket can be left unread for a while."""
+
+    def pause(self) -> None:
+        """Leaves it unread."""
+
+    def resume(self) -> None:
+        """Reads it again, if nothing else keeps it from being read."""
+
+
+class Reading:
+    """Whose turn it is to be read."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Pausable] = deque()
+        self._left = TURN_BYTES
+        self._turning = False
+
+    def took(self, connection: Pausable, size: int) -> None:
+        """Counts what a connection delivered; it may have to wait for its next turn."""
+        if size < MUCH_BYTES:
+            return
+        self._left -= size
+        if not self._turning:
+            self._turning = True
+            asyncio.get_running_loop().call_soon(self._turn)
+        if self._left <= 0:
+            connection.pause()
+            self._waiting.append(connection)
+
+    def _turn(self) -> None:
+        self._left = TURN_BYTES
+        self._turning = bool(self._waiting)
+        if self._waiting:
+            self._waiting.popleft().resume()
+            asyncio.get_running_loop().call_soon(self._turn)
