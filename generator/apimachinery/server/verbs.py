@@ -253,7 +253,7 @@ class Verbs:
         return Response(200, whole(form.codec, scale), form.codec.media_type)
 
     def _written(self, view: View, written: Written) -> Steps[Response]:
-        return (yield from self._shown(view, written.record, 201 if written.created else 200))
+        return self._shown(view, written.record, 201 if written.created else 200)
 
     def _shown(self, view: View, record: Record, code: int) -> Steps[Response]:
         if len(record.value) > min(LARGE_BYTES, view.quick_bytes):

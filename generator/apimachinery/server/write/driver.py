@@ -43,6 +43,7 @@ from apimachinery.storage.watch_cache import ResourceCache, WatchCache
 
 LOOP, THREAD = 0, 1
 STORING: Final = (Create, Update, Delete)
+NOTED: Final = (Current, Begin, Heavy)
 _R = TypeVar("_R")
 
 
@@ -114,7 +115,7 @@ class Driver:
     async def begin(self, steps: Steps[_R]) -> Course[_R]:
         """Runs steps until they are about to store something, or end. Raises what they raise until then."""
         course = Course(self, steps, LOOP)
-        await course.to_storing()
+        await course.to_end(stores=False)
         return course
 
     def store(self, effect: Create | Update | Delete) -> Coroutine[Any, Any, Record]:
@@ -177,53 +178,43 @@ class Course(Generic[_R]):
         self._steps = steps
         self._where = where
         self._target: WriteTarget | None = None
-        self._due: Create | Update | Delete | None = None
+        self._due: Effect | None = None
         self._ended = False
         self._answer: Any = None
         self._fault: Exception | None = None
         self._result: Any = None
 
-    async def to_end(self) -> _R:
-        """Runs what is left; the answer of the steps."""
+    async def to_end(self, *, stores: bool = True) -> _R:
+        """Runs what is left; the answer of the steps. Unless it ``stores`` it stops, without one, where it would."""
         try:
-            effect: Effect | None = self._due
-            while True:
-                if effect is None:
-                    if self._ended:
-                        break
-                    effect = await self._next() if self._where else self._stretch()
-                if isinstance(effect, STORING):
-                    await self._store(effect)
-                elif effect is not None and not self._meet_at_once(effect):
+            while not self._ended:
+                effect = self._due or (await self._next() if self._where else self._stretch())
+                if isinstance(effect, NOTED):
+                    self._note(effect)
+                elif not stores and isinstance(effect, STORING):
+                    self._due = effect
+                    break
+                elif effect is not None:
                     await self._meet(effect)
-                effect = None
+            else:
+                if self._target is not None and self._target.allocation is not None:
+                    await settle(self._target, stored=True)
         except BaseException:
-            await self._drop()
+            with suppress(ValueError):  # of steps that a thread is still at
+                self._steps.close()
+            await settle(self._target, stored=False)
             raise
-        if self._target is not None and self._target.allocation is not None:
-            await settle(self._target, stored=True)
         result: _R = self._result
         return result
 
-    async def to_storing(self) -> None:
-        """Runs until the next thing to do is to store something, or to the end."""
-        try:
-            while not self._ended:
-                effect = await self._next() if self._where else self._stretch()
-                if isinstance(effect, STORING):
-                    self._due = effect
-                    return
-                if effect is not None and not self._meet_at_once(effect):
-                    await self._meet(effect)
-        except BaseException:
-            await self._drop()
-            raise
+    async def _next(self) -> Effect | None:
+        """Runs a stretch where it is to run."""
+        effect, _ = await apart_if(self._where, self._stretch_of_large)
+        return effect
 
-    async def _drop(self) -> None:
-        """Ends the steps where they are, unless a thread is still at it."""
-        with suppress(ValueError):
-            self._steps.close()
-        await settle(self._target, stored=False)
+    def _stretch_of_large(self) -> tuple[Effect | None, list[Any]]:
+        """With the effect goes what the steps refer to, for whoever frees large objects a little at a time."""
+        return self._stretch(), held_by(self._steps)
 
     def _stretch(self) -> Effect | None:
         """Runs a stretch, here and now; the effect it ends with, None at the end."""
@@ -237,64 +228,41 @@ class Course(Generic[_R]):
         finally:
             answer = fault = None  # or a fault that is raised would refer to itself
 
-    async def _next(self) -> Effect | None:
-        """Runs a stretch where it is to run."""
-        effect, _ = await apart_if(self._where, self._stretch_of_large)
-        return effect
-
-    def _stretch_of_large(self) -> tuple[Effect | None, list[Any]]:
-        """With the effect goes what the steps refer to, for whoever frees large objects a little at a time."""
-        return self._stretch(), held_by(self._steps)
-
-    def _meet_at_once(self, effect: Begin | Current | Wait | AtOnce | Heavy) -> bool:
-        """Answers an effect for which nothing has to be awaited; whether it is one."""
+    def _note(self, effect: Current | Begin | Heavy) -> None:
+        """Meets an effect for which nothing has to be awaited."""
+        if isinstance(effect, Heavy):
+            self._where = self._where or THREAD
+            return
+        target = effect.target
         if isinstance(effect, Current):
             try:
-                self._answer = self._current(effect.target)
-            except Exception as fault:  # as much is under way as there is memory for
+                self._answer = record = self._driver.current(target)
+                if record is not None:
+                    if self._target is not target:
+                        target.hold(record.value)
+                    if len(record.value) > LARGE_BYTES:
+                        target.large = True
+            except Exception as fault:
                 self._fault = fault
-        elif isinstance(effect, Begin):
-            self._begin(effect.target)
-        elif isinstance(effect, Heavy):
-            self._where = self._where or THREAD
-        else:
-            return False
-        return True
-
-    async def _meet(self, effect: Effect) -> None:
-        try:
-            if isinstance(effect, Wait):
-                self._answer = await effect.call()
-            elif isinstance(effect, AtOnce):
-                self._answer = await self._at_once(effect)
-        except Exception as fault:
-            self._fault = fault
-
-    async def _store(self, effect: Create | Update | Delete) -> None:
-        self._due = None
-        try:
-            self._answer = await self._driver.store(effect)
-        except Exception as fault:
-            self._fault = fault
-            if isinstance(effect, Update):
-                await settle(effect.target, stored=False)  # it is allocated anew for the next attempt
-
-    def _begin(self, target: WriteTarget) -> None:
         self._target = target
         if target.served.asks:
             self._where = ASKING
         elif target.large:
             self._where = self._where or THREAD
 
-    def _current(self, target: WriteTarget) -> Record | None:
-        record = self._driver.current(target)
-        if record is not None:
-            if self._target is not target:
-                target.hold(record.value)
-            if len(record.value) > LARGE_BYTES:
-                target.large = True
-        self._begin(target)
-        return record
+    async def _meet(self, effect: Effect) -> None:
+        self._due = None
+        try:
+            if isinstance(effect, Wait):
+                self._answer = await effect.call()
+            elif isinstance(effect, AtOnce):
+                self._answer = await self._at_once(effect)
+            elif isinstance(effect, STORING):
+                self._answer = await self._driver.store(effect)
+        except Exception as fault:
+            self._fault = fault
+            if isinstance(effect, Update):
+                await settle(effect.target, stored=False)  # the next attempt is given anew
 
     async def _at_once(self, effect: AtOnce) -> list[Any]:
         waiting = deque(

@@ -18,8 +18,9 @@ nor threads, and a test drives it with a loop of four lines. Who drives it may r
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
+
+import msgspec
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.server.admission.interface import AtOnce, Heavy, Wait
@@ -27,30 +28,26 @@ from apimachinery.server.request.target import WriteTarget
 from apimachinery.storage.interface import Record, Value
 
 
-@dataclass(slots=True)
-class Begin:
+class Begin(msgspec.Struct):
     """The write of a target begins. Answered with None."""
 
     target: WriteTarget
 
 
-@dataclass(slots=True)
-class Current:
+class Current(msgspec.Struct):
     """Answered with the target's record as it is now, or None; begins its write too."""
 
     target: WriteTarget
 
 
-@dataclass(slots=True)
-class Create:
+class Create(msgspec.Struct):
     """Answered with the new record. Raises KeyExists; ApiError where what was allocated is another's by now."""
 
     target: WriteTarget
     value: Value
 
 
-@dataclass(slots=True)
-class Update:
+class Update(msgspec.Struct):
     """Replaces ``record``; answered with the new one. Raises KeyNotFound, RevisionConflict, ApiError as ``Create``."""
 
     target: WriteTarget
@@ -58,8 +55,7 @@ class Update:
     value: Value
 
 
-@dataclass(slots=True)
-class Delete:
+class Delete(msgspec.Struct):
     """Ends ``record``; answered with what its DELETED event shows: ``value``, which is ``last`` as bytes. Where it is
     ``marked``, an event that shows the mark comes first. Raises KeyNotFound, RevisionConflict."""
 

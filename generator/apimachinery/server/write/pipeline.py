@@ -119,7 +119,8 @@ class Pipeline:
                     continue  # somebody else has created it
                 return written
             old = target.served.read(record)
-            updating.check_uid(target, uid, old["metadata"].get("uid", ""))
+            if uid:
+                updating.check_uid(target, uid, old["metadata"].get("uid", ""))
             new = transform(target.served.read(record))
             match_namespace(metadata_of(new), target.namespace)
             if not owned:
@@ -140,7 +141,7 @@ class Pipeline:
         updating.check_version(target, new, old)
         match_namespace(metadata_of(new), target.namespace)
         drop_repeated_owners(metadata_of(new), target.warnings)
-        if (prepared := updating.prepared_alone(target, old, new)) is not None:
+        if target.subresource and (prepared := updating.prepared_alone(target, old, new)) is not None:
             new = prepared
         else:
             updating.prepare(target, old, new)
@@ -160,7 +161,8 @@ class Pipeline:
         served, asked = target.served, target.name
         if creates is None:
             raise not_found(served.plural, served.group, asked)
-        updating.check_uid(target, uid, "")
+        if uid:
+            updating.check_uid(target, uid, "")
         obj = creates()
         if (fault := path_name_fault(asked)) is not None:
             raise fault

@@ -22,7 +22,7 @@ def own(target: WriteTarget, old: Json, new: Json) -> Json:
 
 def check_uid(target: WriteTarget, uid: str, found: str) -> None:
     """Raises ApiError 409 where the object has another uid than the client named."""
-    if not uid or uid == found:
+    if uid == found:
         return
     served = target.served
     key = served.registry_key(target.namespace, target.name)
