@@ -339,6 +339,23 @@ def test_who_may_not_approve_and_what_may_not_be_asked_for(server):
     )
 
 
+def test_a_condition_that_ends_a_request_stays(server):
+    wanted = csr("ended", request_for("gus")[1])
+    wanted["spec"]["signerName"] = "example.com/nobody"
+    made = server.request("POST", CSRS, wanted)
+    both = [
+        {"type": kind, "status": "True", "reason": "x", "message": "y"} for kind in ("Approved", "Failed")
+    ]
+    for part, conditions in (("approval", both[:1]), ("status", both)):
+        made["status"] = {**made.get("status", {}), "conditions": conditions}
+        made["metadata"].pop("resourceVersion", None)
+        server.request("PUT", f"{CSRS}/ended/{part}", made)
+    made["status"]["conditions"] = both[:1]
+    for part in ("approval", "status"):
+        said = refused(server, "PUT", f"{CSRS}/ended/{part}", made)
+        assert said.endswith('updates may not remove a condition of type "Failed"')
+
+
 def wait_for(true) -> None:
     until = time.monotonic() + 60
     while not true():

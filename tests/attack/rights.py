@@ -178,6 +178,9 @@ class Counts:
     steps: int = 0
     allowed: int = 0
     laws: int = 0
+    forked: bool = False
+    """Whether roles that gather each other keep other rules on one server than on the other: what they once had stays
+    for ever, and when each is gathered is nobody's to say."""
     wrong: list[str] = field(default_factory=list)
 
 
@@ -209,6 +212,8 @@ class Play:
     def run(self, steps: int) -> Counts:
         """Plays so many steps."""
         for _ in range(steps):
+            if self.counts.forked:
+                break
             step = self.world.step()
             answers = self._agreed(step, dry(step.path) if step.stays else step.path)
             self.counts.steps += 1
@@ -276,6 +281,9 @@ class Play:
             if states[0] == states[-1]:
                 return
             time.sleep(SETTLE_SECONDS * (turn + 1))
+        if all(_gather_each_other(state) for state in states):
+            self.counts.forked = True
+            return
         apart = [key for key in {**states[0], **states[-1]} if states[0].get(key) != states[-1].get(key)]
         self.counts.wrong.append(f"{apart} differ: {[state.get(apart[0]) for state in states]}")
 
@@ -300,6 +308,12 @@ class Play:
             path += f"/{step.body['metadata']['name']}"
         status, answer = self.sides[0].call("GET", path)
         return answer if status == 200 else None
+
+
+def _gather_each_other(state: dict[str, Any]) -> bool:
+    """Whether two roles of a server gather, each of which bears a label that roles are gathered by."""
+    gathering = [role for role in state.values() if role[2]]
+    return sum(bool(role[0]) for role in gathering) > 1
 
 
 def _shown(step: Step, status: int, answer: Any) -> tuple[Any, ...]:

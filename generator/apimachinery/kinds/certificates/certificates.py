@@ -20,6 +20,8 @@ Errors = Iterator[FieldError]
 
 _HIDDEN = "<certificate data>"
 _DECISIONS = ("Approved", "Denied")
+_PERMANENT = (*_DECISIONS, "Failed")
+"""Conditions that nobody takes back: a request that failed or was denied is not signed after all."""
 _STATUSES = ("False", "True", "Unknown")
 # Python's ``re`` is safe here: the pattern is ours and linear (RFC 7468: a label, lines of base64, the label again).
 _BLOCK = re.compile(
@@ -69,7 +71,7 @@ def update(value: Json, path: str, old: Json) -> Errors:
     """A write of the request itself neither decides on it nor answers it."""
     del path
     yield from _kept_certificate(value, old, signs=False)
-    yield from _kept_decisions(value, old, _DECISIONS, _DECISIONS)
+    yield from _kept_conditions(value, old, _DECISIONS)
 
 
 def status(value: Json, path: str, old: Json) -> Errors:
@@ -80,7 +82,7 @@ def status(value: Json, path: str, old: Json) -> Errors:
     if now.get("certificate") != before.get("certificate") and not before.get("certificate"):
         yield from _certificate(now.get("certificate"), "status.certificate")
     yield from _kept_certificate(value, old, signs=True)
-    yield from _kept_decisions(value, old, _DECISIONS, _DECISIONS)
+    yield from _kept_conditions(value, old, _DECISIONS)
 
 
 def approval(value: Json, path: str, old: Json) -> Errors:
@@ -89,7 +91,7 @@ def approval(value: Json, path: str, old: Json) -> Errors:
     now, before = struct(value, "status") or {}, struct(old, "status") or {}
     yield from _conditions(now, before)
     yield from _kept_certificate(value, old, signs=False)
-    yield from _kept_decisions(value, old, (), _DECISIONS)
+    yield from _kept_conditions(value, old, ())
 
 
 def _kept_certificate(value: Json, old: Json, *, signs: bool) -> Errors:
@@ -102,15 +104,15 @@ def _kept_certificate(value: Json, old: Json, *, signs: bool) -> Errors:
         yield forbidden("status.certificate", "updates may not set certificate content")
 
 
-def _kept_decisions(value: Json, old: Json, not_added: Sequence[str], not_removed: Sequence[str]) -> Errors:
+def _kept_conditions(value: Json, old: Json, not_added: Sequence[str]) -> Errors:
     now, before = (
         {condition.get("type") for _, condition in numbered(struct(each, "status") or {}, "conditions")}
         for each in (value, old)
     )
-    for kind in _DECISIONS:
+    for kind in _PERMANENT:
         if kind in not_added and kind in now - before:
             yield forbidden("status.conditions", f'updates may not add a condition of type "{kind}"')
-        if kind in not_removed and kind in before - now:
+        if kind in before - now:
             yield forbidden("status.conditions", f'updates may not remove a condition of type "{kind}"')
 
 
@@ -121,7 +123,7 @@ def _conditions(status: Json, before: Json) -> Errors:
     for index, condition in numbered(status, "conditions"):
         place, kind = f"status.conditions[{index}]", condition.get("type") or ""
         text = condition.get("status") or ""
-        allowed = ("True",) if kind in (*_DECISIONS, "Failed") else _STATUSES
+        allowed = ("True",) if kind in _PERMANENT else _STATUSES
         if not kind:
             yield required_error(f"{place}.type")
         if not text:
