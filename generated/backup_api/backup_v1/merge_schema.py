@@ -13,7 +13,39 @@ TYPES: Mapping[str, Type] = read_types(
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
-  "spec": {"struct": {"schedule": {"struct": {"cron": "string", "timeZone": {"word": "string", "default": "Etc/UTC"}, "jitter": {"word": "any", "default": "0s"}}}, "window": {"ref": "dev.kubewright.backup.v1.Window"}, "suspend": {"word": "boolean", "default": false}, "concurrencyPolicy": {"word": "string", "default": "Forbid"}, "backoffLimit": {"word": "number", "default": 6}, "workers": {"word": "number", "default": 1}, "target": {"ref": "dev.kubewright.backup.v1.Target"}, "stores": {"list": {"struct": {"name": "string", "protocol": {"word": "string", "default": "https"}, "port": "any", "path": {"word": "string", "default": "/"}, "priority": "number", "credentials": {"ref": "dev.kubewright.backup.v1.Key", "atomic": true}}}, "keys": ["name", "protocol"]}, "retention": {"ref": "dev.kubewright.backup.v1.Retention"}, "encryption": {"ref": "dev.kubewright.backup.v1.Encryption"}, "hooks": {"list": {"ref": "dev.kubewright.backup.v1.Hook"}, "keys": ["name"]}, "transfer": {"ref": "dev.kubewright.backup.v1.Transfer"}, "overrides": {"ref": "dev.kubewright.backup.v1.Overrides"}, "parameters": {"map": "deduced"}, "notify": {"list": "any", "set": true}}},
+  "spec": {
+   "struct": {
+    "schedule": {
+     "struct": {"cron": "string", "timeZone": {"word": "string", "default": "Etc/UTC"}, "jitter": {"word": "any", "default": "0s"}}
+    },
+    "window": {"ref": "dev.kubewright.backup.v1.Window"},
+    "suspend": {"word": "boolean", "default": false},
+    "concurrencyPolicy": {"word": "string", "default": "Forbid"},
+    "backoffLimit": {"word": "number", "default": 6},
+    "workers": {"word": "number", "default": 1},
+    "target": {"ref": "dev.kubewright.backup.v1.Target"},
+    "stores": {
+     "list": {
+      "struct": {
+       "name": "string",
+       "protocol": {"word": "string", "default": "https"},
+       "port": "any",
+       "path": {"word": "string", "default": "/"},
+       "priority": "number",
+       "credentials": {"ref": "dev.kubewright.backup.v1.Key", "atomic": true}
+      }
+     },
+     "keys": ["name", "protocol"]
+    },
+    "retention": {"ref": "dev.kubewright.backup.v1.Retention"},
+    "encryption": {"ref": "dev.kubewright.backup.v1.Encryption"},
+    "hooks": {"list": {"ref": "dev.kubewright.backup.v1.Hook"}, "keys": ["name"]},
+    "transfer": {"ref": "dev.kubewright.backup.v1.Transfer"},
+    "overrides": {"ref": "dev.kubewright.backup.v1.Overrides"},
+    "parameters": {"map": "deduced"},
+    "notify": {"list": "any", "set": true}
+   }
+  },
   "status": {"ref": "dev.kubewright.backup.v1.BackupScheduleStatus"}}},
  "dev.kubewright.backup.v1.BackupScheduleList": {"struct": {
   "apiVersion": "string",
@@ -25,7 +57,9 @@ TYPES: Mapping[str, Type] = read_types(
   "conditions": {"list": {"ref": "dev.kubewright.backup.v1.Condition"}, "keys": ["type"]},
   "active": "number",
   "selector": "string",
-  "lastRun": {"struct": {"id": "any", "startTime": "any", "completionTime": "any", "bytes": "number", "ratio": "number", "checksum": "string"}},
+  "lastRun": {
+   "struct": {"id": "any", "startTime": "any", "completionTime": "any", "bytes": "number", "ratio": "number", "checksum": "string"}
+  },
   "history": {"list": "string"}}},
  "dev.kubewright.backup.v1.BackupStore": {"struct": {
   "apiVersion": "string",
@@ -65,7 +99,10 @@ TYPES: Mapping[str, Type] = read_types(
   "name": "string",
   "phase": "string",
   "timeoutSeconds": "number",
-  "template": {"struct": {"apiVersion": "string", "kind": "string", "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}}, "rest": "deduced"}}},
+  "template": {
+   "struct": {"apiVersion": "string", "kind": "string", "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}},
+   "rest": "deduced"
+  }}},
  "dev.kubewright.backup.v1.Key": {"struct": {
   "name": "string",
   "key": "string"}, "atomic": true},
@@ -79,8 +116,35 @@ TYPES: Mapping[str, Type] = read_types(
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
-  "spec": {"struct": {"scheduleName": "string", "from": {"word": "string", "default": "latest"}, "at": "any", "mode": {"struct": {"skip": {"map": "deduced"}, "replace": {"struct": {"force": {"word": "boolean", "default": false}}}, "merge": {"struct": {"strategy": {"word": "string", "default": "byKey"}}}}}, "rename": {"map": "string"}, "extra": "deduced", "dryRun": {"word": "boolean", "default": false}}},
-  "status": {"struct": {"phase": {"word": "string", "default": "Pending"}, "restored": "number", "errors": {"list": {"struct": {"resource": "string", "namespace": {"word": "string", "default": ""}, "name": "string", "message": "string"}}, "keys": ["resource", "namespace", "name"]}}}}},
+  "spec": {
+   "struct": {
+    "scheduleName": "string",
+    "from": {"word": "string", "default": "latest"},
+    "at": "any",
+    "mode": {
+     "struct": {
+      "skip": {"map": "deduced"},
+      "replace": {"struct": {"force": {"word": "boolean", "default": false}}},
+      "merge": {"struct": {"strategy": {"word": "string", "default": "byKey"}}}
+     }
+    },
+    "rename": {"map": "string"},
+    "extra": "deduced",
+    "dryRun": {"word": "boolean", "default": false}
+   }
+  },
+  "status": {
+   "struct": {
+    "phase": {"word": "string", "default": "Pending"},
+    "restored": "number",
+    "errors": {
+     "list": {
+      "struct": {"resource": "string", "namespace": {"word": "string", "default": ""}, "name": "string", "message": "string"}
+     },
+     "keys": ["resource", "namespace", "name"]
+    }
+   }
+  }}},
  "dev.kubewright.backup.v1.RestoreList": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -97,7 +161,12 @@ TYPES: Mapping[str, Type] = read_types(
  "dev.kubewright.backup.v1.Target": {"struct": {
   "namespaces": {"list": "string", "set": true},
   "selector": {"ref": "dev.kubewright.backup.v1.Selector", "atomic": true},
-  "resources": {"list": {"struct": {"group": {"word": "string", "default": ""}, "resource": "string", "order": {"word": "number", "default": 100}}}, "keys": ["group", "resource"]}}},
+  "resources": {
+   "list": {
+    "struct": {"group": {"word": "string", "default": ""}, "resource": "string", "order": {"word": "number", "default": 100}}
+   },
+   "keys": ["group", "resource"]
+  }}},
  "dev.kubewright.backup.v1.Transfer": {"struct": {
   "class": "string",
   "from": "string",

@@ -13,8 +13,31 @@ TYPES: Mapping[str, Type] = read_types(
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
-  "spec": {"struct": {"cron": "string", "timezone": {"word": "string", "default": "Etc/UTC"}, "window": "string", "paused": {"word": "boolean", "default": false}, "overlap": {"word": "string", "default": "allow"}, "retries": {"word": "number", "default": 3}, "workers": {"word": "number", "default": 1}, "namespaces": {"list": "string", "set": true}, "selector": {"ref": "dev.kubewright.backup.v1.Selector", "atomic": true}, "store": "string", "keep": {"word": "number", "default": 7}, "parameters": {"map": "deduced"}}},
-  "status": {"struct": {"observedGeneration": "number", "conditions": {"list": {"ref": "dev.kubewright.backup.v1.Condition"}, "keys": ["type"]}, "active": "number", "selector": "string", "lastRunTime": "any"}}}},
+  "spec": {
+   "struct": {
+    "cron": "string",
+    "timezone": {"word": "string", "default": "Etc/UTC"},
+    "window": "string",
+    "paused": {"word": "boolean", "default": false},
+    "overlap": {"word": "string", "default": "allow"},
+    "retries": {"word": "number", "default": 3},
+    "workers": {"word": "number", "default": 1},
+    "namespaces": {"list": "string", "set": true},
+    "selector": {"ref": "dev.kubewright.backup.v1.Selector", "atomic": true},
+    "store": "string",
+    "keep": {"word": "number", "default": 7},
+    "parameters": {"map": "deduced"}
+   }
+  },
+  "status": {
+   "struct": {
+    "observedGeneration": "number",
+    "conditions": {"list": {"ref": "dev.kubewright.backup.v1.Condition"}, "keys": ["type"]},
+    "active": "number",
+    "selector": "string",
+    "lastRunTime": "any"
+   }
+  }}},
  "dev.kubewright.backup.v1alpha1.BackupScheduleList": {"struct": {
   "apiVersion": "string",
   "kind": "string",

@@ -13,7 +13,39 @@ TYPES: Mapping[str, Type] = read_types(
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
-  "spec": {"struct": {"cron": "string", "timeZone": {"word": "string", "default": "Etc/UTC"}, "jitter": {"word": "any", "default": "0s"}, "window": {"ref": "dev.kubewright.backup.v1.Window"}, "suspend": {"word": "boolean", "default": false}, "concurrencyPolicy": {"word": "string", "default": "Allow"}, "backoffLimit": {"word": "number", "default": 3}, "workers": {"word": "number", "default": 1}, "target": {"ref": "dev.kubewright.backup.v1.Target"}, "stores": {"list": {"struct": {"name": "string", "protocol": {"word": "string", "default": "https"}, "port": "any", "path": {"word": "string", "default": "/"}, "priority": "number", "secretName": "string"}}, "keys": ["name", "protocol"]}, "retention": {"ref": "dev.kubewright.backup.v1.Retention"}, "encryption": {"ref": "dev.kubewright.backup.v1.Encryption"}, "hooks": {"list": {"ref": "dev.kubewright.backup.v1.Hook"}, "keys": ["name"]}, "transfer": {"ref": "dev.kubewright.backup.v1.Transfer"}, "overrides": {"ref": "dev.kubewright.backup.v1.Overrides"}, "parameters": {"map": "deduced"}, "notify": {"list": "any", "set": true}}},
+  "spec": {
+   "struct": {
+    "cron": "string",
+    "timeZone": {"word": "string", "default": "Etc/UTC"},
+    "jitter": {"word": "any", "default": "0s"},
+    "window": {"ref": "dev.kubewright.backup.v1.Window"},
+    "suspend": {"word": "boolean", "default": false},
+    "concurrencyPolicy": {"word": "string", "default": "Allow"},
+    "backoffLimit": {"word": "number", "default": 3},
+    "workers": {"word": "number", "default": 1},
+    "target": {"ref": "dev.kubewright.backup.v1.Target"},
+    "stores": {
+     "list": {
+      "struct": {
+       "name": "string",
+       "protocol": {"word": "string", "default": "https"},
+       "port": "any",
+       "path": {"word": "string", "default": "/"},
+       "priority": "number",
+       "secretName": "string"
+      }
+     },
+     "keys": ["name", "protocol"]
+    },
+    "retention": {"ref": "dev.kubewright.backup.v1.Retention"},
+    "encryption": {"ref": "dev.kubewright.backup.v1.Encryption"},
+    "hooks": {"list": {"ref": "dev.kubewright.backup.v1.Hook"}, "keys": ["name"]},
+    "transfer": {"ref": "dev.kubewright.backup.v1.Transfer"},
+    "overrides": {"ref": "dev.kubewright.backup.v1.Overrides"},
+    "parameters": {"map": "deduced"},
+    "notify": {"list": "any", "set": true}
+   }
+  },
   "status": {"ref": "dev.kubewright.backup.v1.BackupScheduleStatus"}}},
  "dev.kubewright.backup.v1beta1.BackupScheduleList": {"struct": {
   "apiVersion": "string",

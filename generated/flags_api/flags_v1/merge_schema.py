@@ -38,13 +38,23 @@ TYPES: Mapping[str, Type] = read_types(
   "tags": {"map": "string"},
   "expires": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
   "rollout": {"ref": "dev.kubewright.flags.v1.Rollout", "patch": ["retainKeys"]},
-  "prerequisites": {"list": {"ref": "dev.kubewright.flags.v1.Prerequisite"}, "keys": ["flag", "variant"], "patch": ["merge"], "merge_key": "flag"}}},
+  "prerequisites": {
+   "list": {"ref": "dev.kubewright.flags.v1.Prerequisite"},
+   "keys": ["flag", "variant"],
+   "patch": ["merge"],
+   "merge_key": "flag"
+  }}},
  "dev.kubewright.flags.v1.FeatureFlagStatus": {"struct": {
   "observedGeneration": "number",
   "evaluations": {"map": "number"},
   "lastEvaluated": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
   "share": "number",
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  }}},
  "dev.kubewright.flags.v1.Prerequisite": {"struct": {
   "flag": "string",
   "variant": {"word": "string", "default": "on"}}},

@@ -44,7 +44,12 @@ TYPES: Mapping[str, Type] = read_types(
   "evaluations": {"map": "number"},
   "lastEvaluated": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
   "share": "number",
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  }}},
  "dev.kubewright.flags.v1beta1.Rollout": {"struct": {
   "strategy": "string",
   "steps": {"list": {"ref": "io.k8s.apimachinery.pkg.util.intstr.IntOrString"}},

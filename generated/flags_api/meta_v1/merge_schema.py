@@ -43,7 +43,12 @@ TYPES: Mapping[str, Type] = read_types(
   "labels": {"map": "string"},
   "annotations": {"map": "string"},
   "finalizers": {"list": "string", "set": true, "patch": ["merge"]},
-  "ownerReferences": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"}, "keys": ["uid"], "patch": ["merge"], "merge_key": "uid"},
+  "ownerReferences": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"},
+   "keys": ["uid"],
+   "patch": ["merge"],
+   "merge_key": "uid"
+  },
   "managedFields": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry"}},
   "selfLink": "string"}},
  "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": {"struct": {

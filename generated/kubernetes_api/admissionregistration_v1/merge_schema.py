@@ -54,7 +54,12 @@ TYPES: Mapping[str, Type] = read_types(
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
  "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicySpec": {"struct": {
   "failurePolicy": "string",
-  "matchConditions": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "matchConditions": {
+   "list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  },
   "matchConstraints": {"ref": "io.k8s.api.admissionregistration.v1.MatchResources"},
   "mutations": {"list": {"ref": "io.k8s.api.admissionregistration.v1.Mutation"}},
   "paramKind": {"ref": "io.k8s.api.admissionregistration.v1.ParamKind"},
@@ -64,7 +69,12 @@ TYPES: Mapping[str, Type] = read_types(
   "admissionReviewVersions": {"list": "string"},
   "clientConfig": {"ref": "io.k8s.api.admissionregistration.v1.WebhookClientConfig"},
   "failurePolicy": "string",
-  "matchConditions": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "matchConditions": {
+   "list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  },
   "matchPolicy": "string",
   "name": {"word": "string", "default": ""},
   "namespaceSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
@@ -77,7 +87,12 @@ TYPES: Mapping[str, Type] = read_types(
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
-  "webhooks": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MutatingWebhook"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"}}},
+  "webhooks": {
+   "list": {"ref": "io.k8s.api.admissionregistration.v1.MutatingWebhook"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  }}},
  "io.k8s.api.admissionregistration.v1.MutatingWebhookConfigurationList": {"struct": {
   "apiVersion": "string",
   "items": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration"}},
@@ -144,11 +159,21 @@ TYPES: Mapping[str, Type] = read_types(
  "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicySpec": {"struct": {
   "auditAnnotations": {"list": {"ref": "io.k8s.api.admissionregistration.v1.AuditAnnotation"}},
   "failurePolicy": "string",
-  "matchConditions": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "matchConditions": {
+   "list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  },
   "matchConstraints": {"ref": "io.k8s.api.admissionregistration.v1.MatchResources"},
   "paramKind": {"ref": "io.k8s.api.admissionregistration.v1.ParamKind"},
   "validations": {"list": {"ref": "io.k8s.api.admissionregistration.v1.Validation"}},
-  "variables": {"list": {"ref": "io.k8s.api.admissionregistration.v1.Variable"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"}}},
+  "variables": {
+   "list": {"ref": "io.k8s.api.admissionregistration.v1.Variable"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  }}},
  "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyStatus": {"struct": {
   "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"]},
   "observedGeneration": "number",
@@ -157,7 +182,12 @@ TYPES: Mapping[str, Type] = read_types(
   "admissionReviewVersions": {"list": "string"},
   "clientConfig": {"ref": "io.k8s.api.admissionregistration.v1.WebhookClientConfig"},
   "failurePolicy": "string",
-  "matchConditions": {"list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "matchConditions": {
+   "list": {"ref": "io.k8s.api.admissionregistration.v1.MatchCondition"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  },
   "matchPolicy": "string",
   "name": {"word": "string", "default": ""},
   "namespaceSelector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
@@ -169,7 +199,12 @@ TYPES: Mapping[str, Type] = read_types(
   "apiVersion": "string",
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
-  "webhooks": {"list": {"ref": "io.k8s.api.admissionregistration.v1.ValidatingWebhook"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"}}},
+  "webhooks": {
+   "list": {"ref": "io.k8s.api.admissionregistration.v1.ValidatingWebhook"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  }}},
  "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfigurationList": {"struct": {
   "apiVersion": "string",
   "items": {"list": {"ref": "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration"}},

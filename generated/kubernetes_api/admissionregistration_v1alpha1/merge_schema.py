@@ -48,7 +48,12 @@ TYPES: Mapping[str, Type] = read_types(
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
  "io.k8s.api.admissionregistration.v1alpha1.MutatingAdmissionPolicySpec": {"struct": {
   "failurePolicy": "string",
-  "matchConditions": {"list": {"ref": "io.k8s.api.admissionregistration.v1alpha1.MatchCondition"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "matchConditions": {
+   "list": {"ref": "io.k8s.api.admissionregistration.v1alpha1.MatchCondition"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  },
   "matchConstraints": {"ref": "io.k8s.api.admissionregistration.v1alpha1.MatchResources"},
   "mutations": {"list": {"ref": "io.k8s.api.admissionregistration.v1alpha1.Mutation"}},
   "paramKind": {"ref": "io.k8s.api.admissionregistration.v1alpha1.ParamKind"},

@@ -53,7 +53,10 @@ TYPES: Mapping[str, Type] = read_types(
   "versions": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion"}}}},
  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus": {"struct": {
   "acceptedNames": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames"},
-  "conditions": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionCondition"}, "keys": ["type"]},
+  "conditions": {
+   "list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionCondition"},
+   "keys": ["type"]
+  },
   "observedGeneration": "number",
   "storedVersions": {"list": "string"}}},
  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion": {"struct": {
@@ -124,7 +127,12 @@ TYPES: Mapping[str, Type] = read_types(
   "x-kubernetes-list-type": "string",
   "x-kubernetes-map-type": "string",
   "x-kubernetes-preserve-unknown-fields": "boolean",
-  "x-kubernetes-validations": {"list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ValidationRule"}, "keys": ["rule"], "patch": ["merge"], "merge_key": "rule"}}},
+  "x-kubernetes-validations": {
+   "list": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ValidationRule"},
+   "keys": ["rule"],
+   "patch": ["merge"],
+   "merge_key": "rule"
+  }}},
  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray": "deduced",
  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool": "deduced",
  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray": "deduced",

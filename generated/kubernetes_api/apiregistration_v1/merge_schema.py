@@ -35,7 +35,12 @@ TYPES: Mapping[str, Type] = read_types(
   "version": "string",
   "versionPriority": "number"}},
  "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIServiceCondition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  }}},
  "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference": {"struct": {
   "name": "string",
   "namespace": "string",

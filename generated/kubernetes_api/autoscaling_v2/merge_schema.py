@@ -64,7 +64,12 @@ TYPES: Mapping[str, Type] = read_types(
   "minReplicas": "number",
   "scaleTargetRef": {"ref": "io.k8s.api.autoscaling.v2.CrossVersionObjectReference"}}},
  "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "conditions": {
+   "list": {"ref": "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
   "currentMetrics": {"list": {"ref": "io.k8s.api.autoscaling.v2.MetricStatus"}},
   "currentReplicas": "number",
   "desiredReplicas": "number",

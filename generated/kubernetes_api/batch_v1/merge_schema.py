@@ -53,7 +53,12 @@ TYPES: Mapping[str, Type] = read_types(
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}},
  "io.k8s.api.batch.v1.JobSchedulingConfiguration": {"struct": {
   "disruptionMode": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupDisruptionMode"},
-  "resourceClaims": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupResourceClaim"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "resourceClaims": {
+   "list": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupResourceClaim"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  },
   "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingConstraints"},
   "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadPodGroupSchedulingPolicy"}}},
  "io.k8s.api.batch.v1.JobSpec": {"struct": {

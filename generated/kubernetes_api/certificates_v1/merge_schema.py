@@ -77,7 +77,12 @@ TYPES: Mapping[str, Type] = read_types(
  "io.k8s.api.certificates.v1.PodCertificateRequestStatus": {"struct": {
   "beginRefreshAt": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
   "certificateChain": "string",
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
   "notAfter": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
   "notBefore": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}}}
 }

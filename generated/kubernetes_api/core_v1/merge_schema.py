@@ -158,7 +158,12 @@ TYPES: Mapping[str, Type] = read_types(
   "lifecycle": {"ref": "io.k8s.api.core.v1.Lifecycle"},
   "livenessProbe": {"ref": "io.k8s.api.core.v1.Probe"},
   "name": {"word": "string", "default": ""},
-  "ports": {"list": {"ref": "io.k8s.api.core.v1.ContainerPort"}, "keys": ["containerPort", "protocol"], "patch": ["merge"], "merge_key": "containerPort"},
+  "ports": {
+   "list": {"ref": "io.k8s.api.core.v1.ContainerPort"},
+   "keys": ["containerPort", "protocol"],
+   "patch": ["merge"],
+   "merge_key": "containerPort"
+  },
   "readinessProbe": {"ref": "io.k8s.api.core.v1.Probe"},
   "resizePolicy": {"list": {"ref": "io.k8s.api.core.v1.ContainerResizePolicy"}},
   "resources": {"ref": "io.k8s.api.core.v1.ResourceRequirements"},
@@ -171,7 +176,12 @@ TYPES: Mapping[str, Type] = read_types(
   "terminationMessagePath": "string",
   "terminationMessagePolicy": "string",
   "tty": "boolean",
-  "volumeDevices": {"list": {"ref": "io.k8s.api.core.v1.VolumeDevice"}, "keys": ["devicePath"], "patch": ["merge"], "merge_key": "devicePath"},
+  "volumeDevices": {
+   "list": {"ref": "io.k8s.api.core.v1.VolumeDevice"},
+   "keys": ["devicePath"],
+   "patch": ["merge"],
+   "merge_key": "devicePath"
+  },
   "volumeMounts": {"list": {"ref": "io.k8s.api.core.v1.VolumeMount"}, "keys": ["mountPath"], "patch": ["merge"], "merge_key": "mountPath"},
   "workingDir": "string"}},
  "io.k8s.api.core.v1.ContainerExtendedResourceRequest": {"struct": {
@@ -228,7 +238,12 @@ TYPES: Mapping[str, Type] = read_types(
   "state": {"ref": "io.k8s.api.core.v1.ContainerState"},
   "stopSignal": "string",
   "user": {"ref": "io.k8s.api.core.v1.ContainerUser"},
-  "volumeMounts": {"list": {"ref": "io.k8s.api.core.v1.VolumeMountStatus"}, "keys": ["mountPath"], "patch": ["merge"], "merge_key": "mountPath"}}},
+  "volumeMounts": {
+   "list": {"ref": "io.k8s.api.core.v1.VolumeMountStatus"},
+   "keys": ["mountPath"],
+   "patch": ["merge"],
+   "merge_key": "mountPath"
+  }}},
  "io.k8s.api.core.v1.ContainerUser": {"struct": {
   "linux": {"ref": "io.k8s.api.core.v1.LinuxContainerUser"}}},
  "io.k8s.api.core.v1.DaemonEndpoint": {"struct": {
@@ -297,7 +312,12 @@ TYPES: Mapping[str, Type] = read_types(
   "lifecycle": {"ref": "io.k8s.api.core.v1.Lifecycle"},
   "livenessProbe": {"ref": "io.k8s.api.core.v1.Probe"},
   "name": {"word": "string", "default": ""},
-  "ports": {"list": {"ref": "io.k8s.api.core.v1.ContainerPort"}, "keys": ["containerPort", "protocol"], "patch": ["merge"], "merge_key": "containerPort"},
+  "ports": {
+   "list": {"ref": "io.k8s.api.core.v1.ContainerPort"},
+   "keys": ["containerPort", "protocol"],
+   "patch": ["merge"],
+   "merge_key": "containerPort"
+  },
   "readinessProbe": {"ref": "io.k8s.api.core.v1.Probe"},
   "resizePolicy": {"list": {"ref": "io.k8s.api.core.v1.ContainerResizePolicy"}},
   "resources": {"ref": "io.k8s.api.core.v1.ResourceRequirements"},
@@ -311,7 +331,12 @@ TYPES: Mapping[str, Type] = read_types(
   "terminationMessagePath": "string",
   "terminationMessagePolicy": "string",
   "tty": "boolean",
-  "volumeDevices": {"list": {"ref": "io.k8s.api.core.v1.VolumeDevice"}, "keys": ["devicePath"], "patch": ["merge"], "merge_key": "devicePath"},
+  "volumeDevices": {
+   "list": {"ref": "io.k8s.api.core.v1.VolumeDevice"},
+   "keys": ["devicePath"],
+   "patch": ["merge"],
+   "merge_key": "devicePath"
+  },
   "volumeMounts": {"list": {"ref": "io.k8s.api.core.v1.VolumeMount"}, "keys": ["mountPath"], "patch": ["merge"], "merge_key": "mountPath"},
   "workingDir": "string"}},
  "io.k8s.api.core.v1.EphemeralVolumeSource": {"struct": {
@@ -544,8 +569,18 @@ TYPES: Mapping[str, Type] = read_types(
   "perPod": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}},
  "io.k8s.api.core.v1.NodeAllocatableResourceClaimStatus": {"struct": {
   "containers": {"list": "string", "set": true},
-  "mapping": {"list": {"ref": "io.k8s.api.core.v1.NodeAllocatableMappedResources"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
-  "overhead": {"list": {"ref": "io.k8s.api.core.v1.NodeAllocatableOverheadResources"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
+  "mapping": {
+   "list": {"ref": "io.k8s.api.core.v1.NodeAllocatableMappedResources"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  },
+  "overhead": {
+   "list": {"ref": "io.k8s.api.core.v1.NodeAllocatableOverheadResources"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  },
   "resourceClaimName": {"word": "string", "default": ""}}},
  "io.k8s.api.core.v1.NodeCondition": {"struct": {
   "lastHeartbeatTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
@@ -676,7 +711,12 @@ TYPES: Mapping[str, Type] = read_types(
   "allocatedResourceStatuses": {"map": "string"},
   "allocatedResources": {"map": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}},
   "capacity": {"map": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}},
-  "conditions": {"list": {"ref": "io.k8s.api.core.v1.PersistentVolumeClaimCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "conditions": {
+   "list": {"ref": "io.k8s.api.core.v1.PersistentVolumeClaimCondition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
   "currentVolumeAttributesClassName": "string",
   "healthStatus": {"ref": "io.k8s.api.core.v1.VolumeHealthStatus"},
   "modifyVolumeStatus": {"ref": "io.k8s.api.core.v1.ModifyVolumeStatus"},
@@ -841,7 +881,12 @@ TYPES: Mapping[str, Type] = read_types(
   "priority": "number",
   "priorityClassName": "string",
   "readinessGates": {"list": {"ref": "io.k8s.api.core.v1.PodReadinessGate"}},
-  "resourceClaims": {"list": {"ref": "io.k8s.api.core.v1.PodResourceClaim"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "resourceClaims": {
+   "list": {"ref": "io.k8s.api.core.v1.PodResourceClaim"},
+   "keys": ["name"],
+   "patch": ["merge", "retainKeys"],
+   "merge_key": "name"
+  },
   "resources": {"ref": "io.k8s.api.core.v1.ResourceRequirements"},
   "restartPolicy": "string",
   "runtimeClassName": "string",
@@ -856,7 +901,12 @@ TYPES: Mapping[str, Type] = read_types(
   "subdomain": "string",
   "terminationGracePeriodSeconds": "number",
   "tolerations": {"list": {"ref": "io.k8s.api.core.v1.Toleration"}},
-  "topologySpreadConstraints": {"list": {"ref": "io.k8s.api.core.v1.TopologySpreadConstraint"}, "keys": ["topologyKey", "whenUnsatisfiable"], "patch": ["merge"], "merge_key": "topologyKey"},
+  "topologySpreadConstraints": {
+   "list": {"ref": "io.k8s.api.core.v1.TopologySpreadConstraint"},
+   "keys": ["topologyKey", "whenUnsatisfiable"],
+   "patch": ["merge"],
+   "merge_key": "topologyKey"
+  },
   "volumes": {"list": {"ref": "io.k8s.api.core.v1.Volume"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"}}},
  "io.k8s.api.core.v1.PodStatus": {"struct": {
   "allocatedResources": {"map": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}},
@@ -868,7 +918,12 @@ TYPES: Mapping[str, Type] = read_types(
   "hostIPs": {"list": {"ref": "io.k8s.api.core.v1.HostIP"}, "patch": ["merge"], "merge_key": "ip"},
   "initContainerStatuses": {"list": {"ref": "io.k8s.api.core.v1.ContainerStatus"}},
   "message": "string",
-  "nodeAllocatableResourceClaimStatuses": {"list": {"ref": "io.k8s.api.core.v1.NodeAllocatableResourceClaimStatus"}, "keys": ["resourceClaimName"], "patch": ["merge"], "merge_key": "resourceClaimName"},
+  "nodeAllocatableResourceClaimStatuses": {
+   "list": {"ref": "io.k8s.api.core.v1.NodeAllocatableResourceClaimStatus"},
+   "keys": ["resourceClaimName"],
+   "patch": ["merge"],
+   "merge_key": "resourceClaimName"
+  },
   "nominatedNodeName": "string",
   "observedGeneration": "number",
   "phase": "string",
@@ -877,7 +932,12 @@ TYPES: Mapping[str, Type] = read_types(
   "qosClass": "string",
   "reason": "string",
   "resize": "string",
-  "resourceClaimStatuses": {"list": {"ref": "io.k8s.api.core.v1.PodResourceClaimStatus"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "resourceClaimStatuses": {
+   "list": {"ref": "io.k8s.api.core.v1.PodResourceClaimStatus"},
+   "keys": ["name"],
+   "patch": ["merge", "retainKeys"],
+   "merge_key": "name"
+  },
   "resources": {"ref": "io.k8s.api.core.v1.ResourceRequirements"},
   "startTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
   "volumeHealth": {"list": {"ref": "io.k8s.api.core.v1.PodVolumeHealth"}, "keys": ["name"]}}},
@@ -895,7 +955,12 @@ TYPES: Mapping[str, Type] = read_types(
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
   "spec": {"ref": "io.k8s.api.core.v1.PodSpec"}}},
  "io.k8s.api.core.v1.PodVolumeHealth": {"struct": {
-  "healthConditions": {"list": {"ref": "io.k8s.api.core.v1.VolumeHealthCondition"}, "keys": ["status", "reason"], "patch": ["merge"], "merge_key": "status"},
+  "healthConditions": {
+   "list": {"ref": "io.k8s.api.core.v1.VolumeHealthCondition"},
+   "keys": ["status", "reason"],
+   "patch": ["merge"],
+   "merge_key": "status"
+  },
   "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
   "name": {"word": "string", "default": ""}}},
  "io.k8s.api.core.v1.PortStatus": {"struct": {
@@ -973,7 +1038,12 @@ TYPES: Mapping[str, Type] = read_types(
   "template": {"ref": "io.k8s.api.core.v1.PodTemplateSpec"}}},
  "io.k8s.api.core.v1.ReplicationControllerStatus": {"struct": {
   "availableReplicas": "number",
-  "conditions": {"list": {"ref": "io.k8s.api.core.v1.ReplicationControllerCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "conditions": {
+   "list": {"ref": "io.k8s.api.core.v1.ReplicationControllerCondition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
   "fullyLabeledReplicas": "number",
   "observedGeneration": "number",
   "readyReplicas": "number",
@@ -1145,7 +1215,12 @@ TYPES: Mapping[str, Type] = read_types(
   "loadBalancerClass": "string",
   "loadBalancerIP": "string",
   "loadBalancerSourceRanges": {"list": "string"},
-  "ports": {"list": {"ref": "io.k8s.api.core.v1.ServicePort"}, "keys": ["port", "protocol"], "patch": ["merge"], "merge_key": "port"},
+  "ports": {
+   "list": {"ref": "io.k8s.api.core.v1.ServicePort"},
+   "keys": ["port", "protocol"],
+   "patch": ["merge"],
+   "merge_key": "port"
+  },
   "publishNotReadyAddresses": "boolean",
   "selector": {"map": "string", "atomic": true},
   "sessionAffinity": "string",
@@ -1153,7 +1228,12 @@ TYPES: Mapping[str, Type] = read_types(
   "trafficDistribution": "string",
   "type": "string"}},
  "io.k8s.api.core.v1.ServiceStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
   "loadBalancer": {"ref": "io.k8s.api.core.v1.LoadBalancerStatus"}}},
  "io.k8s.api.core.v1.SessionAffinityConfig": {"struct": {
   "clientIP": {"ref": "io.k8s.api.core.v1.ClientIPConfig"}}},
@@ -1251,7 +1331,12 @@ TYPES: Mapping[str, Type] = read_types(
   "reason": {"word": "string", "default": ""},
   "status": {"word": "string", "default": ""}}},
  "io.k8s.api.core.v1.VolumeHealthStatus": {"struct": {
-  "healthConditions": {"list": {"ref": "io.k8s.api.core.v1.VolumeHealthCondition"}, "keys": ["status", "reason"], "patch": ["merge"], "merge_key": "status"},
+  "healthConditions": {
+   "list": {"ref": "io.k8s.api.core.v1.VolumeHealthCondition"},
+   "keys": ["status", "reason"],
+   "patch": ["merge"],
+   "merge_key": "status"
+  },
   "lastTransitionTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}}},
  "io.k8s.api.core.v1.VolumeMount": {"struct": {
   "bindMountOptions": {"list": "string", "set": true},

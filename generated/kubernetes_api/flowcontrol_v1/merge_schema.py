@@ -37,7 +37,12 @@ TYPES: Mapping[str, Type] = read_types(
   "priorityLevelConfiguration": {"ref": "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationReference"},
   "rules": {"list": {"ref": "io.k8s.api.flowcontrol.v1.PolicyRulesWithSubjects"}}}},
  "io.k8s.api.flowcontrol.v1.FlowSchemaStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.api.flowcontrol.v1.FlowSchemaCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.api.flowcontrol.v1.FlowSchemaCondition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  }}},
  "io.k8s.api.flowcontrol.v1.GroupSubject": {"struct": {
   "name": "string"}},
  "io.k8s.api.flowcontrol.v1.LimitResponse": {"struct": {
@@ -79,7 +84,12 @@ TYPES: Mapping[str, Type] = read_types(
   "limited": {"ref": "io.k8s.api.flowcontrol.v1.LimitedPriorityLevelConfiguration"},
   "type": "string"}},
  "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationCondition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationCondition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  }}},
  "io.k8s.api.flowcontrol.v1.QueuingConfiguration": {"struct": {
   "handSize": "number",
   "queueLengthLimit": "number",

@@ -42,18 +42,38 @@ TYPES: Mapping[str, Type] = read_types(
   "requester": "string",
   "target": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionRequestTarget"}}},
  "io.k8s.api.lifecycle.v1alpha1.EvictionRequestStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
   "observedGeneration": "number"}},
  "io.k8s.api.lifecycle.v1alpha1.EvictionRequestTarget": {"struct": {
   "pod": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionRequestPodReference"}}},
  "io.k8s.api.lifecycle.v1alpha1.EvictionSpec": {"struct": {
   "target": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionTarget"}}},
  "io.k8s.api.lifecycle.v1alpha1.EvictionStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
   "observedGeneration": "number",
   "requesters": {"list": {"ref": "io.k8s.api.lifecycle.v1alpha1.Requester"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
-  "responders": {"list": {"ref": "io.k8s.api.lifecycle.v1alpha1.ResponderStatus"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"},
-  "targetResponders": {"list": {"ref": "io.k8s.api.lifecycle.v1alpha1.TargetResponder"}, "keys": ["name"], "patch": ["merge"], "merge_key": "name"}}},
+  "responders": {
+   "list": {"ref": "io.k8s.api.lifecycle.v1alpha1.ResponderStatus"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  },
+  "targetResponders": {
+   "list": {"ref": "io.k8s.api.lifecycle.v1alpha1.TargetResponder"},
+   "keys": ["name"],
+   "patch": ["merge"],
+   "merge_key": "name"
+  }}},
  "io.k8s.api.lifecycle.v1alpha1.EvictionTarget": {"struct": {
   "pod": {"ref": "io.k8s.api.lifecycle.v1alpha1.EvictionPodReference"}}},
  "io.k8s.api.lifecycle.v1alpha1.Requester": {"struct": {

@@ -103,7 +103,12 @@ TYPES: Mapping[str, Type] = read_types(
   "managedFields": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry"}},
   "name": "string",
   "namespace": "string",
-  "ownerReferences": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"}, "keys": ["uid"], "patch": ["merge"], "merge_key": "uid"},
+  "ownerReferences": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"},
+   "keys": ["uid"],
+   "patch": ["merge"],
+   "merge_key": "uid"
+  },
   "resourceVersion": "string",
   "selfLink": "string",
   "uid": "string"}},

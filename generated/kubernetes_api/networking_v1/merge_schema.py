@@ -140,7 +140,12 @@ TYPES: Mapping[str, Type] = read_types(
  "io.k8s.api.networking.v1.ServiceCIDRSpec": {"struct": {
   "cidrs": {"list": "string"}}},
  "io.k8s.api.networking.v1.ServiceCIDRStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}}
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  }}}
 }
 '''
 )

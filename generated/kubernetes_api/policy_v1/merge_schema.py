@@ -31,7 +31,12 @@ TYPES: Mapping[str, Type] = read_types(
   "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", "patch": ["replace"]},
   "unhealthyPodEvictionPolicy": "string"}},
  "io.k8s.api.policy.v1.PodDisruptionBudgetStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
   "currentHealthy": "number",
   "desiredHealthy": "number",
   "disruptedPods": {"map": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}},

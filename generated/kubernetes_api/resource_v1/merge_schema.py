@@ -152,7 +152,12 @@ TYPES: Mapping[str, Type] = read_types(
   "deviceSelector": {"ref": "io.k8s.api.resource.v1.DeviceTaintSelector"},
   "taint": {"ref": "io.k8s.api.resource.v1.DeviceTaint"}}},
  "io.k8s.api.resource.v1.DeviceTaintRuleStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  }}},
  "io.k8s.api.resource.v1.DeviceTaintSelector": {"struct": {
   "device": "string",
   "driver": "string",
@@ -210,7 +215,12 @@ TYPES: Mapping[str, Type] = read_types(
  "io.k8s.api.resource.v1.ResourceClaimStatus": {"struct": {
   "allocation": {"ref": "io.k8s.api.resource.v1.AllocationResult"},
   "devices": {"list": {"ref": "io.k8s.api.resource.v1.AllocatedDeviceStatus"}, "keys": ["driver", "device", "pool", "shareID"]},
-  "reservedFor": {"list": {"ref": "io.k8s.api.resource.v1.ResourceClaimConsumerReference"}, "keys": ["uid"], "patch": ["merge"], "merge_key": "uid"}}},
+  "reservedFor": {
+   "list": {"ref": "io.k8s.api.resource.v1.ResourceClaimConsumerReference"},
+   "keys": ["uid"],
+   "patch": ["merge"],
+   "merge_key": "uid"
+  }}},
  "io.k8s.api.resource.v1.ResourceClaimTemplate": {"struct": {
   "apiVersion": "string",
   "kind": "string",

@@ -29,7 +29,12 @@ TYPES: Mapping[str, Type] = read_types(
   "deviceSelector": {"ref": "io.k8s.api.resource.v1alpha3.DeviceTaintSelector"},
   "taint": {"ref": "io.k8s.api.resource.v1alpha3.DeviceTaint"}}},
  "io.k8s.api.resource.v1alpha3.DeviceTaintRuleStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  }}},
  "io.k8s.api.resource.v1alpha3.DeviceTaintSelector": {"struct": {
   "device": "string",
   "driver": "string",
@@ -69,7 +74,12 @@ TYPES: Mapping[str, Type] = read_types(
   "limit": "number",
   "poolName": "string"}},
  "io.k8s.api.resource.v1alpha3.ResourcePoolStatusRequestStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
   "poolCount": "number",
   "pools": {"list": {"ref": "io.k8s.api.resource.v1alpha3.PoolStatus"}}}},
  "io.k8s.api.resource.v1alpha3.ShareableCapacityStatus": {"struct": {

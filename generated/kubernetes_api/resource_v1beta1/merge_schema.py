@@ -190,7 +190,12 @@ TYPES: Mapping[str, Type] = read_types(
  "io.k8s.api.resource.v1beta1.ResourceClaimStatus": {"struct": {
   "allocation": {"ref": "io.k8s.api.resource.v1beta1.AllocationResult"},
   "devices": {"list": {"ref": "io.k8s.api.resource.v1beta1.AllocatedDeviceStatus"}, "keys": ["driver", "device", "pool", "shareID"]},
-  "reservedFor": {"list": {"ref": "io.k8s.api.resource.v1beta1.ResourceClaimConsumerReference"}, "keys": ["uid"], "patch": ["merge"], "merge_key": "uid"}}},
+  "reservedFor": {
+   "list": {"ref": "io.k8s.api.resource.v1beta1.ResourceClaimConsumerReference"},
+   "keys": ["uid"],
+   "patch": ["merge"],
+   "merge_key": "uid"
+  }}},
  "io.k8s.api.resource.v1beta1.ResourceClaimTemplate": {"struct": {
   "apiVersion": "string",
   "kind": "string",

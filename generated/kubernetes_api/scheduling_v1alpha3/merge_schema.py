@@ -44,7 +44,12 @@ TYPES: Mapping[str, Type] = read_types(
   "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositePodGroupSchedulingPolicy"},
   "workloadRef": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadReference"}}},
  "io.k8s.api.scheduling.v1alpha3.CompositePodGroupStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  }}},
  "io.k8s.api.scheduling.v1alpha3.CompositePodGroupTemplate": {"struct": {
   "compositePodGroupTemplates": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositePodGroupTemplate"}, "keys": ["name"]},
   "disruptionMode": {"ref": "io.k8s.api.scheduling.v1alpha3.CompositeDisruptionMode"},
@@ -89,20 +94,40 @@ TYPES: Mapping[str, Type] = read_types(
   "preemptionPolicy": "string",
   "priority": "number",
   "priorityClassName": "string",
-  "resourceClaims": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaim"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "resourceClaims": {
+   "list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaim"},
+   "keys": ["name"],
+   "patch": ["merge", "retainKeys"],
+   "merge_key": "name"
+  },
   "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingConstraints"},
   "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingPolicy"},
   "workloadRef": {"ref": "io.k8s.api.scheduling.v1alpha3.WorkloadReference"}}},
  "io.k8s.api.scheduling.v1alpha3.PodGroupStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
-  "resourceClaimStatuses": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaimStatus"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
+  "resourceClaimStatuses": {
+   "list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaimStatus"},
+   "keys": ["name"],
+   "patch": ["merge", "retainKeys"],
+   "merge_key": "name"
+  }}},
  "io.k8s.api.scheduling.v1alpha3.PodGroupTemplate": {"struct": {
   "disruptionMode": {"ref": "io.k8s.api.scheduling.v1alpha3.DisruptionMode"},
   "name": {"word": "string", "default": ""},
   "preemptionPolicy": "string",
   "priority": "number",
   "priorityClassName": "string",
-  "resourceClaims": {"list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaim"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "resourceClaims": {
+   "list": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupResourceClaim"},
+   "keys": ["name"],
+   "patch": ["merge", "retainKeys"],
+   "merge_key": "name"
+  },
   "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingConstraints"},
   "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1alpha3.PodGroupSchedulingPolicy"}}},
  "io.k8s.api.scheduling.v1alpha3.SingleCompositeDisruptionMode": {"map": "deduced"},

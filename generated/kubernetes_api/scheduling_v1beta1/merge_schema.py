@@ -67,20 +67,40 @@ TYPES: Mapping[str, Type] = read_types(
   "preemptionPolicy": "string",
   "priority": "number",
   "priorityClassName": "string",
-  "resourceClaims": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaim"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "resourceClaims": {
+   "list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaim"},
+   "keys": ["name"],
+   "patch": ["merge", "retainKeys"],
+   "merge_key": "name"
+  },
   "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingConstraints"},
   "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingPolicy"},
   "workloadRef": {"ref": "io.k8s.api.scheduling.v1beta1.WorkloadReference"}}},
  "io.k8s.api.scheduling.v1beta1.PodGroupStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
-  "resourceClaimStatuses": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaimStatus"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
+  "resourceClaimStatuses": {
+   "list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaimStatus"},
+   "keys": ["name"],
+   "patch": ["merge", "retainKeys"],
+   "merge_key": "name"
+  }}},
  "io.k8s.api.scheduling.v1beta1.PodGroupTemplate": {"struct": {
   "disruptionMode": {"ref": "io.k8s.api.scheduling.v1beta1.DisruptionMode"},
   "name": {"word": "string", "default": ""},
   "preemptionPolicy": "string",
   "priority": "number",
   "priorityClassName": "string",
-  "resourceClaims": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaim"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "resourceClaims": {
+   "list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupResourceClaim"},
+   "keys": ["name"],
+   "patch": ["merge", "retainKeys"],
+   "merge_key": "name"
+  },
   "schedulingConstraints": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingConstraints"},
   "schedulingPolicy": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupSchedulingPolicy"}}},
  "io.k8s.api.scheduling.v1beta1.SingleCompositeDisruptionMode": {"map": "deduced"},

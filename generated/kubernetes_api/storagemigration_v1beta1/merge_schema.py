@@ -23,7 +23,12 @@ TYPES: Mapping[str, Type] = read_types(
  "io.k8s.api.storagemigration.v1beta1.StorageVersionMigrationSpec": {"struct": {
   "resource": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource"}}},
  "io.k8s.api.storagemigration.v1beta1.StorageVersionMigrationStatus": {"struct": {
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  },
   "resourceVersion": "string"}}
 }
 '''

@@ -79,13 +79,23 @@ TYPES: Mapping[str, Type] = read_types(
  "dev.kubewright.messaging.v1.QueueSpec": {"struct": {
   "replicas": "number",
   "selector": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
-  "ports": {"list": {"ref": "dev.kubewright.messaging.v1.QueuePort"}, "keys": ["port", "protocol"], "patch": ["merge"], "merge_key": "port"},
+  "ports": {
+   "list": {"ref": "dev.kubewright.messaging.v1.QueuePort"},
+   "keys": ["port", "protocol"],
+   "patch": ["merge"],
+   "merge_key": "port"
+  },
   "capacity": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"},
   "limits": {"map": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}},
   "retention": {"ref": "dev.kubewright.messaging.v1.RetentionPolicy"},
   "deadLetter": {"ref": "dev.kubewright.messaging.v1.DeadLetter"},
   "strategy": {"ref": "dev.kubewright.messaging.v1.RolloutStrategy", "patch": ["retainKeys"]},
-  "volumes": {"list": {"ref": "dev.kubewright.messaging.v1.Volume"}, "keys": ["name"], "patch": ["merge", "retainKeys"], "merge_key": "name"},
+  "volumes": {
+   "list": {"ref": "dev.kubewright.messaging.v1.Volume"},
+   "keys": ["name"],
+   "patch": ["merge", "retainKeys"],
+   "merge_key": "name"
+  },
   "brokers": {"list": "string", "set": true},
   "arguments": {"list": "string"},
   "nodeSelector": {"map": "string", "atomic": true},
@@ -100,7 +110,12 @@ TYPES: Mapping[str, Type] = read_types(
   "depth": "number",
   "rate": "number",
   "oldest": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  }}},
  "dev.kubewright.messaging.v1.RecreateRollout": {"struct": {
   "drainSeconds": "number"}},
  "dev.kubewright.messaging.v1.RetentionPolicy": {"struct": {
@@ -138,13 +153,21 @@ TYPES: Mapping[str, Type] = read_types(
   "properties": {"map": "string"},
   "items": {"list": "string", "set": true},
   "$ref": "string",
-  "template": {"struct": {"apiVersion": "string", "kind": "string", "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}}, "rest": "deduced"},
+  "template": {
+   "struct": {"apiVersion": "string", "kind": "string", "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}},
+   "rest": "deduced"
+  },
   "metadata": {"map": "deduced"}}},
  "dev.kubewright.messaging.v1.SubscriptionStatus": {"struct": {
   "observedGeneration": "number",
   "lag": "number",
   "lastDelivery": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
-  "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"], "patch": ["merge"], "merge_key": "type"}}},
+  "conditions": {
+   "list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+   "keys": ["type"],
+   "patch": ["merge"],
+   "merge_key": "type"
+  }}},
  "dev.kubewright.messaging.v1.Tls": {"struct": {
   "caBundle": "string",
   "serverName": "string",

@@ -1,6 +1,6 @@
 """Merge schemas as text: how a generated ``merge_schema.py`` holds its table.
 
-The text is JSON, one field a line, so that importing it costs one parse and no type checker looks inside:
+The text is JSON, a field a line or more, so that importing it costs one parse and no type checker looks inside:
 
     {
      "io.k8s.api.core.v1.ServiceSpec": {"struct": {

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from kubewright.emit.code.json_lines import json_lines
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.merge import ListType, MapType, Merge
@@ -49,10 +50,10 @@ class Definitions:
     name: str = "definitions"
 
     def emit(self, api: Api) -> Iterable[File]:
-        """``definitions.json``, one definition a line."""
+        """``definitions.json``, a definition or, where it is long, a field a line."""
         writer = SchemaWriter(documentation=self.options.documentation)
         lines = [
-            f"{json.dumps(d.name)}: {json.dumps(writer.definition(d), ensure_ascii=False, separators=(',', ':'))}"
+            f"{json.dumps(d.name)}: {json_lines(writer.definition(d))}"
             for d in sorted(api.definitions, key=lambda d: d.name)
         ]
         yield File("definitions.json", "{\n" + ",\n".join(lines) + "\n}\n")

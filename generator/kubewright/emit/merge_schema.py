@@ -1,6 +1,6 @@
 """How the values of each group-version merge, as a table: ``<group_version>/merge_schema.py``.
 
-The table is text that ``apimachinery.merge.table`` reads, one field a line; a reviewer can hold it against the markers
+The table is text that ``apimachinery.merge.table`` reads, a field a line; a reviewer can hold it against the markers
 of the spec, and type checkers pass over it.
 The rules are those of kube-apiserver's type converter (``apimachinery.merge.from_openapi`` has them in words).
 Beyond the markers one thing is said here: the default of a list key that an item may omit. It is what defaulting
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubewright.emit.code import names
+from kubewright.emit.code.json_lines import json_lines
 from kubewright.emit.code.render import docstring, header, render
 from kubewright.emit.registry import Options
 from kubewright.ir.api import Api, Emitter, File
@@ -243,16 +244,19 @@ def _map(values: Any, value: Value) -> Any:
 
 
 def _text(table: Mapping[str, Any]) -> str:
-    """The table as JSON, a definition and then a field a line. It is the inside of a raw string in single quotes: it
-    is ASCII and has no such quote in it."""
+    """The table as JSON, a field a line, those inside a long one too. It is the inside of a raw string in single
+    quotes: it is ASCII and has no such quote in it."""
     entries = []
     for name, given in table.items():
         fields = given.get("struct") if isinstance(given, dict) else None
         if fields and next(iter(given)) == "struct":
-            lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(inner)}" for key, inner in fields.items())
+            lines = ",\n".join(
+                f"  {json.dumps(key)}: {json_lines(inner, 2, ascii_only=True)}"
+                for key, inner in fields.items()
+            )
             rest = {key: inner for key, inner in given.items() if key != "struct"}
             closing = f"}}, {json.dumps(rest)[1:]}" if rest else "}}"
             entries.append(f' {json.dumps(name)}: {{"struct": {{\n{lines}{closing}')
         else:
-            entries.append(f" {json.dumps(name)}: {json.dumps(given)}")
+            entries.append(f" {json.dumps(name)}: {json_lines(given, 1, ascii_only=True)}")
     return ("{\n" + ",\n".join(entries) + "\n}\n").replace("'", "\\u0027")
