@@ -12,6 +12,7 @@ import yaml
 
 from kubewright.config import Package, PathSource
 from kubewright.diagnostics import Diagnostics
+from kubewright.ir.known_types import KnownTypes
 from kubewright.ir.shapes import fold
 from kubewright.pipeline import read_api, read_known
 from kubewright.tools.lint.run import Finding, Settings, lint
@@ -27,6 +28,12 @@ FIELDS: dict[str, dict[str, Any]] = {
     "rule": {"type": "array", "items": {"type": "string"}},
     "labels": {"type": "object", "additionalProperties": {"type": "string"}},
 }
+
+
+def known() -> KnownTypes:
+    found = read_known(Package(name="linted", sources=()), Diagnostics())
+    assert found is not None
+    return found.loosely()
 
 
 def struct(random_: random.Random, depth: int) -> dict[str, Any]:
@@ -59,7 +66,7 @@ def findings(path: Path, *, folded: bool = True) -> list[Finding]:
     package = Package(name="linted", sources=(PathSource(path),))
     api = read_api(package, diagnostics)
     assert not diagnostics.has_errors, [str(d) for d in diagnostics]
-    return lint(fold(api, read_known(package, diagnostics), by_file=True) if folded else api, Settings())
+    return lint(fold(api, known(), by_file=True) if folded else api, Settings())
 
 
 def shown(found: list[Finding]) -> set[str]:
@@ -111,3 +118,20 @@ def test_a_struct_that_two_groups_share_is_entered(tmp_path: Path) -> None:
     assert [each.path for each in found if each.rule.code == "L112"] == [
         "things.a.example.com/v1: spec.part.isReady"
     ]
+
+
+def test_a_copy_that_requires_other_fields_is_not_its_authors(tmp_path: Path) -> None:
+    text = {"type": "string"}
+    fields = dict.fromkeys(("effect", "key", "operator", "value", "wrong"), text)
+    found = {}
+    for name, taken in (("toleration", fields.keys() - {"wrong"}), ("other", fields.keys() - {"effect"})):
+        document = copy.deepcopy(CLEAN)
+        version = document["spec"]["versions"][0]
+        item = {"type": "object", "required": ["key"], "properties": dict.fromkeys(sorted(taken), text)}
+        item["properties"]["tolerationSeconds"] = {"type": "integer", "format": "int64"}
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"][name] = item
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(yaml.safe_dump(document))
+        found[name] = [each.path for each in findings(file) if each.rule.code == "L401"]
+    assert found["toleration"] == ["things.example.com/v1: spec.toleration"]
+    assert len(found["other"]) == 6

@@ -55,19 +55,37 @@ _LARGE = 4
 
 
 class KnownTypes:
-    """The types of ``api``, the API of the package ``package``; ``places`` says where its definitions are emitted."""
+    """The types of ``api``, the API of the package ``package``; ``places`` says where its definitions are emitted.
 
-    def __init__(self, api: Api, package: str, places: Mapping[str, tuple[str, str]]) -> None:
+    With ``strictly``, which finds exact copies, others count too: they may require other fields, be null elsewhere, and
+    be of what a status holds. The known type cannot be used in their place, but whoever copied it did not write it.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        package: str,
+        places: Mapping[str, tuple[str, str]],
+        *,
+        strictly: KnownTypes | None = None,
+    ) -> None:
+        self._given = (api, package, places)
+        self._strictly = strictly
+        self._loosely = strictly is not None
         self._table = {definition.name: definition for definition in api.definitions}
         self._package = package
         self._places = places
         self._by_field: dict[str, set[str]] = {}
-        shared = self._shared(api)
+        shared = {d.name for d in api.definitions if not d.kinds} if strictly else self._shared(api)
         for definition in api.definitions:
             node = definition.value.type
             if definition.name in shared and isinstance(node, Struct):
                 for member in node.fields:
                     self._by_field.setdefault(member.wire_name, set()).add(definition.name)
+
+    def loosely(self) -> KnownTypes:
+        """The same types, of which more shapes are taken for copies."""
+        return KnownTypes(*self._given, strictly=self)
 
     def _shared(self, api: Api) -> set[str]:
         """The definitions that are no kind's alone."""
@@ -106,6 +124,8 @@ class KnownTypes:
 
     def find(self, struct: Struct, word: str, value: Value) -> External | None:
         """The type that ``struct``, met under the field ``word``, is a copy of."""
+        if self._strictly is not None and (exact := self._strictly.find(struct, word, value)) is not None:
+            return exact
         if struct.preserve_unknown or struct.extra is not None:
             return None
         if word == "metadata" and not struct.fields:
@@ -118,7 +138,7 @@ class KnownTypes:
             return self.external(_CONDITION)
         scores = {name: self._score(struct, names, name, word) for name in candidates}
         best = [name for name, score in scores.items() if score == max(scores.values()) > 0]
-        return self.external(best[0]) if len(best) == 1 else None
+        return self.external(best[0]) if len(best) == 1 or (best and self._loosely) else None
 
     def _score(self, struct: Struct, names: set[str], name: str, word: str) -> float:
         """How well a shape fits a type; nothing where it does not."""
@@ -135,7 +155,7 @@ class KnownTypes:
         hinted = _sounds_like(word, short)
         if len(names) >= _LARGE and (whole or same_prose or hinted or len(names) >= 2 * _LARGE):
             return share + same_prose + hinted
-        if whole and (same_prose or hinted):
+        if whole and (same_prose or (hinted and not self._loosely)):
             return share + same_prose + hinted
         return 0
 
@@ -149,9 +169,9 @@ class KnownTypes:
         for wire_name, wanted in declared.items():
             member = given.get(wire_name)
             if member is None:
-                if wanted.required:
+                if wanted.required and not self._loosely:
                     return False
-            elif not _agree(member, wanted) or not self._fits(
+            elif not (self._loosely or _agree(member, wanted)) or not self._fits(
                 member.value, wanted.value.type, wire_name, above
             ):
                 return False

@@ -21,7 +21,8 @@ TEXT = {"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0
 def cups(**added: Any) -> dict[str, Any]:
     names = [f"field{number}" for number in range(12)]
     deep = record(**dict.fromkeys(names, TEXT), **added)
-    inner = record(deep=deep, items={"type": "array", "items": record(**dict.fromkeys(names, TEXT))})
+    items = {"type": "array", "items": record(**{name: {"type": "string"} for name in names})}
+    inner = record(deep=deep, items=items)
     return crd(v1=record(inner=inner, **dict.fromkeys(names, TEXT)))
 
 

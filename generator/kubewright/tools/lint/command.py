@@ -144,7 +144,8 @@ def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding
         return [], diagnostics
     # What is in many places of a file, or in many versions, is reported once; what its author did not write, not at
     # all. Files stay apart, so that a folder has the findings of its files.
-    folded = fold(api, read_known(package, diagnostics), by_file=True)
+    known = read_known(package, diagnostics)
+    folded = fold(api, known.loosely() if known else None, by_file=True)
     places = [*(each.location for each in api.resources), *(each.value.location for each in api.definitions)]
     files = sorted({place.file for place in places})
     codes = {rule.code for rule in chosen(settings)}

@@ -42,17 +42,23 @@ _SEPARATED: Final = re.compile(
 )  # fmt: skip
 def number_as_word(place: Place, kind: Kind) -> Iterator[str]:
     """Enums are words, neither numbers nor true and false."""
+    # Choices that somebody numbered begin with 0 or 1 and have no gaps; numbers of a standard (308) and amounts do not.
     values = [value for value in place.value.constraints.enum if value is not None]
     if len(values) < 2 or not place.shown:
         return
     if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-        yield f'the values of "{place.shown}" are numbers'
+        counted = [range(first, len(values) + first) for first in (0, 1)]
+        if any(sorted(values) == list(codes) for codes in counted) and not _IS_AMOUNT.search(place.name):
+            yield f'the values of "{place.shown}" are numbers'
     elif {str(v).lower() for v in values if v != ""} <= {"true", "false"} and all(
         isinstance(v, str) for v in values
     ):
         yield f'"{place.shown}" is a boolean written as a text'
     elif all(isinstance(v, str) and v.isdigit() for v in values):
         yield f'the values of "{place.shown}" are numbers written as texts'
+
+
+_IS_AMOUNT: Final = re.compile(r"(version|replicas|count|size|number|max\w*|min\w*)$", re.IGNORECASE)
 
 
 @place_rule(

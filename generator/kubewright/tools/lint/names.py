@@ -232,10 +232,22 @@ def time_name(place: Place, kind: Kind) -> Iterator[str]:
 )  # fmt: skip
 def unit_suffix(place: Place, kind: Kind) -> Iterator[str]:
     """Numbers that measure time say their unit."""
-    if (_is_scalar(place, Primitive.INTEGER) or _is_scalar(place, Primitive.NUMBER)) and _TIMED.search(
-        place.name
-    ):
+    numeric = _is_scalar(place, Primitive.INTEGER) or _is_scalar(place, Primitive.NUMBER)
+    if numeric and _TIMED.search(place.name) and not _counts_hops(place):
         yield f'"{place.name}" is a number of what? Its name does not say the unit'
+
+
+def _counts_hops(place: Place) -> bool:
+    """Whether a TTL is that of IP packets, a byte."""
+    ttl = place.name.lower().endswith("ttl")
+    return ttl and (
+        place.value.constraints.maximum == 255 or _HOPS.search(f"{place.name} {place.doc}") is not None
+    )
+
+
+_HOPS: Final = re.compile(
+    r"\bhops?\b|hop(?=[A-Z])|\bhop limit\b|\b(IP|packet) (header|TTL)\b|multihop", re.IGNORECASE
+)
 
 
 @place_rule(
