@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from apimachinery.storage import memory
 from apimachinery.storage.interface import (
     REVISION_MARK,
     Compacted,
@@ -436,3 +437,32 @@ def test_events_come_in_pages(tell: Callable[[Story], None]) -> None:
             await storage.events("", base + 3, 10)
 
     tell(story)
+
+
+def test_the_history_in_memory_is_bounded_by_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is alive stays, whatever its size; what writes replaced and deleted goes, oldest first."""
+    monkeypatch.setattr(memory, "HISTORY_BYTES", 100_000)
+
+    async def story() -> None:
+        s = memory.MemoryStorage()
+        large = value("x" * 10_000)
+        kept = [await s.create(f"/kept/{number}", large) for number in range(20)]
+        assert (s.compacted, s._history.held < 100_000) == (1, True)
+        record = await s.create(A, large)
+        for _ in range(50):
+            record = await s.update(A, record.revision, large)
+            assert s._history.held <= 100_000
+        for number in range(30):
+            made = await s.create(f"/gone/{number}", large)
+            await s.delete(made.key, made.revision, large, marked=number % 2 == 0)
+            assert s._history.held <= 100_000
+        assert s.compacted > record.revision
+        assert [(await s.get(each.key)).value for each in kept] == [each.value for each in kept]
+        assert (await s.get(A)).revision == record.revision
+        assert len((await s.list("")).records) == 21
+        with pytest.raises(Compacted):
+            await s.watch("", record.revision, lambda events: None)
+        await s.compact(s.revision)
+        assert s._history.held == 0
+
+    asyncio.run(story())

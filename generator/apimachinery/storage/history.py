@@ -3,6 +3,8 @@
 Rules. A key's records are in the order of revisions; the state at R is, per key, the last record at or
 before R, unless it is a deletion. After ``compact(R)`` a key keeps its last record at or before R (nothing
 where that is a deletion) and all later ones; the events at or before R go.
+
+``held`` is about how many bytes only the past needs: what writes have replaced and deleted, and the events themselves.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from operator import attrgetter
 from apimachinery.storage.interface import Compacted, Event, FutureRevision, Page, Record
 
 _revision = attrgetter("revision")
+_EVENT_BYTES = 256
+"""What an event, its record and its places in the log take besides the values."""
 
 
 class History:
@@ -23,6 +27,7 @@ class History:
     def __init__(self, newest: int = 1) -> None:
         self.oldest = 1
         self.newest = newest
+        self.held = 0
         self._events: deque[Event] = deque()
         self._by_key: dict[str, list[Event]] = {}
         self._keys: list[str] = []
@@ -40,6 +45,7 @@ class History:
         else:
             events.append(event)
         self._events.append(event)
+        self.held += _weight(event)
         self.newest = event.revision
 
     def current(self, key: str) -> Record | None:
@@ -107,7 +113,14 @@ class History:
             return
         self.oldest = revision
         while self._events and self._events[0].revision <= revision:
-            self._forget_before(self._events.popleft().record.key, revision)
+            event = self._events.popleft()
+            self.held -= _weight(event)
+            self._forget_before(event.record.key, revision)
+
+    def shorten(self, size: int) -> None:
+        """Compacts, oldest first, until no more than ``size`` bytes are held."""
+        while self._events and self.held > size:
+            self.compact(self._events[0].revision)
 
     def _forget_before(self, key: str, revision: int) -> None:
         events = self._by_key.get(key)
@@ -121,3 +134,9 @@ class History:
         if not events:
             del self._by_key[key]
             del self._keys[bisect_left(self._keys, key)]
+
+
+def _weight(event: Event) -> int:
+    """The bytes that are free once an event is forgotten."""
+    replaced = len(event.previous.value) if event.previous is not None else 0
+    return _EVENT_BYTES + replaced + (len(event.record.value) if event.deleted else 0)

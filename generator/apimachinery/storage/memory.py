@@ -1,4 +1,8 @@
-"""The memory driver: the contract over ``History`` alone. Writes return at once and end with the process."""
+"""The memory driver: the contract over ``History`` alone. Writes return at once and end with the process.
+
+Large objects that change often would fill the memory long before a period of history is over, so the history is
+compacted by its size too.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,8 @@ from apimachinery.storage.interface import (
     check_size,
 )
 from apimachinery.storage.subscribers import Subscribers
+
+HISTORY_BYTES = 16 << 20
 
 
 class MemoryStorage:
@@ -151,5 +157,8 @@ class MemoryStorage:
 
     def _append(self, event: Event) -> Record:
         self._history.append(event)
+        if self._history.held > HISTORY_BYTES:
+            # Down to half, so that this is rare.
+            self._history.shorten(HISTORY_BYTES // 2)
         self._subscribers.publish((event,))
         return event.record
