@@ -75,13 +75,16 @@ def test_it_schedules_a_pod(server: ApiServer) -> None:
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     uid = server.request("POST", PODS, pod)["metadata"]["uid"]
     waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no nodes"}
-    told = ask(server, "PATCH", f"{PODS}/p/status", {"status": {"conditions": [waits]}}, STRATEGIC)
+    preempting = {"status": {"conditions": [waits], "nominatedNodeName": "n"}}
+    told = ask(server, "PATCH", f"{PODS}/p/status", preempting, STRATEGIC)
     assert told["status"]["conditions"][0]["reason"] == "Unschedulable"
+    assert told["status"]["nominatedNodeName"] == "n"
 
     binding = {"metadata": {"name": "p", "uid": uid}, "target": {"kind": "Node", "name": "n"}}
     assert ask(server, "POST", f"{PODS}/p/binding", binding)["status"] == "Success"
     bound = ask(server, "GET", f"{PODS}/p")
     assert bound["spec"]["nodeName"] == "n"
+    assert "nominatedNodeName" not in bound["status"]
     (condition,) = bound["status"]["conditions"]
     assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
     with pytest.raises(ApiError, match='pod p is already assigned to node "n"'):

@@ -144,6 +144,8 @@ class PodCalls:
             if why:
                 raise conflict("pods/binding", "", target.name, why)
             spec["nodeName"] = name
+            # A scheduler that preempted for this pod reserved a node; the binding settles it (since 1.34).
+            (pod.get("status") or {}).pop("nominatedNodeName", None)
             for key in ("annotations", "labels"):
                 if metadata.get(key):
                     of_pod[key] = {**(of_pod.get(key) or {}), **metadata[key]}
