@@ -106,6 +106,18 @@ COMMANDS: Final[dict[str, Command]] = {
         "Serve",
         "server",
     ),
+    "envtest": Command(
+        "kubewright.tools.envtest.command",
+        "kube-apiserver and etcd for suites that start them: KUBEBUILDER_ASSETS",
+        "Serve",
+        "server",
+    ),
+    "testserver": Command(
+        "kubewright.tools.testserver",
+        "a server for tests in any language: prints a kubeconfig, ends with its parent",
+        "Serve",
+        "server",
+    ),
     "webhook": Command(
         "kubewright.tools.webhook.command",
         "a generated package's conversion, defaults and validation as a webhook for a cluster",

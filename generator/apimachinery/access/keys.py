@@ -16,6 +16,7 @@ from typing import Any
 
 import jwt
 import msgspec
+from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -105,7 +106,7 @@ def read_signing_key(path: Path) -> SigningKey:
 
 
 def read_verifying_keys(path: Path) -> list[VerifyingKey]:
-    """The public keys of a PEM file; of a private key its public half. Raises UnusableKey, OSError."""
+    """The public keys of a PEM file; of a private key and of a certificate theirs. Raises UnusableKey, OSError."""
     keys = []
     for block in _blocks(path.read_bytes()):
         try:
@@ -114,10 +115,12 @@ def read_verifying_keys(path: Path) -> list[VerifyingKey]:
                 keys.append(verifying(private.public_key(), str(path)))
             elif b"PUBLIC KEY" in block:
                 keys.append(verifying(serialization.load_pem_public_key(block), str(path)))
+            elif b"BEGIN CERTIFICATE-" in block:
+                keys.append(verifying(x509.load_pem_x509_certificate(block).public_key(), str(path)))
         except (ValueError, TypeError, UnsupportedAlgorithm) as fault:
             raise UnusableKey(f"{path}: {fault}") from None
     if not keys:
-        raise UnusableKey(f"{path}: holds no public or private key in PEM form")
+        raise UnusableKey(f"{path}: holds no public key, private key or certificate in PEM form")
     return keys
 
 

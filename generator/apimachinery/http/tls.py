@@ -13,6 +13,7 @@ import ssl
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from apimachinery.http.trust import as_go
 
@@ -28,14 +29,20 @@ class TlsError(ValueError):
     """A certificate that cannot be used; the text names the file."""
 
 
-def server_context(certificate: Path, key: Path, clients: Sequence[Path] = ()) -> ssl.SSLContext:
+def server_context(
+    certificate: Path,
+    key: Path,
+    clients: Sequence[Path] = (),
+    *,
+    least: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
+) -> ssl.SSLContext:
     """A context that serves with a certificate, and takes client certificates of the authorities in ``clients``.
 
     A client that shows none is served all the same; one that shows another authority's is refused in the handshake.
     Between its certificate and the authority there may be others, which the client shows too. Raises TlsError.
     """
     context = as_go(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH))
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = least
     context.set_alpn_protocols(["http/1.1"])
     try:
         context.load_cert_chain(certificate, key)
@@ -78,7 +85,7 @@ def renew(context: ssl.SSLContext, certificate: Path, key: Path, clients: Sequen
 
 def ensure_certificate(folder: Path, host: str, *more: str) -> tuple[Path, Path]:
     """The paths of a usable certificate and key in ``folder``, made where there is none that names ``host`` and the
-    names in ``more``. Raises TlsError, OSError."""
+    names in ``more``. One that somebody else put there is used whatever it names. Raises TlsError, OSError."""
     certificate, key = folder / "apiserver.crt", folder / "apiserver.key"
     if not (key.exists() and _usable(certificate, host, *more)):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -96,6 +103,8 @@ def _usable(certificate: Path, *hosts: str) -> bool:
 
     try:
         found = x509.load_pem_x509_certificate(certificate.read_bytes())
+        if found.subject != _name(x509):
+            return True
         alternatives = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (OSError, ValueError, x509.ExtensionNotFound):
         return False
@@ -104,18 +113,22 @@ def _usable(certificate: Path, *hosts: str) -> bool:
     return found.not_valid_after_utc - now > RENEWED_BEFORE and set(_names(*hosts)) <= named
 
 
+def _name(x509: Any) -> Any:
+    """Whom a certificate that is made here names."""
+    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kubewright")])
+
+
 def _make(certificate: Path, key: Path, *hosts: str) -> None:
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.x509.oid import NameOID
     except ImportError:
         raise TlsError(
             "--tls auto needs the cryptography package: install kubewright[server], or give CERT,KEY"
         ) from None
     private = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubewright")])
+    name = _name(x509)
     now = datetime.datetime.now(datetime.UTC)
     alternatives: list[x509.GeneralName] = []
     for entry in _names(*hosts):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kubewright.tools.arguments import serve_access, serve_insight
+from kubewright.tools.arguments import serve_access, serve_insight, serve_names
 from kubewright.tools.arguments.serve_between import add_delegation, add_proxying
 from kubewright.tools.arguments.several import (
     RELEASE,
     add_storage_arguments,
+    seconds,
 )
 
+STORAGE = "sqlite:///kubewright.db"
 EXAMPLES = r"""
 kubewright serve --storage memory:// --port 7125 --kubeconfig kubeconfig
 kubewright serve --tls auto --token-file tokens.csv --host 0.0.0.0
@@ -22,14 +24,15 @@ kubewright serve --packages messaging_api --delegate in-cluster --host 0.0.0.0 -
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     add = parser.add_argument
-    add("--storage", default="sqlite:///kubewright.db", metavar="URL",
+    add("--storage", default=STORAGE, metavar="URL",
         help="memory://, sqlite:///RELATIVE, sqlite:////ABSOLUTE or etcd://HOST:PORT,HOST:PORT?prefix=/registry "
              "(default %(default)s)")  # fmt: skip
     add("--read-only", action="store_true", help="only show what is in an etcd, or in a snapshot of one "
         "(etcd-snapshot:///FILE), a kube-apiserver's too")  # fmt: skip
     add_storage_arguments(parser)
-    add("--host", default="127.0.0.1", help="address to bind (default %(default)s)")
-    add("--port", type=_port, default=6443, help="port to bind, 0 for a free one (default %(default)s)")
+    add("--host", "--bind-address", default="127.0.0.1", help="address to bind (default %(default)s)")
+    port = "port to bind, 0 for a free one (default %(default)s)"
+    add("--port", "--secure-port", type=_port, default=6443, help=port)
     add(
         "--tls",
         default="",
@@ -47,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     serve_insight.add_arguments(parser)
     add_proxying(parser)
     add_delegation(parser)
+    serve_names.add_arguments(parser)
     add(
         "--packages",
         default="",
@@ -78,12 +82,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--runtime-config", action="append", default=[], metavar="KEY=BOOL",
         help="enable or disable api/all, api/beta, GROUP/VERSION or GROUP/VERSION/RESOURCE")  # fmt: skip
     add("--emulated-version", default=RELEASE, help="Kubernetes release to answer as (default %(default)s)")
-    add("--request-timeout", type=_seconds, default=60.0, metavar="SECONDS", help="default %(default)s")
-    add("--shutdown-delay", "--shutdown-delay-duration", type=_seconds, default=0.0, metavar="SECONDS",
+    add("--request-timeout", type=seconds, default=60.0, metavar="SECONDS", help="default %(default)s")
+    add("--shutdown-delay", "--shutdown-delay-duration", type=seconds, default=0.0, metavar="SECONDS",
         help="go on answering, but not ready, this long after a signal")  # fmt: skip
     add("--shutdown-send-retry-after", action="store_true",
         help="after that send whoever comes elsewhere (429), until nothing is under way")  # fmt: skip
-    add("--livez-grace", "--livez-grace-period", type=_seconds, default=0.0, metavar="SECONDS",
+    add("--livez-grace", "--livez-grace-period", type=seconds, default=0.0, metavar="SECONDS",
         help="how long /livez forgives a start that is not finished")  # fmt: skip
     add("--history", type=float, default=300.0, metavar="SECONDS", help="how long old versions are kept")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
@@ -93,14 +97,3 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is no port: give 0 to 65535")
     return int(text)
-
-
-def _seconds(text: str) -> float:
-    """Seconds, as a number or as a duration (``1m30s``)."""
-    from apimachinery.server.catalog.options import OptionError
-    from kubewright.tools.serve.remote import duration
-
-    try:
-        return float(text) if text.replace(".", "", 1).isdecimal() else duration(text)
-    except OptionError as fault:
-        raise argparse.ArgumentTypeError(str(fault)) from None

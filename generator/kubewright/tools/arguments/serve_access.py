@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kubewright.tools.arguments.several import seconds
+
 MODES = ("RBAC", "Node", "AlwaysAllow", "AlwaysDeny", "Webhook")
 """Those of ``access.control``."""
 
@@ -32,10 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--service-account-issuer", action="append", default=[], metavar="URL",
         help="issuer of service account tokens; repeated, the first signs")  # fmt: skip
     add("--service-account-key-file", type=Path, action="append", default=[], metavar="FILE",
-        help="PEM keys that verify service account tokens; may be repeated")  # fmt: skip
+        help="PEM keys and certificates that verify service account tokens; may be repeated")  # fmt: skip
     add("--service-account-signing-key-file", type=Path, metavar="FILE",
         help="PEM key that signs service account tokens (default: one that is made)")  # fmt: skip
-    add("--service-account-max-token-expiration", type=int, default=0, metavar="SECONDS",
+    add("--service-account-max-token-expiration", type=seconds, default=0.0, metavar="SECONDS",
         help="longest life of a service account token")  # fmt: skip
     add("--api-audiences", default="", metavar="NAME,NAME",
         help="audiences of this server (default: the issuer)")  # fmt: skip

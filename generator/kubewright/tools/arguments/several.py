@@ -69,3 +69,14 @@ def add_object_arguments(parser: argparse.ArgumentParser) -> None:
     add_crds(parser)
     add_package(parser, "the generated package of built-in kinds")
     parser.add_argument("--format", choices=("yaml", "json"), default="yaml", help="how to write the answer")
+
+
+def seconds(text: str) -> float:
+    """Seconds, as a number or as a duration (``1m30s``)."""
+    from apimachinery.server.catalog.options import OptionError
+    from kubewright.tools.serve.remote import duration
+
+    try:
+        return float(text) if text.replace(".", "", 1).isdecimal() else duration(text)
+    except OptionError as fault:
+        raise argparse.ArgumentTypeError(str(fault)) from None

@@ -144,7 +144,11 @@ def _service_accounts(options: argparse.Namespace, folder: Path) -> Any:
     audiences = tuple(name.strip() for name in options.api_audiences.split(",") if name.strip())
     issuers = tuple(options.service_account_issuer) or (ISSUER,)
     return ServiceAccountKeys(
-        signing, tuple(more), issuers, audiences, max_seconds=options.service_account_max_token_expiration
+        signing,
+        tuple(more),
+        issuers,
+        audiences,
+        max_seconds=int(options.service_account_max_token_expiration),
     )
 
 

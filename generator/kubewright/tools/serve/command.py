@@ -43,6 +43,7 @@ from kubewright.tools.serve import delegation, operate, proxying
 from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
 from kubewright.tools.serve.delegation import Delegation
 from kubewright.tools.serve.ending import on_signals
+from kubewright.tools.serve.names import least_tls, said, settle
 from kubewright.tools.serve.remote import duration
 
 # The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
@@ -63,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
     """Serves until SIGINT or SIGTERM. Returns the exit code: 2 for options that cannot be."""
     _log_to_stderr(options.log_level)
     try:
+        settle(options)
         storage_path(options.storage)
         if options.print_manifest:
             print(_manifest(options), end="")
@@ -96,6 +98,8 @@ def run(options: argparse.Namespace) -> int:
         folder = _kept_folder(options)
         if folder.is_dir() and not options.cert_dir:
             folder.chmod(0o700)  # of a version that left it open
+        for line in said(options):
+            print(printable(f"kubewright serve: {line}"), file=sys.stderr)
         security = _security(options, folder)
         api_options = replace(api_options, root_authority=security.authority.decode())
         audit, lines = operate.make_audit(options)
@@ -177,7 +181,7 @@ def _delegated(options: argparse.Namespace, folder: Path) -> _Security:
         raise OptionError("--tls off: a cluster proxies to https only; leave it out, or give CERT,KEY")
     certificate, key = _certificate(options, folder, options.tls or "auto")
     authorities = [options.client_ca_file] if options.client_ca_file else []
-    context = found.tls = server_context(certificate, key, authorities)
+    context = found.tls = server_context(certificate, key, authorities, least=least_tls(options))
     access_options = found.cluster.options(
         found.trust, found.outgoing, anonymous=options.anonymous_auth == "true"
     )
@@ -222,7 +226,7 @@ def _security(options: argparse.Namespace, folder: Path) -> _Security:
             )
         return _Security(granted)
     certificate, key = _certificate(options, folder, tls)
-    context = server_context(certificate, key, granted.authorities)
+    context = server_context(certificate, key, granted.authorities, least=least_tls(options))
     granted.reloads.append(
         Reload(
             "server certificate",

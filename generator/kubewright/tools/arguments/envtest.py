@@ -1,0 +1,33 @@
+"""The options of ``kubewright envtest``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kubewright.tools.arguments.several import add_quiet
+
+EXAMPLES = r"""
+kubewright envtest -- go test ./...
+kubewright envtest --output bin/assets && KUBEBUILDER_ASSETS=$PWD/bin/assets go test ./...
+kubewright envtest --controllers none -- make test
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options."""
+    add = parser.add_argument
+    add("-o", "--output", type=Path, metavar="DIR", help="write the programs there")
+    add(
+        "--controllers",
+        default="all",
+        metavar="all|none|NAME,NAME",
+        help="loops that run in each server (default all); none leaves namespaces and dependents, as envtest does",
+    )
+    add_quiet(parser)
+    add(
+        "program",
+        nargs=argparse.REMAINDER,
+        metavar="-- COMMAND",
+        help="run this with KUBEBUILDER_ASSETS set, and remove everything after it",
+    )

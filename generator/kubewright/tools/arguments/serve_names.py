@@ -1,0 +1,120 @@
+"""Options of ``kubewright serve`` that are kube-apiserver's: other names of its own, and what means nothing here.
+
+Who starts a kube-apiserver in a test gives it what a cluster needs. An option that would change what clients see, and
+that is not here, is refused; of the others, those without a meaning here are taken, and said when the server starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, Final
+
+_WITHOUT_MEANING: Final = {
+    "there is one server and one watch cache, which is always on": """
+        watch-cache! watch-cache-sizes delete-collection-workers enable-garbage-collector!
+        storage-backend storage-media-type storage-initialization-timeout lease-reuse-duration-seconds
+        send-retry-after-while-not-ready-once! http2-max-streams-per-connection disable-http2-serving! goaway-chance
+        permit-address-sharing! permit-port-sharing! min-request-timeout max-connection-bytes-per-sec
+        shutdown-watch-termination-grace-period tls-curve-preferences encryption-provider-config-automatic-reload!""",
+    "the storage compacts and checks itself": """
+        etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout
+        etcd-readycheck-timeout""",
+    "logs are lines of JSON, see --log-level": """
+        v vmodule logging-format log-flush-frequency log-json-info-buffer-size log-json-split-stream!
+        log-text-info-buffer-size log-text-split-stream! enable-logs-handler!""",
+    "metrics and profiles are this server's own": """
+        allow-metric-labels allow-metric-labels-manifest disabled-metrics show-hidden-metrics-for-version
+        contention-profiling! debug-socket-path""",
+    "batches are limited by their events, whose version is v1": """
+        audit-log-truncate-max-batch-size audit-webhook-truncate-max-batch-size audit-log-version
+        audit-webhook-version""",
+    "no kubelet, no peer and no cluster network is called": """
+        kubelet-certificate-authority kubelet-client-certificate kubelet-client-key kubelet-preferred-address-types
+        kubelet-timeout peer-advertise-ip peer-advertise-port peer-ca-file enable-aggregator-routing!
+        aggregator-reject-forwarding-redirect! endpoint-reconciler-type kubernetes-service-node-port external-hostname
+        coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
+        coordinated-leadership-retry-period""",
+    "privileged containers are always allowed": "allow-privileged!",
+    "the release is that of --emulated-version": """
+        emulation-forward-compatible! runtime-config-emulation-forward-compatible! min-compatibility-version""",
+    "token lifetimes are not extended": "service-account-extend-token-expiration!",
+}
+_NOT_HERE: Final = """admission-control admission-control-config-file authorization-policy-file cors-allowed-origins
+    egress-selector-config-file etcd-servers-overrides oidc-signing-algs service-account-jwks-uri
+    service-account-signing-endpoint strict-transport-security-directives tls-cipher-suites tls-sni-cert-key"""
+
+TAKEN: Final[dict[str, str]] = {
+    f"--{name.rstrip('!')}": reason for reason, names in _WITHOUT_MEANING.items() for name in names.split()
+}
+"""Option → why it means nothing here."""
+NOT_HERE: Final[tuple[str, ...]] = tuple(f"--{name}" for name in _NOT_HERE.split())
+"""Options that would change what clients see."""
+SWITCHES: Final = frozenset(
+    f"--{name[:-1]}" for names in _WITHOUT_MEANING.values() for name in names.split() if name.endswith("!")
+)
+"""Options of ``TAKEN`` that are true or false, and true without a value."""
+TLS_VERSIONS: Final = ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13")
+
+
+class _Taken(argparse.Action):
+    """Notes that an option was given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        options: argparse.Namespace,
+        value: Any,
+        name: str | None = None,
+    ) -> None:
+        options.taken = (*options.taken, name)
+
+
+class _NotHere(argparse.Action):
+    """Refuses an option."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        options: argparse.Namespace,
+        value: Any,
+        name: str | None = None,
+    ) -> None:
+        parser.error(f"{name} is kube-apiserver's and not here; leave it out")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options."""
+    group = parser.add_argument_group(
+        "kube-apiserver",
+        "its options are taken as they are; those that mean nothing here are said at the start",
+    )
+    add = group.add_argument
+    add("--etcd-servers", default="", metavar="URL,URL", help="as --storage etcd://…")
+    add("--etcd-prefix", default="", metavar="PATH", help="prefix of the keys in it (default /registry)")
+    add("--tls-cert-file", type=str, default="", metavar="FILE", help="as --tls CERT,KEY")
+    add("--tls-private-key-file", type=str, default="", metavar="FILE", help="its key")
+    add(
+        "--tls-min-version",
+        choices=TLS_VERSIONS,
+        default="VersionTLS12",
+        metavar="VERSION",
+        help="VersionTLS12 (default, and for older ones) or VersionTLS13",
+    )
+    add(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="NAME=BOOL,NAME=BOOL",
+        help="taken; one that would change what this server does is refused",
+    )
+    add("--service-account-lookup", choices=("true",), default="true", help=argparse.SUPPRESS)
+    parser.set_defaults(taken=())
+    _add_silent(group, list(TAKEN), _Taken)
+    _add_silent(group, NOT_HERE, _NotHere)
+
+
+def _add_silent(group: Any, names: Sequence[str], action: type[argparse.Action]) -> None:
+    for name in names:
+        values = {"nargs": "?", "const": "true"} if name in SWITCHES else {}
+        group.add_argument(name, action=action, dest="taken", help=argparse.SUPPRESS, **values)

@@ -1,0 +1,39 @@
+"""The options of ``kubewright testserver``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kubewright.tools.arguments.several import RELEASE
+
+EXAMPLES = r"""
+kubewright testserver                               # prints the kubeconfig once the server is ready
+kubewright testserver --kubeconfig build/kubeconfig
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options."""
+    add = parser.add_argument
+    add(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="write the kubeconfig there, and print that it is (default: print it)",
+    )
+    add("--port", type=int, default=0, help="port to bind on 127.0.0.1 (default: a free one)")
+    add(
+        "--controllers",
+        default="all",
+        metavar="all|none|NAME,NAME",
+        help="loops that run in it (default all)",
+    )
+    add(
+        "--packages",
+        default="",
+        metavar="NAME,NAME",
+        help="generated packages to serve (default kubernetes_api)",
+    )
+    add("--emulated-version", default=RELEASE, help="Kubernetes release to answer as (default %(default)s)")
+    add("--stay", action="store_true", help="go on when the program that started it has ended")

@@ -1,0 +1,322 @@
+"""``kubewright envtest``: the programs, started as envtest starts kube-apiserver and etcd.
+
+That is: help first, then the etcd, keys and certificates of its own in a folder, and /healthz until it answers.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import NameOID
+
+from kubewright.tools.envtest.assets import AssetsError, write_assets
+from tests.tools.command import kubewright
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs are shell scripts")
+PATIENCE_SECONDS = 120.0
+ETCD_FLAGS = ("--unsafe-no-fsync=true", "--listen-peer-urls=http://127.0.0.1:1")
+
+
+@pytest.fixture(scope="module")
+def assets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("envtest") / "bin"
+    write_assets(folder, ["--controllers=all"])
+    return folder
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes]) -> str:
+    """The answer of a program, once it gives one."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until:
+        assert process.poll() is None, process.communicate()
+        try:
+            with urllib.request.urlopen(url, context=ssl._create_unverified_context(), timeout=5) as answer:
+                return str(answer.read().decode())
+        except (OSError, urllib.error.URLError):
+            time.sleep(0.05)
+    raise AssertionError(f"{url} does not answer")
+
+
+Issued = tuple[x509.Certificate, Any]
+
+
+def issue(folder: Path, name: str, subject: str, by: Issued | None = None, of: str = "") -> Issued:
+    """A certificate with its key, in files of the folder; without a signer it is an authority."""
+    key: Any = (
+        rsa.generate_private_key(65537, 2048)
+        if name == "sa-signer"
+        else ec.generate_private_key(ec.SECP256R1())
+    )
+    groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, of)] if of else []
+    whose = x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, subject)])
+    now = datetime.datetime.now(datetime.UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(whose)
+        .issuer_name(by[0].subject if by else whose)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(minutes=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+    )
+    if by is None:
+        builder = builder.add_extension(x509.BasicConstraints(True, None), critical=True)
+    else:
+        # As envtest's: it names less than this server's own certificates do.
+        names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    made = builder.sign(by[1] if by else key, hashes.SHA256())
+    (folder / f"{name}.crt").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (folder / f"{name}.key").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return made, key
+
+
+@dataclass
+class ControlPlane:
+    """A started pair, and what envtest knows of it."""
+
+    folder: Path
+    port: int
+    api: subprocess.Popen[bytes]
+    etcd: subprocess.Popen[bytes]
+
+    def ask(self, path: str, method: str = "GET", body: Any = None) -> Any:
+        """An answer to the user of the client certificate; the server shows the certificate of the folder."""
+        tls = ssl.create_default_context(cafile=str(self.folder / "authority.crt"))
+        tls.load_cert_chain(self.folder / "user.crt", self.folder / "user.key")
+        request = urllib.request.Request(
+            f"https://127.0.0.1:{self.port}{path}",
+            None if body is None else json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+            method=method,
+        )
+        with urllib.request.urlopen(request, context=tls, timeout=30) as answer:
+            return json.load(answer)
+
+    def stop(self) -> tuple[int, int]:
+        """Ends both; the exit codes."""
+        for program in (self.api, self.etcd):
+            program.send_signal(signal.SIGTERM)
+        return self.api.wait(PATIENCE_SECONDS), self.etcd.wait(PATIENCE_SECONDS)
+
+
+def start(assets: Path, folder: Path, environment: dict[str, str] | None = None) -> ControlPlane:
+    """What envtest does, in its order."""
+    shown = subprocess.run([assets / "etcd", "--help"], capture_output=True, check=True, text=True).stdout
+    assert "\n  --unsafe-no-fsync\n" in shown
+    url = f"http://127.0.0.1:{free_port()}"
+    urls = (f"--advertise-client-urls={url}", f"--listen-client-urls={url}", f"--data-dir={folder}/etcd")
+    etcd = subprocess.Popen([assets / "etcd", *urls, *ETCD_FLAGS])
+    assert json.loads(wait_for(f"{url}/health", etcd))["health"] == "true"
+    authority = issue(folder, "authority", "envtest-environment")
+    issue(folder, "apiserver", "localhost", authority)
+    issue(folder, "sa-signer", "service accounts", authority)
+    issue(folder, "user", "admin", issue(folder, "clients", "clients"), "system:masters")
+    help_ = subprocess.run(
+        [assets / "kube-apiserver", "--help"], capture_output=True, check=True, text=True
+    ).stdout
+    assert "\n      --secure-port value\n" in help_
+    assert "insecure-port" not in help_
+    port = free_port()
+    flags = {
+        "allow-privileged": "true",
+        "authorization-mode": "RBAC",
+        "bind-address": "127.0.0.1",
+        "cert-dir": folder,
+        "client-ca-file": folder / "clients.crt",
+        "disable-admission-plugins": "ServiceAccount",
+        "etcd-servers": url,
+        "secure-port": port,
+        "service-account-issuer": f"https://127.0.0.1:{port}/",
+        "service-account-key-file": folder / "sa-signer.crt",
+        "service-account-signing-key-file": folder / "sa-signer.key",
+        "service-cluster-ip-range": "10.0.0.0/24",
+    }
+    words = [f"--{name}={value}" for name, value in flags.items()]
+    api = subprocess.Popen([assets / "kube-apiserver", *words], stderr=subprocess.PIPE, env=environment)
+    assert wait_for(f"https://127.0.0.1:{port}/healthz", api) == "ok"
+    return ControlPlane(folder, port, api, etcd)
+
+
+@pytest.fixture
+def plane(assets: Path, tmp_path: Path) -> Iterator[ControlPlane]:
+    started = start(assets, tmp_path)
+    yield started
+    for program in (started.api, started.etcd):
+        if program.poll() is None:
+            program.kill()
+        program.communicate()
+
+
+def test_a_suite_gets_what_it_expects(plane: ControlPlane) -> None:
+    """The folder's certificate is shown, users are those of the client authority, tokens verify, namespaces end."""
+    plane.ask("/api/v1/namespaces", "POST", {"metadata": {"name": "shop"}})
+    plane.ask("/api/v1/namespaces/shop/configmaps", "POST", {"metadata": {"name": "c"}})
+    accounts = "/api/v1/namespaces/shop/serviceaccounts"
+    plane.ask(accounts, "POST", {"metadata": {"name": "robot"}})
+    token = plane.ask(f"{accounts}/robot/token", "POST", {"spec": {}})["status"]["token"]
+    review = plane.ask("/apis/authentication.k8s.io/v1/tokenreviews", "POST", {"spec": {"token": token}})
+    assert review["status"]["user"]["username"] == "system:serviceaccount:shop:robot"
+    plane.ask("/api/v1/namespaces/shop", "DELETE")
+    until = time.monotonic() + PATIENCE_SECONDS
+    while "shop" in {each["metadata"]["name"] for each in plane.ask("/api/v1/namespaces")["items"]}:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    assert plane.stop() == (0, 0)
+    assert b"--allow-privileged: taken" in plane.api.stderr.read()  # type: ignore[union-attr]
+
+
+def test_a_command_runs_with_the_programs_and_its_exit_code_is_passed_on(tmp_path: Path) -> None:
+    """Its servers come from the warm process, one after another, and end with the command at the latest."""
+    script = (
+        "import sys; from pathlib import Path; import os\n"
+        "from tests.tools.test_envtest import start\n"
+        "assets = Path(os.environ['KUBEBUILDER_ASSETS'])\n"
+        "for name in ('one', 'two'):\n"
+        "    folder = Path(sys.argv[1]) / name; folder.mkdir()\n"
+        "    plane = start(assets, folder)\n"
+        "    assert len(plane.ask('/api/v1/namespaces')['items']) == 4\n"
+        "    if name == 'one': assert plane.stop() == (0, 0)\n"
+        "plane.etcd.terminate()\n"
+        "print(assets, plane.port, flush=True); os._exit(7)\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "kubewright",
+        "envtest",
+        "--",
+        sys.executable,
+        "-c",
+        script,
+        str(tmp_path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=4 * PATIENCE_SECONDS, check=False)
+    assert done.returncode == 7, done.stderr
+    folder, port = done.stdout.splitlines()[-1].split()
+    assert not Path(folder).exists()
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", int(port)), 5).close()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--nope"], "Error: unknown flag: --nope\n"),
+        (["--nope=1", "--v=2"], "Error: unknown flag: --nope\n"),
+        (["-x"], "Error: unknown shorthand flag: 'x' in -x\n"),
+        (["--secure-port"], "Error: flag needs an argument: --secure-port\n"),
+        (["foo"], 'Error: "kube-apiserver" does not take any arguments, got ["foo"]\n'),
+        (
+            ["--allow-privileged=maybe"],
+            'Error: invalid argument "maybe" for "--allow-privileged" flag: strconv.ParseBool: parsing "maybe": '
+            "invalid syntax\n",
+        ),
+    ],
+)
+def test_what_kube_apiserver_refuses_is_refused_in_its_words(
+    assets: Path, words: list[str], said: str
+) -> None:
+    """The words are those of kube-apiserver 1.36."""
+    done = subprocess.run([assets / "kube-apiserver", *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_versions(assets: Path) -> None:
+    shown = subprocess.run(
+        [assets / "kube-apiserver", "--version"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == "Kubernetes v1.36.0\n"
+    assert "etcd Version" in subprocess.check_output([assets / "etcd", "--version"], text=True)
+
+
+def test_a_folder_is_written_again_but_programs_of_others_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "with a space and 'quotes'"
+    code, out, _ = kubewright("envtest", "--output", folder)
+    assert (code, f"export KUBEBUILDER_ASSETS={folder}" in out) == (0, True)
+    assert kubewright("envtest", "--output", folder, "-q") == (0, "", "")
+    assert subprocess.check_output([folder / "etcd", "--help"])
+    (folder / "etcd").write_text("the real one")
+    with pytest.raises(AssetsError):
+        write_assets(folder)
+    code, _, err = kubewright("envtest", "--output", folder)
+    assert (code, (folder / "etcd").read_text()) == (2, "the real one")
+    assert f"{folder}/etcd is not this command's" in err
+
+
+def test_either_a_folder_or_a_command(tmp_path: Path) -> None:
+    for words in ([], ["--output", tmp_path, "--", "true"]):
+        code, _, err = kubewright("envtest", *words)
+        assert (code, "give --output DIR, or -- COMMAND" in err) == (2, True)
+    code, _, err = kubewright("envtest", "--controllers", "nope", "--", "true")
+    assert (code, "--controllers: 'nope' is none" in err) == (2, True)
+
+
+def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    done = subprocess.run(
+        [sys.executable, "-m", "kubewright", "envtest", "--", missing],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (
+        127,
+        f"kubewright envtest: {missing}: No such file or directory\n",
+    )
+
+
+def test_a_test_server_prints_its_kubeconfig_and_ends_with_its_parent() -> None:
+    parent = (
+        "import subprocess, sys\n"
+        "command = [sys.executable, '-m', 'kubewright', 'testserver']\n"
+        "server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)\n"
+        "lines = []\n"
+        "while not lines or lines[-1] != '}\\n': lines.append(server.stdout.readline())\n"
+        "print(server.pid, ''.join(lines), flush=True)\n"
+    )
+    shown = subprocess.check_output([sys.executable, "-c", parent], text=True, timeout=PATIENCE_SECONDS)
+    pid, _, text = shown.partition(" ")
+    server = json.loads(text)["clusters"][0]["cluster"]["server"]
+    assert server.startswith("https://127.0.0.1:")
+    until = time.monotonic() + PATIENCE_SECONDS
+    while _lives(int(pid)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
