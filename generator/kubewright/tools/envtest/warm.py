@@ -123,8 +123,8 @@ class Warm:
             self._selector.close()
             for connection in self._servers.values():
                 connection.close()
-            for number, file in enumerate(files):
-                os.dup2(file, number)
+            for place, file in enumerate(files):
+                os.dup2(file, place)
                 os.close(file)
             os.environ.clear()
             os.environ.update(request["environment"])
