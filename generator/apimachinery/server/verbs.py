@@ -18,13 +18,14 @@ from apimachinery.http.messages import (
 )
 from apimachinery.http.workers import ASKING, apart, apart_if, weigh
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.errors import ApiError, method_not_allowed, not_found
+from apimachinery.meta.errors import ApiError, method_not_allowed, not_found, verb_not_supported
 from apimachinery.server.admission.interface import HEAVY, Wait
-from apimachinery.server.answer.view import View
+from apimachinery.server.answer.view import ListMeta, View
 from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.operate.api_metrics import ApiMetrics
+from apimachinery.server.read.components import COMPONENTS, component_records
 from apimachinery.server.read.listing import (
     JoinedBodies,
     Page,
@@ -138,6 +139,11 @@ class Verbs:
     async def _get(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=False)
         key = served.key(route.namespace, route.name)
+        if served.named == COMPONENTS:
+            made = [each for each in await self._components(served) if each.key == key]
+            if not made:
+                raise not_found(served.hooks.called, served.group, route.name)
+            return Response(200, view.object(made[0]), view.content_type)
         self._cache.check_readable(key)
         resource_version = request.first("resourceVersion") if request.query_string else ""
         record = read_record(self._cache.resource(served.prefix), key, resource_version)
@@ -164,6 +170,14 @@ class Verbs:
         selectors = await apart_if(large, read_selectors, request)
         check_list_options(options)
         selection, scope = await apart_if(large, selection_of, selectors, route, served)
+        if served.named == COMPONENTS:
+            if options.watch:
+                raise verb_not_supported("watch", served.plural, served.group)
+            view = asked_view(request, served, self._codecs, of_list=True)
+            made = [each for each in await self._components(served) if each.key.startswith(scope)]
+            chosen = [each for each in made if selection is None or selection.matches(each)]
+            # A limit has no meaning: there is nothing to go on from.
+            return show_page(Page(chosen, ListMeta(0), 0, None), view)
         cache = self._cache.resource(served.prefix)
         if not options.watch or options.resource_version in ("", "0") or options.send_initial_events:
             self._cache.check_readable(scope)
@@ -187,6 +201,9 @@ class Verbs:
             prepare = served.prepare if served.asks else None
             answer = await list_records(cache, scope, options, view, selection, self._bodies, prepare)
         return answer
+
+    def _components(self, served: Served) -> Coroutine[Any, Any, list[Record]]:
+        return component_records(served.prefix, lambda: self._cache.storage.trouble)
 
     def _create(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
         if route.subresource or not served.prefix:

@@ -18,7 +18,7 @@ from apimachinery.storage.interface import Record
 
 @dataclass(frozen=True, slots=True)
 class ListMeta:
-    """A list's metadata. ``remaining`` is None where it is not told."""
+    """A list's metadata. ``revision`` is 0 for what has none, ``remaining`` None where it is not told."""
 
     revision: int
     continue_token: str = ""
@@ -168,7 +168,7 @@ decode = msgspec.json.Decoder().decode
 
 def encode_list_meta(meta: ListMeta, typed: bool) -> bytes:
     """A list's ``metadata`` as JSON; a typed one leaves out an empty ``continue``."""
-    shown: dict[str, Any] = {"resourceVersion": str(meta.revision)}
+    shown: dict[str, Any] = {"resourceVersion": str(meta.revision)} if meta.revision else {}
     if meta.continue_token or not typed:
         shown["continue"] = meta.continue_token
     if meta.remaining is not None:
