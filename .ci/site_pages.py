@@ -80,6 +80,7 @@ PAGES = {
     ],
     "Server": [
         "apimachinery.server.process",
+        "apimachinery.server.backend",
         "apimachinery.server.catalog.options",
         "apimachinery.kinds.hooks",
         "apimachinery.server.node.behaviour",

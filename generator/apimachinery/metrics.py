@@ -98,15 +98,24 @@ def _histogram(
     yield f"{name}_count{plain} {below}"
 
 
-class _Asked:
-    """A family whose numbers are looked up when they are asked for."""
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A family whose numbers are looked up when they are asked for, as a line of a table."""
 
-    def __init__(self, name: str, text: str, kind: str, labels: Sequence[str], values: Callable[[], Pairs]):
-        self.name, self.text, self.kind, self._names, self._values = name, text, kind, labels, values
+    name: str
+    text: str
+    values: Callable[[], Pairs]
+    labels: Sequence[str] = ()
+    kind: str = "gauge"
 
     def asked(self) -> _Answered:
         """The numbers of this moment."""
-        return _Answered(self.name, self.text, self.kind, self._names, list(self._values()))
+        return _Answered(self.name, self.text, self.kind, self.labels, list(self.values()))
+
+
+def one(name: str, text: str, value: Callable[[], float], kind: str = "gauge") -> Figure:
+    """A figure of one number."""
+    return Figure(name, text, lambda: [((), value())], (), kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +141,7 @@ class Metrics:
     """The families of one server or operator."""
 
     def __init__(self) -> None:
-        self._families: dict[str, Family[Count] | Family[Distribution] | _Asked] = {}
+        self._families: dict[str, Family[Count] | Family[Distribution] | Figure] = {}
         self.before: list[Callable[[], None]] = []
         """Called before the numbers are told: by whom they are kept back for a while."""
 
@@ -157,13 +166,17 @@ class Metrics:
 
     def gauge(self, name: str, text: str, value: Callable[[], float], *, kind: str = "gauge") -> None:
         """A number that is looked up when it is asked for."""
-        self._families[name] = _Asked(name, text, kind, (), lambda: [((), value())])
+        self._families[name] = one(name, text, value, kind)
 
     def asked(
         self, name: str, text: str, labels: Sequence[str], values: Callable[[], Pairs], *, kind: str = "gauge"
     ) -> None:
         """Numbers with labels that are looked up when they are asked for."""
-        self._families[name] = _Asked(name, text, kind, labels, values)
+        self._families[name] = Figure(name, text, values, labels, kind)
+
+    def show(self, figures: Iterable[Figure]) -> None:
+        """Adds the figures of a table."""
+        self._families.update({figure.name: figure for figure in figures})
 
     def text(self) -> str:
         """All of them, by name."""
@@ -174,7 +187,7 @@ class Metrics:
         for settle in self.before:
             settle()
         families = [family for _, family in sorted(self._families.items())]
-        return [family.asked() if isinstance(family, _Asked) else family for family in families]
+        return [family.asked() if isinstance(family, Figure) else family for family in families]
 
 
 def exposition(families: Sequence[Shown]) -> str:

@@ -17,17 +17,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from apimachinery.access.control import OPEN_TO_LOOPBACK, Access
+from apimachinery.access.control import OPEN_TO_LOOPBACK
 from apimachinery.http.messages import Request, Response, User
-from apimachinery.metrics import Metrics
 from apimachinery.server.api import build_api
 from apimachinery.server.catalog.options import ApiOptions
-from apimachinery.server.network.services import ServiceResolver
-from apimachinery.server.operate.health import Health
-from apimachinery.server.operate.requests import RequestMetrics
-from apimachinery.server.process import Backend
-from apimachinery.server.read.listing import JoinedBodies
-from apimachinery.server.read.watch import Watches
+from apimachinery.server.process import Backend, ServerOptions
 from apimachinery.storage.interface import REVISION_MARK, Value
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache
@@ -46,18 +40,7 @@ class World:
     async def open(self) -> World:
         self.storage = MemoryStorage()
         cache = await WatchCache.open(self.storage)
-        metrics = Metrics()
-        backend = Backend(
-            self.storage,
-            cache,
-            Access(OPEN_TO_LOOPBACK, cache),
-            Watches(),
-            JoinedBodies(),
-            Health(),
-            metrics,
-            RequestMetrics(metrics),
-            ServiceResolver(cache),
-        )
+        backend = Backend(cache, OPEN_TO_LOOPBACK, ServerOptions(fairness=False))
         self.api = build_api(backend, ApiOptions(controllers=frozenset({"definitions"})))
         await self.api.start()
         return self

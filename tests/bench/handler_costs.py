@@ -12,17 +12,11 @@ import pstats
 import sys
 import time
 
-from apimachinery.access.control import OPEN_TO_LOOPBACK, Access
+from apimachinery.access.control import OPEN_TO_LOOPBACK
 from apimachinery.http.messages import Request, Response
-from apimachinery.metrics import Metrics
 from apimachinery.server.api import build_api
 from apimachinery.server.catalog.options import ApiOptions
-from apimachinery.server.network.services import ServiceResolver
-from apimachinery.server.operate.health import Health
-from apimachinery.server.operate.requests import RequestMetrics
-from apimachinery.server.process import Backend
-from apimachinery.server.read.listing import JoinedBodies
-from apimachinery.server.read.watch import Watches
+from apimachinery.server.process import Backend, ServerOptions
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache
 
@@ -71,18 +65,7 @@ ROUNDS = 2000
 async def main() -> None:
     storage = MemoryStorage()
     cache = await WatchCache.open(storage)
-    metrics = Metrics()
-    backend = Backend(
-        storage,
-        cache,
-        Access(OPEN_TO_LOOPBACK, cache),
-        Watches(),
-        JoinedBodies(),
-        Health(),
-        metrics,
-        RequestMetrics(metrics),
-        ServiceResolver(cache),
-    )
+    backend = Backend(cache, OPEN_TO_LOOPBACK, ServerOptions(fairness=False))
     api = build_api(backend, ApiOptions(controllers=frozenset()))
     await api.start()
     made = create(0)

@@ -9,17 +9,11 @@ from typing import Any
 
 import pytest
 
-from apimachinery.access.control import OPEN_TO_LOOPBACK, Access, AccessOptions
+from apimachinery.access.control import OPEN_TO_LOOPBACK, AccessOptions
 from apimachinery.http.messages import Request, Response, User
-from apimachinery.metrics import Metrics
 from apimachinery.server.api import Api, build_api
 from apimachinery.server.catalog.options import ApiOptions
-from apimachinery.server.network.services import ServiceResolver
-from apimachinery.server.operate.health import Health
-from apimachinery.server.operate.requests import RequestMetrics
-from apimachinery.server.process import Backend
-from apimachinery.server.read.listing import JoinedBodies
-from apimachinery.server.read.watch import Watches
+from apimachinery.server.process import Backend, ServerOptions
 from apimachinery.storage.interface import Storage
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache
@@ -48,18 +42,7 @@ async def serve(
 ) -> Api:
     storage = storage or MemoryStorage()
     cache = await WatchCache.open(storage)
-    metrics = Metrics()
-    backend = Backend(
-        storage,
-        cache,
-        Access(access, cache),
-        Watches(),
-        JoinedBodies(),
-        Health(),
-        metrics,
-        RequestMetrics(metrics),
-        ServiceResolver(cache),
-    )
+    backend = Backend(cache, access, ServerOptions(fairness=False))
     api = build_api(backend, options or ApiOptions(controllers=frozenset()))
     await api.start()
     return api

@@ -44,7 +44,7 @@ def test_events_end_and_a_write_makes_them_last() -> None:
 def test_events_of_before_the_start_end_by_what_they_say() -> None:
     async def story(api: Api) -> None:
         await ask(api, "POST", EVENTS, event("a"))
-        first = api._expiry
+        first = api.parts.expiry
         assert first is not None
         await first.stop()
         again = EventExpiry(first._served, api.writer.driver._cache, api.writer, 3600.0)
@@ -62,7 +62,7 @@ def test_events_of_before_the_start_end_by_what_they_say() -> None:
 
 def test_an_event_that_could_not_be_deleted_is_deleted_later() -> None:
     async def story(api: Api) -> None:
-        assert api._expiry is not None
+        assert api.parts.expiry is not None
         faults: list[Exception] = [StorageBusy(), StorageBusy()]
         remove = api.writer.remove
 
@@ -71,7 +71,7 @@ def test_an_event_that_could_not_be_deleted_is_deleted_later() -> None:
                 raise faults.pop()
             return await remove(*given)
 
-        api._expiry._writer.remove = fails  # type: ignore[method-assign]
+        api.parts.expiry._writer.remove = fails  # type: ignore[method-assign]
         await ask(api, "POST", EVENTS, event("a"))
         async with asyncio.timeout(20):
             while await names(api):

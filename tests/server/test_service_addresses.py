@@ -104,10 +104,10 @@ def test_what_a_crash_left_is_made_good() -> None:
         address = made["spec"]["clusterIP"]
         await ask(api, "DELETE", f"{ADDRESSES}/{address}")
         served = api.catalog.find("networking.k8s.io", "v1", "ipaddresses")
-        assert served is not None and api._services is not None
-        await api._services.store("10.0.0.99", "default", "gone")
+        assert served is not None and api.parts.allocator is not None
+        await api.parts.allocator.store("10.0.0.99", "default", "gone")
         assert api.writer.current(WriteTarget(served, "", "10.0.0.99", WriteOptions())) is not None
-        await api._services.repair()
+        await api.parts.allocator.repair()
         found = await names(api)
         assert found[address] == "a" and "10.0.0.99" not in found
 

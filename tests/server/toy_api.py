@@ -7,7 +7,7 @@ import uuid
 from apimachinery.http.messages import Request, Response, StreamResponse
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import JsonView, Selection, decode, encode, labels_of
-from apimachinery.server.process import Backend
+from apimachinery.server.backend import Backend
 from apimachinery.server.read.listing import list_records, read_record
 from apimachinery.server.request.list_options import read_list_options
 from apimachinery.storage.interface import REVISION_MARK, KeyExists, Value

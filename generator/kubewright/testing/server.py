@@ -265,7 +265,6 @@ class ApiServer:
     def recording(self) -> Iterator[Recording]:
         """Records what is done meanwhile, by whom: ``roles("user", "name")`` are the least roles that allow it."""
         access = self._running().server.access
-        assert access is not None
         recorded = Recording()
         access.record = recorded.add
         try:

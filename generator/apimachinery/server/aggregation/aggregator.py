@@ -19,6 +19,7 @@ from apimachinery.server.aggregation.proxy import Proxy
 from apimachinery.server.aggregation.registry import ApiService, Json, Registry
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.controller import SILENT
 from apimachinery.server.describe.others import Others
 from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.request.bodies import finish_form
@@ -86,7 +87,7 @@ class Aggregator:
         await self._local.prepare()
         await self._publish_identity()
 
-    def start(self, observer: Observer) -> None:
+    def start(self, observer: Observer = SILENT) -> None:
         """Starts the controllers."""
         self._local.start(observer)
         self._availability.start(observer)

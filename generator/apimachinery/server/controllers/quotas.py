@@ -42,11 +42,11 @@ WORKERS = 5
 class Quotas(Controller):
     """Counts."""
 
-    def __init__(self, catalog: Catalog, cache: WatchCache, writer: Writer, charges: Charges | None) -> None:
+    def __init__(self, catalog: Catalog, cache: WatchCache, writer: Writer, charges: Charges) -> None:
         super().__init__("resourcequota", cache, Source(PREFIX, self._soon), workers=WORKERS)
         self._catalog = catalog
         self._writer = writer
-        self._charges = charges or Charges()
+        self._charges = charges
         self._quotas = cache.resource(PREFIX)
         self._counted: set[str] = set()
 

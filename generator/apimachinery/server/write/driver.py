@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -94,9 +94,11 @@ class DryRun:
 class Driver:
     """Runs steps on the event loop that it is used on."""
 
-    def __init__(self, storage: Writes, cache: WatchCache) -> None:
-        self.allocators: dict[str, Allocator] = {}
-        """By the prefix of their resource."""
+    def __init__(
+        self, storage: Writes, cache: WatchCache, allocators: Mapping[str, Allocator] | None = None
+    ) -> None:
+        """``allocators`` are by the prefix of their resource."""
+        self._allocators = allocators or {}
         self._storage = storage
         self._cache = cache
 
@@ -145,7 +147,7 @@ class Driver:
         removed = await storage.delete(record.key, record.revision, effect.value, marked=effect.marked)
         if (
             not target.options.dry_run
-            and (allocator := self.allocators.get(target.served.prefix)) is not None
+            and (allocator := self._allocators.get(target.served.prefix)) is not None
         ):
             await allocator.removed(effect.last)
         return removed

@@ -11,7 +11,7 @@ client named a resourceVersion. A write that changes nothing is not made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.merge.apply import keep_times
@@ -43,7 +43,7 @@ Transform = Callable[[Json], Json]
 class Pipeline:
     """The writes of objects of any resource."""
 
-    def __init__(self, admission: Admission, allocators: dict[str, Allocator]) -> None:
+    def __init__(self, admission: Admission, allocators: Mapping[str, Allocator]) -> None:
         self.admission = admission
         self._allocators = allocators
 

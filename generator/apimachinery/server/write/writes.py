@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.request.target import WriteTarget, Written
+from apimachinery.server.write.allocating import Allocator
 from apimachinery.server.write.driver import Driver, Writes
 from apimachinery.server.write.effects import Steps
 from apimachinery.server.write.pipeline import Pipeline, Transform
@@ -18,10 +19,16 @@ from apimachinery.storage.watch_cache import WatchCache
 class Writer:
     """Writes objects. ``pipeline`` has the same as steps of a longer write, which ``driver`` runs."""
 
-    def __init__(self, storage: Writes, cache: WatchCache, admission: Admission) -> None:
-        self.driver = Driver(storage, cache)
-        self.allocators = self.driver.allocators
-        self.pipeline = Pipeline(admission, self.allocators)
+    def __init__(
+        self,
+        storage: Writes,
+        cache: WatchCache,
+        admission: Admission,
+        allocators: Mapping[str, Allocator] | None = None,
+    ) -> None:
+        """``allocators`` are by the prefix of their resource."""
+        self.driver = Driver(storage, cache, allocators)
+        self.pipeline = Pipeline(admission, allocators or {})
 
     def current(self, target: WriteTarget) -> Record | None:
         """The present record."""

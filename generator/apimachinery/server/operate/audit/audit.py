@@ -124,7 +124,7 @@ class Audit:
         """Keeps by another policy from now on; requests under way are kept as they were begun."""
         self.policy = policy
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Starts the backends."""
         for backend in self.backends:
             backend.start()
