@@ -141,6 +141,18 @@ class RequestMetrics:
             "Requests that the server gave up to protect itself.",
             "code", "component", "group", "resource", "scope", "subresource", "verb", "version",
         )  # fmt: skip
+        self._deprecated = metrics.gauges(
+            "apiserver_requested_deprecated_apis",
+            "1 for each deprecated API that was asked for since the start.",
+            "group", "removed_release", "resource", "subresource", "version",
+        )  # fmt: skip
+        self._resources: dict[tuple[object, str, str, str], Counted] = {}
+        self._paths: dict[tuple[str, str], Counted] = {}
+        self._user_counts: dict[str, Count] = {}
+        self._add_access(metrics)
+
+    def _add_access(self, metrics: Metrics) -> None:
+        """Adds what is counted of authentication and authorization."""
         self._authentications = metrics.counter(
             "authentication_attempts", "Requests by the outcome of authentication.", "result"
         )
@@ -164,14 +176,6 @@ class RequestMetrics:
             self._authorizations.at("allowed"),
             self._authorization.at("allowed"),
         )
-        self._deprecated = metrics.gauges(
-            "apiserver_requested_deprecated_apis",
-            "1 for each deprecated API that was asked for since the start.",
-            "group", "removed_release", "resource", "subresource", "version",
-        )  # fmt: skip
-        self._resources: dict[tuple[object, str, str, str], Counted] = {}
-        self._paths: dict[tuple[str, str], Counted] = {}
-        self._user_counts: dict[str, Count] = {}
 
     def resource(self, of: tuple[str, str, str], verb: str, subresource: str, scope: str) -> Counted:
         """What a verb on a resource is counted under. ``of`` is group, version, resource; ``verb`` is an API verb."""
