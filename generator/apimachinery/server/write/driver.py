@@ -255,12 +255,12 @@ class Course(Generic[_R]):
     async def _meet(self, effect: Effect) -> None:
         self._due = None
         try:
-            if isinstance(effect, Wait):
+            if isinstance(effect, STORING):
+                self._answer = await self._driver.store(effect)
+            elif isinstance(effect, Wait):
                 self._answer = await effect.call()
             elif isinstance(effect, AtOnce):
                 self._answer = await self._at_once(effect)
-            elif isinstance(effect, STORING):
-                self._answer = await self._driver.store(effect)
         except Exception as fault:
             self._fault = fault
             if isinstance(effect, Update):

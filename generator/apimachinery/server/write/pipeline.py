@@ -131,7 +131,12 @@ class Pipeline:
             if (yield from self.admission.validate(operation)) or waited:
                 tries = 0  # While others are asked somebody is always faster; the time of the request is the limit.
             try:
-                return Written((yield from self._replace(target, record, old, new)))
+                if finishes_deletion(new, old):
+                    yield from self.remove(target, record, old)
+                    return Written(unstored(target, record, new))
+                if changes(target, record, old, new):
+                    record = yield Update(target, record, sealed(target, new))
+                return Written(record)
             except (RevisionConflict, KeyNotFound):
                 continue
         raise conflict(target.served.plural, target.served.group, target.name)
@@ -178,16 +183,6 @@ class Pipeline:
             if error.reason == "AlreadyExists" and not renamed and (yield Current(target)) is not None:
                 return None
             raise
-
-    def _replace(self, target: WriteTarget, record: Record, old: Json, new: Json) -> Steps[Record]:
-        """Stores what an update has come to; the record that it shows."""
-        if finishes_deletion(new, old):
-            yield from self.remove(target, record, old)
-            return unstored(target, record, new)
-        if not changes(target, record, old, new):
-            return record
-        stored: Record = yield Update(target, record, sealed(target, new))
-        return stored
 
     def replace(self, target: WriteTarget, record: Record, new: Json) -> Steps[Record]:
         """Writes an object as it is, without any rule. Raises KeyNotFound, RevisionConflict."""
