@@ -122,6 +122,7 @@ KINDS: Final[dict[str, ChangeKind]] = {
         ("D233", "type widened", R, _COMPATIBLE),
         ("D234", "default added that a rule reads", W, _COMPATIBLE),
         ("D235", "field described whose values were kept as they came", W, _COMPATIBLE),
+        ("D236", "whole number limited to 32 bits", R, _COMPATIBLE),
         ("D251", "optional field added", N, ""),
         ("D252", "field became optional", R, _COMPATIBLE),
         ("D253", "bound loosened", N, ""),

@@ -2,10 +2,10 @@
 
 A field that forty kinds get, or limits that a release sets on every string, are one thing for the reader of a pull
 request. First, changes go together where they have one code and one message at fields of one name; where bounds change,
-those of one keyword that go one way; where rules change, those of one text; what one version of a resource cannot carry
-for another, by the two versions. Then groups of one code at the very same places become one: the fields or the rules
-that came together. What came with a newer copy of a built-in type (``copies``) is one finding for each code, so long as
-it breaks no writer.
+those of one keyword that go one way; where defaults change or go, all of them; where rules, nulls, formats or ways to
+merge change, those of one text; what one version of a resource cannot carry for another, by the two versions. Then
+groups of one code at the very same places become one: the fields or the rules that came together. What came with a
+newer copy of a built-in type (``copies``) is one finding for each code, so long as it breaks no writer.
 
 The first place says what happened, the others are named as far as a line goes, and counted. The group weighs as the
 heaviest of its changes.
@@ -30,15 +30,24 @@ _LAST: Final = re.compile(r"([A-Za-z0-9_$-]+)?([\[\]{}]*)$")
 _BOUND_CODES: Final = frozenset({"D214", "D253"})
 _ANYWHERE: Final = frozenset(
     {
+        "D203",
+        "D206",
+        "D207",
         "D211",
         "D212",
         "D213",
+        "D215",
         "D216",
+        "D217",
+        "D219",
+        "D222",
         "D223",
         "D224",
         "D225",
         "D256",
         "D231",
+        "D235",
+        "D236",
         "D263",
         "D264",
         "D265",
@@ -47,6 +56,8 @@ _ANYWHERE: Final = frozenset(
     }
 )
 """Codes whose message says enough: the field need not have the same name."""
+_DEFAULTS: Final = {"D208": "default changed", "D209": "has no default any more"}
+"""Codes of which all changes are one idea, and how their messages begin: which value it was is said at each place."""
 _OF_FIELDS: Final = frozenset({"D201", "D204", "D205", "D210", "D232", "D235", "D251", "D252"})
 """Codes of which several fields of one object are one idea."""
 _OF_RULES: Final = frozenset({"D223", "D224", "D256", "D267"})
@@ -122,6 +133,9 @@ def _group(found: list[tuple[Change, Severity]]) -> Group:
         said = _BETWEEN_SAID[code].format(other=other)
         if code != "D301":
             details = tuple(f" ({_detail(change)})" for change in changes)
+    if code in _DEFAULTS and len({change.message for change in changes}) > 1:
+        details = tuple(f" ({_inner(change.message.removeprefix(_DEFAULTS[code]))})" for change in changes)
+        said = _DEFAULTS[code]
     ranges = [_RANGE.fullmatch(change.message) for change in changes]
     if code in _BOUND_CODES and all(ranges) and len({change.message for change in changes}) > 1:
         said = f"{ranges[0][1]} {ranges[0][2]}" if ranges[0] else said
@@ -129,11 +143,17 @@ def _group(found: list[tuple[Change, Severity]]) -> Group:
     return Group(changes, min((severity for _, severity in found), key=_ORDER.index), said, details)
 
 
+def _inner(said: str) -> str:
+    return said.strip().removeprefix("(").removesuffix(")")
+
+
 def _idea(change: Change) -> object:
     code = change.kind.code
     bound = _RANGE.fullmatch(change.message)
     if code in _BOUND_CODES and bound:
         return bound[1], bound[2]
+    if code in _DEFAULTS:
+        return code
     if code in _BETWEEN:
         return change.path.partition(":")[0].rpartition("/")[2], _other(change), _first_words(_detail(change))
     if code in _ANYWHERE:

@@ -5,7 +5,7 @@ is announced but allowed at any time. A version that was deprecated before may b
 has run out, which two states alone cannot show: it is a warning then, and ``lifecycle`` checks the dates.
 
 What breaks stored objects or writers is an error, what breaks readers a warning, the rest a note; for alpha versions
-each weighs one step less.
+each weighs one step less. Nothing in a status is an error: its writers are released with the definition.
 """
 
 from __future__ import annotations
@@ -59,7 +59,15 @@ def weigh(change: Change) -> Severity:
         if alpha:
             return Severity.NOTE
         return Severity.WARNING if "(it was deprecated)" in change.message else Severity.ERROR
+    if severity is Severity.ERROR and _is_of_status(change):
+        return _LIGHTER[severity]
     return _LIGHTER[severity] if alpha else severity
+
+
+def _is_of_status(change: Change) -> bool:
+    """Whether a change is to what controllers write, which come with the definition and write it again."""
+    place = change.path.partition(": ")[2]
+    return place == "status" or place.startswith(("status.", "status["))
 
 
 def diagnose(

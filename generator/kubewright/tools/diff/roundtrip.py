@@ -25,7 +25,7 @@ from kubewright.tools.diff.schemas import Comparison
 
 _REFUSALS: Final = frozenset(
     {"D203", "D204", "D205", "D206", "D211", "D213", "D214", "D215", "D216", "D223", "D225", "D226"}
-    | {"D224", "D227", "D229", "D230"}
+    | {"D224", "D227", "D229", "D230", "D236"}
 )
 """What a version refuses that another accepts: the changes that break writers without losing a value."""
 

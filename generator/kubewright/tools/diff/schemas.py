@@ -163,7 +163,7 @@ class Comparison:
                     yield "D201", below, "field removed", where
                 continue
             now = after[name]
-            if now.required and not was.required:
+            if now.required and not was.required and below != "metadata":  # every object has a name
                 if isinstance(now.value.default, Absent):
                     yield "D204", below, "is now required", now.value.location
             elif was.required and not now.required:
