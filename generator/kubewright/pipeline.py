@@ -80,6 +80,7 @@ def read_api(
                 reading.read_kubernetes(document, specs_folder() / "kubernetes", release, diagnostics)
             )
     found = reading.read_input(paths, diagnostics)
+    reading.pass_over_built_in(found, fragments, diagnostics)
     for document in found.openapi:
         info = document.value.get("info")
         if isinstance(info, dict) and info.get("title") == "Kubernetes":

@@ -115,7 +115,8 @@ def test_a_custom_kind_in_several_versions(tmp_path: Path) -> None:
     names = {"kind": "Thing", "plural": "things", "shortNames": ["th"]}
     versions = [version("v1beta1", True), version("v1", True), version("v2", False)]
     spec = {"group": "example.com", "names": names, "versions": versions}
-    crd.write_text(yaml.safe_dump({"kind": "CustomResourceDefinition", "spec": spec}))
+    document = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
+    crd.write_text(yaml.safe_dump(document))
     assert explain("th.mode", "--crds", crd) == (
         "GROUP:      example.com\nKIND:       Thing\nVERSION:    v1\n\nFIELD: mode <string>\n\n"
         "ENUM:\n    A\n    B\n\nDESCRIPTION:\n    of v1\\x1b[2J\n"

@@ -312,6 +312,25 @@ def _dicts(value: Json) -> list[Json]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def why_incomplete(value: Json) -> str:
+    """Why a CustomResourceDefinition cannot be meant for a server, where that is so: the files that tools leave next to
+    whole ones."""
+    spec = _mapping(value.get("spec"))
+    if "group" not in spec and "names" not in spec:
+        return "a kustomize patch: it names neither group nor kind"
+    if not spec.get("group") and not _mapping(spec.get("names")).get("kind"):
+        return "what controller-gen writes for a package without kinds: its group and kind are empty"
+    return ""
+
+
+def kinds_of(value: Json) -> set[tuple[str, str, str]]:
+    """Group, version and kind of each version that a CustomResourceDefinition has."""
+    spec = _mapping(value.get("spec"))
+    kind = _text(_mapping(spec.get("names")).get("kind"))
+    versions = _dicts(spec.get("versions"))
+    return {(_text(spec.get("group")), _text(version.get("name")), kind) for version in versions}
+
+
 def is_crd(value: Json) -> bool:
     """Whether a parsed document says that it is a CustomResourceDefinition of any version."""
     return isinstance(value, dict) and value.get("kind") == KIND

@@ -1,9 +1,11 @@
 """Which source reads what: from paths to fragments.
 
 A path is a file or a folder. In a folder every ``*.yaml``, ``*.yml`` and ``*.json`` is read, below it too; a folder
-with a ``kustomization.yaml`` names its own files under ``resources`` (and ``crds``), which may be folders again. What a
-document is, its first keys say: ``swagger``, ``openapi``, ``kind: CustomResourceDefinition``, ``kind: List``. Manifests
-of other kinds are passed over in folders, and refused where the user named the file.
+with a ``kustomization.yaml`` names its own files under ``resources`` (and ``crds``), which may be folders again; where
+these have no description, all files of the folder are read. What a document is, its first keys say: ``swagger``,
+``openapi``, ``kind: CustomResourceDefinition``, ``kind: List``. Manifests of other kinds are passed over in folders and
+next to descriptions, and refused in a file that the user named and that has nothing else. What tools leave among CRDs
+in a folder (patches, definitions without a group) is passed over with a note.
 """
 
 from __future__ import annotations
@@ -34,6 +36,11 @@ class Input:
     openapi: list[Document] = field(default_factory=list)
     crds: list[Document] = field(default_factory=list)
     others: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many descriptions there are."""
+        return len(self.openapi) + len(self.crds)
 
 
 def load_kubernetes(release: str, diagnostics: Diagnostics, *, prose: bool = False) -> Document | None:
@@ -87,15 +94,12 @@ def read_facts(
 
 
 def read_input(paths: Iterable[Path], diagnostics: Diagnostics) -> Input:
-    """The documents of ``paths``, sorted out by kind."""
+    """The documents of ``paths``, sorted out by kind. A path without any is an error."""
     found = Input()
     for path in paths:
-        before = len(found.openapi) + len(found.crds)
-        files = list(_files(path, diagnostics))
-        for file in files:
-            for document in text.read_documents(file, diagnostics):
-                _sort_in(document, found, diagnostics, named=not path.is_dir())
-        if len(found.openapi) + len(found.crds) == before and not diagnostics.has_errors:
+        before = found.count
+        files = _read_path(path, found, diagnostics)
+        if found.count == before and not diagnostics.has_errors:
             diagnostics.error(
                 "K003",
                 "nothing to read here" if files else "the folder has no YAML or JSON files",
@@ -103,6 +107,66 @@ def read_input(paths: Iterable[Path], diagnostics: Diagnostics) -> Input:
                 "wanted: OpenAPI documents or CustomResourceDefinitions",
             )
     return found
+
+
+def read_crds(paths: Iterable[Path], diagnostics: Diagnostics) -> list[Document]:
+    """The CustomResourceDefinitions of ``paths``, as ``read_input`` finds them. A path without any is an error."""
+    found = Input()
+    for path in paths:
+        before, faults = len(found.crds), Diagnostics()
+        _read_path(path, found, faults, among_others=True)
+        for fault in faults:
+            diagnostics.add(fault)
+        if len(found.crds) == before and not faults.has_errors:
+            diagnostics.error("K003", "holds no CustomResourceDefinition", Location(str(path)))
+    return found.crds
+
+
+def pass_over_built_in(found: Input, built_in: Iterable[Fragment], diagnostics: Diagnostics) -> None:
+    """Takes out the definitions of kinds that are built in: a server that has both serves its own."""
+    kinds = {kind for each in built_in for definition in each.definitions for kind in definition.kinds}
+    kept = []
+    for document in found.crds:
+        names = crd.kinds_of(document.value)
+        if names & kinds:
+            said = "passed over: the kind is built in, and a server serves its own"
+            diagnostics.note("K015", said, document.at("/spec"))
+        else:
+            kept.append(document)
+    found.crds = kept
+
+
+def _read_path(
+    path: Path, found: Input, diagnostics: Diagnostics, *, among_others: bool = False
+) -> list[Path]:
+    """Sorts in what is at ``path`` and returns the files read. ``among_others``: a file without descriptions is no
+    error."""
+    before = found.count
+    files = list(_files(path, diagnostics))
+    _read_files(files, found, diagnostics, named=not path.is_dir(), among_others=among_others)
+    kustomization = _kustomization(path)
+    if found.count == before and kustomization is not None and not diagnostics.has_errors:
+        files = text.files_in(path, diagnostics)
+        _read_files(files, found, diagnostics, named=False, among_others=True)
+        if found.count > before:
+            said = "names no description; all files of the folder are read"
+            diagnostics.note("K015", said, Location(str(kustomization)))
+    return files
+
+
+def _read_files(
+    files: Iterable[Path], found: Input, diagnostics: Diagnostics, *, named: bool, among_others: bool
+) -> None:
+    for file in files:
+        documents = text.read_documents(file, diagnostics)
+        alone = named and not among_others and not any(map(_is_description, documents))
+        for document in documents:
+            _sort_in(document, found, diagnostics, named=named, alone=alone)
+
+
+def _is_description(document: Document) -> bool:
+    value = document.value
+    return isinstance(value, dict) and ("swagger" in value or "openapi" in value or crd.is_crd(value))
 
 
 def read_fragments(found: Input, diagnostics: Diagnostics, *, operations: bool = False) -> Iterator[Fragment]:
@@ -118,11 +182,15 @@ def _files(path: Path, diagnostics: Diagnostics, above: tuple[Path, ...] = ()) -
     if not path.is_dir():
         yield from text.paths_below(path, diagnostics)
         return
-    kustomization = next((path / name for name in KUSTOMIZATIONS if (path / name).is_file()), None)
+    kustomization = _kustomization(path)
     if kustomization is not None:
         yield from _kustomized(kustomization, diagnostics, (*above, path.resolve()))
         return
     yield from text.files_in(path, diagnostics)
+
+
+def _kustomization(folder: Path) -> Path | None:
+    return next((folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()), None)
 
 
 def _kustomized(file: Path, diagnostics: Diagnostics, above: tuple[Path, ...]) -> Iterator[Path]:
@@ -154,22 +222,20 @@ def _kustomized(file: Path, diagnostics: Diagnostics, above: tuple[Path, ...]) -
                 yield from _files(target, diagnostics, above)
 
 
-def _sort_in(document: Document, found: Input, diagnostics: Diagnostics, *, named: bool) -> None:
+def _sort_in(
+    document: Document, found: Input, diagnostics: Diagnostics, *, named: bool, alone: bool = False
+) -> None:
+    """``named``: the user named the file, not a folder around it; ``alone``: and it has no description at all."""
     value = document.value
     if not isinstance(value, dict):
-        diagnostics.error("K004", "a document must be an object", document.at(""))
+        if named:
+            diagnostics.error("K004", "a document must be an object", document.at(""))
+        else:
+            diagnostics.note("K015", "passed over: a document must be an object", document.at(""))
     elif "swagger" in value or "openapi" in value:
         _sort_in_openapi(document, found, diagnostics)
     elif crd.is_crd(value):
-        if value.get("apiVersion") == crd.API_VERSION:
-            found.crds.append(document)
-        else:
-            diagnostics.error(
-                "K004",
-                f"CustomResourceDefinition of {value.get('apiVersion')!r}",
-                document.at("/apiVersion"),
-                f"only {crd.API_VERSION} is read; v1beta1 went with Kubernetes 1.22",
-            )
+        _sort_in_crd(document, found, diagnostics, named=named)
     elif value.get("kind") == "List" and isinstance(value.get("items"), list):
         for index, item in enumerate(value["items"]):
             _sort_in(_inner(document, item, f"/items/{index}"), found, diagnostics, named=False)
@@ -180,7 +246,7 @@ def _sort_in(document: Document, found: Input, diagnostics: Diagnostics, *, name
             document.at(""),
             'an OpenAPI v2 document begins with `swagger: "2.0"`',
         )
-    elif named:
+    elif alone:
         what = f"kind {value['kind']}" if isinstance(value.get("kind"), str) else "none of these"
         diagnostics.error(
             "K004",
@@ -190,6 +256,22 @@ def _sort_in(document: Document, found: Input, diagnostics: Diagnostics, *, name
         )
     else:
         found.others += 1
+
+
+def _sort_in_crd(document: Document, found: Input, diagnostics: Diagnostics, *, named: bool) -> None:
+    incomplete = "" if named else crd.why_incomplete(document.value)
+    if incomplete:
+        diagnostics.note("K015", f"passed over: {incomplete}", document.at(""))
+    elif document.value.get("apiVersion") == crd.API_VERSION:
+        found.crds.append(document)
+    else:
+        problem = diagnostics.error if named else diagnostics.warning
+        problem(
+            "K004",
+            f"CustomResourceDefinition of {document.value.get('apiVersion')!r}",
+            document.at("/apiVersion"),
+            f"only {crd.API_VERSION} is read; v1beta1 went with Kubernetes 1.22",
+        )
 
 
 def _sort_in_openapi(document: Document, found: Input, diagnostics: Diagnostics) -> None:

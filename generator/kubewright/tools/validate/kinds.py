@@ -101,15 +101,15 @@ class Kinds:
         return sorted({version for version, name in (*self._names, *self._crds) if name == kind})
 
     def _make(self, api_version: str, kind: str) -> BuiltinKind | CustomKind | UnusableSchema | None:
-        crd = self._crds.get((api_version, kind))
-        if crd is not None:
-            from kubewright.tools.validate.custom import compile_kind
-
-            return compile_kind(crd, api_version)
         name = self._names.get((api_version, kind))
-        if name is None:
+        if name is not None:  # a server serves its own kinds, whatever a definition says of them
+            return self._builtin(api_version, kind, name)
+        crd = self._crds.get((api_version, kind))
+        if crd is None:
             return None
-        return self._builtin(api_version, kind, name)
+        from kubewright.tools.validate.custom import compile_kind
+
+        return compile_kind(crd, api_version)
 
     def _builtin(self, api_version: str, kind: str, name: str) -> BuiltinKind:
         schema = compile_builtin(name, self._definitions)

@@ -1,0 +1,124 @@
+"""What lies among CRDs in the folders of projects: patches, leftovers, manifests, CRDs of built-in kinds."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.compiler.emit.test_shapes import crd, record
+
+from kubewright.cli import main
+from kubewright.config import KubernetesSource, Package, PathSource
+from kubewright.diagnostics import Diagnostics
+from kubewright.pipeline import read_api
+from kubewright.tools.inputs.crds import read_crds
+
+PATCH = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "cups.example.com"},
+}
+WEBHOOK_PATCH = PATCH | {"spec": {"conversion": {"strategy": "Webhook"}, "preserveUnknownFields": False}}
+LEFTOVER = PATCH | {
+    "metadata": {"creationTimestamp": None},
+    "spec": {"group": "", "names": {"kind": "", "plural": ""}, "scope": "", "versions": None},
+}
+OLD = {**crd(v1=record()), "apiVersion": "apiextensions.k8s.io/v1beta1"}
+JSON_PATCH = [{"op": "add", "path": "/spec/preserveUnknownFields", "value": False}]
+DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}
+BESIDE = {
+    "patch": (PATCH, "a kustomize patch"),
+    "webhook": (WEBHOOK_PATCH, "a kustomize patch"),
+    "leftover": (LEFTOVER, "what controller-gen writes for a package without kinds"),
+    "json-patch": (JSON_PATCH, "a document must be an object"),
+    "v1beta1": (OLD, "CustomResourceDefinition of 'apiextensions.k8s.io/v1beta1'"),
+}
+
+
+def write(folder: Path, **documents: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, document in documents.items():
+        several = document if isinstance(document, tuple) else (document,)
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump_all(several))
+    return folder
+
+
+def kinds(path: Path, diagnostics: Diagnostics, *more: KubernetesSource) -> set[str]:
+    api = read_api(Package(name="x", sources=(*more, PathSource(path))), diagnostics)
+    return {resource.kind for resource in api.resources if resource.group == "example.com"}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_tools_leave_beside_crds_is_passed_over_with_a_note(name: str, tmp_path: Path) -> None:
+    other, said = BESIDE[name]
+    folder = write(tmp_path / "crds", cups=crd(v1=record()), other=other)
+    diagnostics = Diagnostics()
+    assert kinds(folder, diagnostics) == {"Cup"}
+    assert [item.location.file for item in diagnostics] == [str(folder / "other.yaml")]
+    assert said in str(next(iter(diagnostics)))
+    assert not diagnostics.has_errors
+    given = read_crds([folder], Diagnostics())
+    assert [each.value["metadata"]["name"] for each in given] == ["cups.example.com"]
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_file_that_is_named_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "crds", other=BESIDE[name][0])
+    diagnostics = Diagnostics()
+    kinds(folder / "other.yaml", diagnostics)
+    assert diagnostics.has_errors
+
+
+def test_other_manifests_in_a_named_file_are_passed_over(tmp_path: Path) -> None:
+    folder = write(tmp_path / "all", install=(DEPLOYMENT, crd(v1=record())), alone=DEPLOYMENT)
+    diagnostics = Diagnostics()
+    assert kinds(folder / "install.yaml", diagnostics) == {"Cup"}
+    assert not len(diagnostics)
+    kinds(folder / "alone.yaml", diagnostics)
+    assert [item.code for item in diagnostics] == ["K004"]
+
+
+def test_a_kustomization_that_names_no_description_is_passed_over(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "manifests",
+        cups=crd(v1=record()),
+        deployment=DEPLOYMENT,
+        kustomization={"resources": ["deployment.yaml"]},
+    )
+    diagnostics = Diagnostics()
+    assert kinds(folder, diagnostics) == {"Cup"}
+    assert [(item.code, item.severity.value) for item in diagnostics] == [("K015", "note")]
+    assert len(read_crds([folder], Diagnostics())) == 1
+
+
+def test_a_kustomization_is_read_alike_by_every_command(tmp_path: Path) -> None:
+    other = copy.deepcopy(crd(v1=record()))
+    other["metadata"]["name"] = "mugs.example.com"
+    other["spec"]["names"] = {"plural": "mugs", "kind": "Mug"}
+    folder = write(
+        tmp_path / "crd", cups=crd(v1=record()), mugs=other, kustomization={"resources": ["mugs.yaml"]}
+    )
+    assert kinds(folder, Diagnostics()) == {"Mug"}
+    given = read_crds([folder], Diagnostics())
+    assert [each.value["spec"]["names"]["kind"] for each in given] == ["Mug"]
+
+
+def test_a_crd_of_a_built_in_kind_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shadow = crd(v1=record(spec=record(only={"type": "string"})))
+    shadow["metadata"]["name"] = "deployments.apps"
+    shadow["spec"] |= {"group": "apps", "names": {"plural": "deployments", "kind": "Deployment"}}
+    folder = write(tmp_path / "crds", deployments=shadow, cups=crd(v1=record()))
+    diagnostics = Diagnostics()
+    assert kinds(folder, diagnostics, KubernetesSource("1.37")) == {"Cup"}
+    assert [item.code for item in diagnostics] == ["K015"]
+    objects = write(
+        tmp_path / "objects",
+        good={**DEPLOYMENT, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": POD}},
+    )
+    assert main(["validate", "--strict", "--crds", str(folder), str(objects)]) == 0, capsys.readouterr()
+
+
+POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
