@@ -196,8 +196,6 @@ class World:
     def _label(self) -> Step:
         plural = self.chance.choice(list(KINDS))
         path = f"{self.path(plural, self.chance.choice(self.spaces))}/{self.chance.choice(self.names)}"
-        if plural == "clusterroles" and self.chance.random() < 0.2:
-            path = f"{RBAC}/clusterroles/cluster-admin"
         metadata = self.chance.choice(
             (
                 {"labels": self.labels()},
@@ -206,6 +204,9 @@ class World:
                 {"finalizers": None},
             )
         )
+        if plural == "clusterroles" and self.chance.random() < 0.2:
+            # It outlives the world, and what is taken from it would be missing in the next.
+            path, metadata = f"{RBAC}/clusterroles/cluster-admin", {"labels": self.labels()}
         return Step(
             self._actor(), "PATCH", path, {"metadata": metadata}, {"Content-Type": MERGE}, what="right"
         )
