@@ -54,6 +54,10 @@ SWITCHES: Final = frozenset(
     f"--{name[:-1]}" for names in _WITHOUT_MEANING.values() for name in names.split() if name.endswith("!")
 )
 """Options of ``TAKEN`` that are true or false, and true without a value."""
+BOOLS: Final = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
+    ("0", "f", "F", "FALSE", "false", "False"), False
+)
+"""What Go takes for a bool."""
 TLS_VERSIONS: Final = ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13")
 
 

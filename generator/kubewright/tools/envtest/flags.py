@@ -14,12 +14,9 @@ from typing import Final, NoReturn
 from urllib.parse import urlsplit
 
 from kubewright.tools.arguments import serve, serve_names
-from kubewright.tools.arguments.serve_names import SWITCHES
+from kubewright.tools.arguments.serve_names import BOOLS, SWITCHES
 
 _FAULT = re.compile(r"argument (?P<option>\S+): (?P<why>.*)", re.DOTALL)
-_TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
-_FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
-"""What Go takes for a bool."""
 _JOINED: Final = (
     "--authorization-mode",
     "--api-audiences",
@@ -139,11 +136,11 @@ def _is_switch(action: argparse.Action) -> bool:
 
 
 def _bool(name: str, value: str) -> str:
-    if value not in (*_TRUE, *_FALSE):
+    if value not in BOOLS:
         raise FlagError(
             f'invalid argument "{value}" for "{name}" flag: strconv.ParseBool: parsing "{value}": invalid syntax'
         )
-    return "true" if value in _TRUE else "false"
+    return "true" if BOOLS[value] else "false"
 
 
 def _is_loopback(text: str) -> bool:

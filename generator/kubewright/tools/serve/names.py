@@ -10,12 +10,8 @@ from urllib.parse import urlsplit
 from apimachinery.kinds import gates
 from apimachinery.server.catalog.options import OptionError
 from kubewright.tools.arguments.serve import STORAGE
-from kubewright.tools.arguments.serve_names import TAKEN
+from kubewright.tools.arguments.serve_names import BOOLS, TAKEN
 
-BOOLS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
-    ("0", "f", "F", "FALSE", "false", "False"), False
-)
-"""What Go takes for a bool."""
 _ALL = {"AllAlpha": True, "AllBeta": None}
 """Gates that stand for many → the value that changes what this server does; None for both."""
 
