@@ -5,11 +5,7 @@ resource that does not exist is judged like any other. And it is read for everyb
 of the query only what is asked here is searched for, and a selector counts only where it is short. A longer one is
 authorized as none at all would be, which allows less, never more (kube-apiserver reads it whatever its length).
 
-    /api/VERSION/[watch/|proxy/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE…]]      a resource
-    /apis/GROUP/VERSION/…                                                           a resource of a named group
-    anything else                                                                   a path; the verb is the method
-
-Of a namespace itself both the name and the namespace are its name, so that a role within it can allow it.
+How a path is read, and what routing reads in it, is in ``meta.asked``.
 """
 
 from __future__ import annotations
@@ -18,6 +14,7 @@ from functools import lru_cache
 
 from apimachinery.access.authorization import Attributes, Requirement
 from apimachinery.http.messages import Request, User
+from apimachinery.meta.asked import asked_of
 from apimachinery.meta.selectors import (
     FieldSelector,
     LabelSelector,
@@ -29,57 +26,23 @@ from apimachinery.meta.selectors import (
 SELECTOR_CHARACTERS = 2_048
 SELECTOR_COMMAS = 100
 """What authorizers are shown of a selector is at most this; those that name an object or a node are far shorter."""
-_PARTS = 9
-"""The last that counts: apis, GROUP, VERSION, watch, namespaces, NS, RESOURCE, NAME, SUBRESOURCE."""
-_VERBS = {
-    "GET": "get",
-    "HEAD": "get",
-    "POST": "create",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
-}
-_NAMESPACE_SUBRESOURCES = frozenset({"finalize", "status"})
-_PREFIX_VERBS = frozenset({"proxy", "watch"})
 _OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist", ">": "Gt", "<": "Lt"}
 
 
 def attributes_of(request: Request, user: User) -> Attributes:
-    """What ``user`` asks with ``request``."""
-    parts = request.path.strip("/").split("/", _PARTS)
-    root = parts[0]
-    least = 4 if root == "apis" else 3
-    if len(parts) < least or root not in ("api", "apis"):
-        return Attributes(user, request.method.lower(), path=request.path, is_resource=False)
-    group = parts[1] if root == "apis" else ""
-    version = parts[least - 2]
-    parts = parts[least - 1 :]
-    verb = _VERBS.get(request.method, "")
-    if parts[0] in _PREFIX_VERBS:
-        if len(parts) < 2:
-            # kube-apiserver answers 500 here, before it knows who asks; there is no such resource.
-            return Attributes(user, request.method.lower(), path=request.path, is_resource=False)
-        verb = parts[0]
-        parts = parts[1:]
-    namespace = ""
-    if parts[0] == "namespaces" and len(parts) > 1:
-        namespace = parts[1]
-        if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
-            parts = parts[2:]
-    count = len(parts)
-    attributes = Attributes(
-        user,
-        verb,
-        namespace,
-        group,
-        version,
-        parts[0],
-        parts[2] if count > 2 and verb != "proxy" else "",
-        parts[1] if count > 1 else "",
-        request.path,
-    )
-    if not attributes.name:
-        _of_collection(request, attributes)
+    """What ``user`` asks with ``request``; kept with the request, for whoever wants to know it next."""
+    asked = asked_of(request)
+    kept: Attributes | None = asked.attributes
+    if kept is not None and kept.user is user:
+        return kept
+    scope = asked.scope
+    if scope is None:
+        attributes = Attributes(user, request.method.lower(), path=request.path, is_resource=False)
+    else:
+        attributes = Attributes(user, *scope, request.path)
+        if not scope.name:
+            _of_collection(request, attributes)
+    asked.attributes = attributes
     return attributes
 
 

@@ -87,9 +87,10 @@ class Request:
     Warning headers of the answer, failures included, ``annotations`` what admission has to say in the audit event.
 
     ``uri`` is the target as it came, ``source`` the client's address. ``stamp`` are header lines, ready to send, that
-    the answer has whatever becomes of the request. ``counted`` says under what the request is counted, ``trail`` is
-    its audit, where there is one. ``done`` is called when the answer was sent, or could not be;
-    ``began`` is when the request was whole (``perf_counter``). ``governor`` counts what working on it takes.
+    the answer has whatever becomes of the request. ``asked`` is kept by whoever reads method and path, ``counted`` says
+    under what the request is counted, ``trail`` is its audit, where there is one. ``done`` is called when the answer
+    was sent, or could not be; ``began`` is when the request was whole (``perf_counter``). ``governor`` counts what
+    working on it takes.
     """
 
     method: str
@@ -108,6 +109,7 @@ class Request:
     stamp: bytes = b""
     counted: Counts | None = None
     trail: Trail | None = None
+    asked: Any = None
     done: Callable[[], None] | None = None
     began: float = 0.0
     governor: Governor | None = None

@@ -23,6 +23,7 @@ from apimachinery.http.messages import (
     UpgradeResponse,
 )
 from apimachinery.http.workers import TooCostly, apart, apart_if
+from apimachinery.meta.asked import Area, Route, route_of
 from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, no_such_resource
 from apimachinery.server.aggregation.aggregator import Aggregator
 from apimachinery.server.answer.failures import failure, read_only, storage_failure, unclear, warned
@@ -37,7 +38,6 @@ from apimachinery.server.read.listing import needs_newest
 from apimachinery.server.request.codecs import CBOR, JSON, MEDIA_TYPES, Codecs
 from apimachinery.server.request.negotiation import check_routed
 from apimachinery.server.request.routers import ROUTERS
-from apimachinery.server.request.routes import Area, Route, read_path
 from apimachinery.server.request.target import path_name_fault
 from apimachinery.server.request.timeouts import check_timeout
 from apimachinery.server.subresources.calls import VirtualResources
@@ -143,7 +143,7 @@ class Handlers:
     async def _answer(self, request: Request) -> Answer:
         if request.query_string:
             check_timeout(request)
-        route = read_path(request.path)
+        route = route_of(request)
         if self._aggregator is not None and (remote := self._aggregator.find(route)) is not None:
             return await self._aggregator.answer(request, remote)
         match route.area:
@@ -182,7 +182,7 @@ class Handlers:
         """Whether an offer of another protocol than websockets may be accepted."""
         if self._aggregator is not None and self._aggregator.takes_upgrade(request):
             return True
-        return self._virtual.proxy is not None and read_path(request.path).subresource == "proxy"
+        return self._virtual.proxy is not None and route_of(request).subresource == "proxy"
 
     async def _describe(self, request: Request, route: Route) -> Answer:
         """Discovery."""

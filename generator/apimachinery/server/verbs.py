@@ -18,6 +18,7 @@ from apimachinery.http.messages import (
 )
 from apimachinery.http.workers import ASKING, apart, apart_if, weigh
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.asked import FORWARDED, Route
 from apimachinery.meta.errors import ApiError, method_not_allowed, not_found, verb_not_supported
 from apimachinery.server.admission.interface import HEAVY, Wait
 from apimachinery.server.answer.view import ListMeta, View
@@ -48,8 +49,6 @@ from apimachinery.server.request.negotiation import (
     negotiate,
 )
 from apimachinery.server.request.options import WriteOptions, read_delete_options, read_write_options
-from apimachinery.server.request.routers import FORWARDED
-from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import (
     WriteTarget,
     Written,

@@ -10,12 +10,12 @@ A test run shows what was asked for, not what may be: read the rules before you 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
+from apimachinery.meta.asked import Asked
 from kubewright.testing.faults import HttpRequest
 
 Rule = dict[str, list[str]]
-_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
 _ORDER = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 
 
@@ -52,25 +52,21 @@ def cluster_role(name: str, requests: Iterable[HttpRequest]) -> str:
 
 def _read(request: HttpRequest) -> tuple[str, str, list[str]] | None:
     """Group, resource (with its subresource) and verbs; None for a path of no resource."""
-    path, query = urlsplit(request.target).path, parse_qs(urlsplit(request.target).query)
-    parts = [part for part in path.split("/") if part]
-    if parts[:1] == ["api"] and len(parts) > 2:
-        group, rest = "", parts[2:]
-    elif parts[:1] == ["apis"] and len(parts) > 3:
-        group, rest = parts[1], parts[3:]
-    else:
+    target = urlsplit(request.target)
+    scope = Asked(request.method, unquote(target.path)).scope
+    if scope is None or not scope.verb:
         return None
-    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
-        rest = rest[2:]
-    resource = "/".join([rest[0], *rest[2:3]])
-    verb = _VERBS.get(request.method)
-    if verb is None:
-        return None
-    if len(rest) == 1:
-        watches = query.get("watch", [""])[0] in ("true", "1")
+    group, verb = scope.group, scope.verb
+    resource = f"{scope.resource}/{scope.subresource}" if scope.subresource else scope.resource
+    if not scope.name:
+        watches = parse_qs(target.query).get("watch", [""])[0] in ("true", "1")
         verb = {"get": "watch" if watches else "list", "delete": "deletecollection"}.get(verb, verb)
     if resource.endswith(("/exec", "/attach", "/portforward")):
         return group, resource, list(dict.fromkeys([verb, "create"]))  # by GET too
-    if verb == "patch" and request.content_type.startswith("application/apply-patch") and len(rest) == 2:
+    if (
+        verb == "patch"
+        and request.content_type.startswith("application/apply-patch")
+        and not scope.subresource
+    ):
         return group, resource, ["patch", "create"]  # an apply may create
     return group, resource, [verb]

@@ -7,6 +7,7 @@ import contextlib
 from apimachinery.http.messages import Request
 from apimachinery.http.outgoing import Outgoing
 from apimachinery.http.relay import Relayed
+from apimachinery.meta.asked import Area, Route, route_of
 from apimachinery.meta.errors import ApiError
 from apimachinery.metrics import Metrics
 from apimachinery.queue.observing import Observer
@@ -24,7 +25,6 @@ from apimachinery.server.describe.others import Others
 from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
-from apimachinery.server.request.routes import Area, Route, read_path
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
@@ -111,7 +111,7 @@ class Aggregator:
 
     def takes_upgrade(self, request: Request) -> bool:
         """Whether a request, of which only the head has come, would be handed on."""
-        return bool(self._remote) and self.find(read_path(request.path)) is not None
+        return bool(self._remote) and self.find(route_of(request)) is not None
 
     async def _publish_identity(self) -> None:
         served = self._catalog.find("", "v1", "configmaps")

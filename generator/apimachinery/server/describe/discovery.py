@@ -13,6 +13,7 @@ from typing import Any
 
 from apimachinery.http.messages import Request, Response
 from apimachinery.http.workers import apart_if
+from apimachinery.meta.asked import Area, Route
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
@@ -21,7 +22,6 @@ from apimachinery.server.describe.others import Others
 from apimachinery.server.request.codecs import Codec, whole
 from apimachinery.server.request.negotiation import Form, negotiate, negotiate_discovery
 from apimachinery.server.request.routers import ROUTERS
-from apimachinery.server.request.routes import Area, Route
 
 NOT_FOUND = Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
 

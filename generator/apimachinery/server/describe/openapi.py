@@ -21,6 +21,7 @@ from typing import Any
 
 from apimachinery.http.messages import Request, Response
 from apimachinery.http.workers import apart
+from apimachinery.meta.asked import Area, Route
 from apimachinery.meta.json import Json
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
 from apimachinery.server.catalog.from_packages import Package
@@ -41,7 +42,6 @@ from apimachinery.server.describe.openapi_schemas import (
 )
 from apimachinery.server.describe.others import Others, OtherVersion
 from apimachinery.server.request.negotiation import preferred
-from apimachinery.server.request.routes import Area, Route
 from apimachinery.wire.json import DecodeFault, decode, encode, encode_in_steps
 
 _FOR_EVER = ("Cache-Control", "public, immutable")

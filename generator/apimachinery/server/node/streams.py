@@ -37,9 +37,9 @@ from apimachinery.http.messages import (
     UpgradeResponse,
 )
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.asked import Route
 from apimachinery.meta.errors import ApiError, bad_request
 from apimachinery.server.node.behaviour import Command, NodeBehaviour, Ran
-from apimachinery.server.request.routes import Route
 from apimachinery.wire.json import encode
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255

@@ -27,18 +27,8 @@ SLI_SECONDS = SECONDS[2:]
 SIZES = tuple(10.0**power for power in range(3, 10))
 BODY_SIZES = tuple(50_000.0 + 100_000 * step for step in range(31))
 ACCESS_SECONDS = tuple(0.001 * 2**power for power in range(15))
-_VERBS = {
-    "get": "GET",
-    "list": "LIST",
-    "watch": "WATCH",
-    "create": "POST",
-    "update": "PUT",
-    "patch": "PATCH",
-    "apply": "APPLY",
-    "delete": "DELETE",
-    "deletecollection": "DELETECOLLECTION",
-    "connect": "CONNECT",
-}
+_METHODS_OF = {"create": "POST", "update": "PUT"}
+"""Verbs that are counted under their method; the others are counted under themselves, in capitals."""
 PATHS = frozenset(
     {
         "/",
@@ -183,7 +173,7 @@ class RequestMetrics:
         counted = self._resources.get(place)
         if counted is None:
             group, version, resource = of
-            named = _VERBS.get(verb, verb.upper())
+            named = _METHODS_OF.get(verb, verb.upper())
             labels = ("apiserver", group, version, resource, subresource, scope, named)
             long_running = named in ("WATCH", "CONNECT") or subresource in (
                 "log",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apimachinery.http.messages import LARGE_BYTES, Request
+from apimachinery.meta.asked import Route
 from apimachinery.meta.errors import bad_request
 from apimachinery.meta.json_path import print_value
 from apimachinery.meta.selectors import (
@@ -21,7 +22,6 @@ from apimachinery.meta.selectors import (
 )
 from apimachinery.server.answer.view import Selection, Trigger, labels_of
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.request.routes import Route
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode
 

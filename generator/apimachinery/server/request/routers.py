@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from apimachinery.http.messages import Request
+from apimachinery.meta.asked import FORWARDED, METHOD_VERBS, Route
 from apimachinery.meta.errors import (
     ApiError,
     bad_request,
@@ -22,12 +23,7 @@ from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.codecs import JSON, MEDIA_TYPES, Codecs
 from apimachinery.server.request.negotiation import check_routed, negotiate
-from apimachinery.server.request.routes import Route
 
-FORWARDED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
-"""Subresources of the core group whose requests a cluster hands on to a node or a pod."""
-_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_CUSTOM_VERBS = {**_VERBS, "HEAD": "get"}
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
@@ -134,7 +130,7 @@ def _builtin_verb(request: Request, route: Route, served: Served) -> str:
             raise method_not_allowed()
         return "watch"
     if route.name or not served.listed:
-        verb = _VERBS.get(method, "")
+        verb = METHOD_VERBS.get(method, "") if method != "HEAD" else ""
         if verb == "create" and route.name and not route.subresource:
             raise method_not_allowed()
         if verb in ("get", "update", "patch", "delete") and not route.name:
@@ -154,7 +150,7 @@ def _custom_verb(request: Request, route: Route, served: Served) -> str:
     """The verb of a path of a custom resource, whose handler takes all methods. Raises ApiError 400, 404, 405."""
     if route.watch:
         return "watch"  # whatever the method is
-    verb = _CUSTOM_VERBS.get(request.method)
+    verb = METHOD_VERBS.get(request.method)
     if route.subresource:
         # What follows a subresource is not looked at.
         if route.subresource not in served.subresources:

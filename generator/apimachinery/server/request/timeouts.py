@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from apimachinery.http.messages import Request
+from apimachinery.meta.asked import FORWARDED, asked_of
 from apimachinery.meta.errors import bad_request
 from apimachinery.meta.printing import go_quote
 
@@ -26,7 +27,6 @@ _UNITS = {
 _PART = re.compile(r"(\d*)(\.\d*)?([^\d.]*)")
 _MAX_INT64 = (1 << 63) - 1
 _DIGITS = 40
-_UNHURRIED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 
 
 def check_timeout(request: Request) -> None:
@@ -39,13 +39,14 @@ def check_timeout(request: Request) -> None:
 
 
 def lasts(request: Request) -> bool:
-    """Whether a request may last: a watch, or one for a node."""
-    watch = request.sought_first("watch")
-    if watch is not None and watch.lower() not in ("false", "0"):
+    """Whether a request may last: a watch, or one for a node; by authorization's reading, as in kube-apiserver."""
+    scope = asked_of(request).scope
+    if scope is None:
+        return False
+    if scope.verb in ("proxy", "watch") or scope.subresource in FORWARDED:
         return True
-    parts = request.path.strip("/").split("/", 4)
-    last = parts[-1].rpartition("/")[2]
-    return last in _UNHURRIED or "watch" in parts[2:4]
+    watch = request.sought_first("watch") if scope.verb == "get" and not scope.name else None
+    return watch is not None and watch.lower() not in ("false", "0")
 
 
 def duration_fault(text: str) -> str:

@@ -23,6 +23,7 @@ from apimachinery.http.messages import (
 from apimachinery.http.workers import MANY_RECORDS
 from apimachinery.kinds.gates import enabled
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.asked import Route
 from apimachinery.meta.errors import (
     ApiError,
     bad_request,
@@ -40,7 +41,6 @@ from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import METADATA, negotiate
 from apimachinery.server.request.options import WriteOptions, read_write_options
-from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
 from apimachinery.server.subresources.connections import CONNECTIONS, connection_options
 from apimachinery.server.subresources.proxied import Meant, read_name

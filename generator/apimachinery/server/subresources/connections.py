@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apimachinery.http.messages import Request
 from apimachinery.kinds.hooks import Json
-from apimachinery.server.request.routes import Route
+from apimachinery.meta.asked import Route
 
 CONNECTIONS = frozenset({"attach", "exec", "portforward", "proxy"})
 _KINDS = {"attach": "PodAttachOptions", "exec": "PodExecOptions", "portforward": "PodPortForwardOptions"}

@@ -12,6 +12,7 @@ from typing import Any
 
 from apimachinery.http.messages import Request, Response
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.asked import Route
 from apimachinery.meta.errors import (
     ApiError,
     Cause,
@@ -34,7 +35,6 @@ from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import DeleteOptions, WriteOptions, read_write_options
-from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_namespace, metadata_of
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.effects import Current, Steps

@@ -20,11 +20,11 @@ from apimachinery.http.messages import (
 from apimachinery.http.outgoing import CallFailed, Outgoing, client_tls
 from apimachinery.http.relay import Destination, relay
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.asked import Route
 from apimachinery.meta.errors import ApiError, bad_request, not_found
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.network.networks import AllowedNetworks
 from apimachinery.server.network.services import ServiceResolver
-from apimachinery.server.request.routes import Route
 from apimachinery.server.subresources.proxied import (
     Meant,
     Place,

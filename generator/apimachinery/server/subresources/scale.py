@@ -18,6 +18,7 @@ from apimachinery.merge.from_openapi import METADATA_TYPES, builtin_table, custo
 from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.scale import to_parent, to_scale
 from apimachinery.merge.schema import Ref
+from apimachinery.meta.asked import Route
 from apimachinery.meta.errors import ApiError, not_acceptable, not_found
 from apimachinery.meta.object_meta_schema import DEFINITIONS, OBJECT_META
 from apimachinery.meta.resources import Resource
@@ -31,7 +32,6 @@ from apimachinery.server.request.media_types import APPLY_CBOR_PATCH, APPLY_PATC
 from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, Form
 from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routers import check_patch_type
-from apimachinery.server.request.routes import Route
 from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
 from apimachinery.server.subresources.scale_families import SCALES
 from apimachinery.server.write.apply import check_configuration, read_configuration
