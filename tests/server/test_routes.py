@@ -6,7 +6,7 @@ import pytest
 
 from apimachinery.access.attributes import attributes_of
 from apimachinery.http.messages import Request, User
-from apimachinery.meta.asked import Area, Asked, Route, Scope, asked_of, route_of
+from apimachinery.meta.asked import Area, AskedPath, PathScope, Route, asked_of, route_of
 from apimachinery.server.request.timeouts import lasts
 
 RESOURCE = Area.RESOURCE
@@ -49,24 +49,24 @@ CASES = {
 
 @pytest.mark.parametrize("path", CASES)
 def test_path(path: str) -> None:
-    assert Asked("GET", path).route == CASES[path]
+    assert AskedPath("GET", path).route == CASES[path]
 
 
 DIFFERENCES = {
     "/api/v1/namespaces/n": (
         Route(RESOURCE, "", "v1", "", "namespaces", "n"),
-        Scope("get", "n", "", "v1", "namespaces", "", "n"),
+        PathScope("get", "n", "", "v1", "namespaces", "", "n"),
     ),
     "/apis/g.io/v1/namespaces/n/status": (
         Route(RESOURCE, "g.io", "v1", "n", "status"),
-        Scope("get", "n", "g.io", "v1", "namespaces", "status", "n"),
+        PathScope("get", "n", "g.io", "v1", "namespaces", "status", "n"),
     ),
     "/api/v1/proxy/pods/p": (
         Route(RESOURCE, "", "v1", "", "proxy", "pods", "p"),
-        Scope("proxy", "", "", "v1", "pods", "", "p"),
+        PathScope("proxy", "", "", "v1", "pods", "", "p"),
     ),
-    "//api/v1/pods": (Route(Area.NOTHING), Scope("get", "", "", "v1", "pods", "", "")),
-    "/apis//v1/pods": (Route(Area.NOTHING), Scope("get", "", "", "v1", "pods", "", "")),
+    "//api/v1/pods": (Route(Area.NOTHING), PathScope("get", "", "", "v1", "pods", "", "")),
+    "/apis//v1/pods": (Route(Area.NOTHING), PathScope("get", "", "", "v1", "pods", "", "")),
     "/api/v1/watch": (Route(Area.UNCLEAR), None),
     "/api/v1": (Route(Area.RESOURCES, "", "v1"), None),
 }
@@ -74,7 +74,7 @@ DIFFERENCES = {
 
 @pytest.mark.parametrize("path", DIFFERENCES)
 def test_where_routing_and_authorization_read_otherwise(path: str) -> None:
-    asked = Asked("GET", path)
+    asked = AskedPath("GET", path)
     assert (asked.route, asked.scope) == DIFFERENCES[path]
 
 
@@ -85,7 +85,7 @@ def test_elsewhere_both_readings_are_of_the_same_resource() -> None:
     for parts in itertools.product(ODD, repeat=5):
         for root in ("/api/v1/", "/apis/g.io/v1/"):
             path = root + "/".join(parts)
-            asked = Asked("GET", path)
+            asked = AskedPath("GET", path)
             route, scope = asked.route, asked.scope
             if scope is None or scope.verb == "proxy" or scope.resource == "namespaces":
                 continue
@@ -103,10 +103,10 @@ def test_elsewhere_both_readings_are_of_the_same_resource() -> None:
 
 
 def test_what_follows_a_subresource_is_no_more_than_the_rest() -> None:
-    asked = Asked("GET", "/api/v1/namespaces/n/pods/p/proxy/a//b/" + "c/" * 10_000 + "d")
+    asked = AskedPath("GET", "/api/v1/namespaces/n/pods/p/proxy/a//b/" + "c/" * 10_000 + "d")
     assert asked.route.rest == "a//b/" + "c/" * 10_000 + "d"
     assert not asked.route.hollow
-    assert asked.scope == Scope("get", "n", "", "v1", "pods", "proxy", "p")
+    assert asked.scope == PathScope("get", "n", "", "v1", "pods", "proxy", "p")
 
 
 def test_a_request_is_read_once() -> None:

@@ -4,7 +4,7 @@
     /apis/GROUP/VERSION/namespaces/NS/RESOURCE/NAME/SUB named groups
     /apis/GROUP/VERSION/watch/…                         the old prefix of watches
 
-Authorization reads a path (``Scope``) before anything is known of what is served, for everybody, and routing
+Authorization reads a path (``PathScope``) before anything is known of what is served, for everybody, and routing
 (``Route``) after it, for those who may. kube-apiserver has a reader for each, and they differ:
 
 - a namespace itself is of the scope of itself, so that a role within it can allow its owner; routing has its name;
@@ -41,7 +41,7 @@ _PARTS = 9
 _PREFIX_VERBS = frozenset({"proxy", "watch"})
 
 
-class Scope(NamedTuple):
+class PathScope(NamedTuple):
     """A resource as authorization sees it; what a path lacks is empty. Lists are a ``get`` without a name here."""
 
     verb: str
@@ -106,7 +106,7 @@ class Head(Protocol):
     asked: Any
 
 
-class Asked:
+class AskedPath:
     """A method and a percent-decoded path, read for authorization; each reading is made when it is first asked for.
 
     ``attributes`` is where authorization keeps what it made of the scope for the user who asks.
@@ -118,7 +118,7 @@ class Asked:
         self._method, self._path = method, path
         self._parts = path.strip("/").split("/", _PARTS)
         self._route: Route | None = None
-        self._scope: Scope | bool | None = False  # until it is read
+        self._scope: PathScope | bool | None = False  # until it is read
         self.attributes: Any = None
 
     @property
@@ -129,31 +129,31 @@ class Asked:
         return self._route
 
     @property
-    def scope(self) -> Scope | None:
+    def scope(self) -> PathScope | None:
         """Authorization's reading; None for a path that is no resource's."""
         if isinstance(self._scope, bool):
             self._scope = _scope(self._method, self._parts)
         return self._scope
 
 
-def asked_of(request: Head) -> Asked:
+def asked_of(request: Head) -> AskedPath:
     """What a request asks for."""
-    asked: Asked | None = request.asked
+    asked: AskedPath | None = request.asked
     if asked is None:
-        asked = request.asked = Asked(request.method, request.path)
+        asked = request.asked = AskedPath(request.method, request.path)
     return asked
 
 
 def route_of(request: Head) -> Route:
     """What answers a request. Routing reads last, so it keeps nothing: a watch would hold it as long as it lasts."""
-    asked: Asked | None = request.asked
+    asked: AskedPath | None = request.asked
     if asked is not None:
         return asked.route
     path = request.path
     return _route(path, path.strip("/").split("/", _PARTS))
 
 
-def _scope(method: str, parts: list[str]) -> Scope | None:
+def _scope(method: str, parts: list[str]) -> PathScope | None:
     root = parts[0]
     least = 4 if root == "apis" else 3
     if len(parts) < least or root not in ("api", "apis"):
@@ -173,7 +173,7 @@ def _scope(method: str, parts: list[str]) -> Scope | None:
         if len(parts) > 2 and parts[2] not in NAMESPACE_SUBRESOURCES:
             parts = parts[2:]
     resource, name, subresource = [*parts, "", ""][:3]
-    return Scope(verb, namespace, group, version, resource, subresource if verb != "proxy" else "", name)
+    return PathScope(verb, namespace, group, version, resource, subresource if verb != "proxy" else "", name)
 
 
 def _route(path: str, parts: list[str]) -> Route:

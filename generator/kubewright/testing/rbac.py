@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from apimachinery.meta.asked import Asked
+from apimachinery.meta.asked import AskedPath
 from kubewright.testing.faults import HttpRequest
 
 Rule = dict[str, list[str]]
@@ -53,7 +53,7 @@ def cluster_role(name: str, requests: Iterable[HttpRequest]) -> str:
 def _read(request: HttpRequest) -> tuple[str, str, list[str]] | None:
     """Group, resource (with its subresource) and verbs; None for a path of no resource."""
     target = urlsplit(request.target)
-    scope = Asked(request.method, unquote(target.path)).scope
+    scope = AskedPath(request.method, unquote(target.path)).scope
     if scope is None or not scope.verb:
         return None
     group, verb = scope.group, scope.verb

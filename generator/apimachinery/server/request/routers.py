@@ -7,7 +7,6 @@ and methods of custom resources. Hence the two routers, one a family: they refus
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from apimachinery.http.messages import Request
 from apimachinery.meta.asked import FORWARDED, METHOD_VERBS, Route
@@ -27,27 +26,14 @@ from apimachinery.server.request.negotiation import check_routed, negotiate
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
-class Router(Protocol):
-    """How requests for resources of one family are routed."""
-
-    def verb(self, request: Request, route: Route, served: Served, codecs: Codecs) -> str:
-        """The verb of a request, empty for a path that nobody knows; adds the resource's warnings to the request's.
-
-        Raises ApiError 400, 404, 405, 406, 415.
-        """
-
-    def missing(self) -> ApiError | None:
-        """The refusal of a resource or version that a group of the family lacks; None for "page not found" as text."""
-
-    def refuses_in_cbor(self, error: ApiError) -> bool:
-        """Whether a refusal of ``verb`` may be encoded as CBOR."""
-
-
 class BuiltInRouter:
     """Routes each path of a resource by itself."""
 
     def verb(self, request: Request, route: Route, served: Served, codecs: Codecs) -> str:
-        """Adds warnings last: a refusal has none."""
+        """The verb of a request. Adds the resource's warnings last, so a refusal has none.
+
+        Raises ApiError 404, 405, 406, 415.
+        """
         verb = _builtin_verb(request, route, served)
         if verb == "patch" and route.subresource != "proxy":
             check_patch_type(request, served)
@@ -61,11 +47,11 @@ class BuiltInRouter:
         return verb
 
     def missing(self) -> ApiError | None:
-        """404 as a Status: the group's own router answers."""
+        """The refusal of a resource or version that a group lacks: the group's own router answers with a Status."""
         return no_such_resource()
 
     def refuses_in_cbor(self, error: ApiError) -> bool:
-        """Never: the router that finds the way knows no CBOR."""
+        """Whether a refusal of ``verb`` may be in CBOR: never, as the router that finds the way does not know it."""
         return False
 
 
@@ -73,14 +59,17 @@ class CustomRouter:
     """Takes all paths and methods of custom resources."""
 
     def verb(self, request: Request, route: Route, served: Served, codecs: Codecs) -> str:
-        """Adds warnings first: a refusal has them too."""
+        """The verb, empty for a path that nobody knows. Adds warnings first, so a refusal has them too.
+
+        Raises ApiError 400, 404, 405, 415.
+        """
         if _misplaced(route, served, request.method):
             return ""
         request.warnings.extend(served.warnings)
         return _custom_verb(request, route, served)
 
     def missing(self) -> ApiError | None:
-        """Text: once no definition has a path it is nobody's."""
+        """None: a path that no definition has is nobody's, and "page not found" as text."""
         return None
 
     def refuses_in_cbor(self, error: ApiError) -> bool:
@@ -88,7 +77,7 @@ class CustomRouter:
         return error.code not in (404, 405)
 
 
-ROUTERS: Mapping[Family, Router] = {BUILT_IN: BuiltInRouter(), CUSTOM: CustomRouter()}
+ROUTERS: Mapping[Family, BuiltInRouter | CustomRouter] = {BUILT_IN: BuiltInRouter(), CUSTOM: CustomRouter()}
 
 
 def check_patch_type(request: Request, served: Served) -> str:

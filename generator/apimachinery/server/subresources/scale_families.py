@@ -8,7 +8,6 @@ what would be decoded into one, or converted, fails inside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request, internal, plain_failure
@@ -29,52 +28,30 @@ _NO_KIND = (
 _NAMES = frozenset({"name", "namespace"})
 
 
-class ScaleFamily(Protocol):
-    """What differs. ``path`` is where the object keeps its replicas."""
-
-    go_type: str
-    """Of a Scale, as messages name it."""
-
-    def shown_replicas(self, replicas: int | None, path: str, *, demands: bool) -> int | None:
-        """The replicas of a Scale. Raises ApiError 500 where there are none and one ``demands`` them."""
-
-    def check_replicas(self, named: Named, name: str, replicas: int, path: str) -> None:
-        """Raises ApiError 400, 422 for replicas that cannot be written."""
-
-    def undecoded(self, error: ApiError) -> ApiError:
-        """The refusal of a body that cannot be read as a Scale."""
-
-    def check_live(self, live: Json) -> None:
-        """Raises ApiError 500 for a live Scale that nothing can be applied to."""
-
-    def check_applied(self, applied: Json, name: str) -> None:
-        """Raises ApiError 500 for an applied Scale that cannot be converted."""
-
-
 class BuiltInScale:
-    """Scales of built-in kinds."""
+    """Scales of built-in kinds. ``path`` is where an object keeps its replicas; messages name ``go_type``."""
 
     go_type = "*autoscaling.Scale"
 
     def shown_replicas(self, replicas: int | None, path: str, *, demands: bool) -> int | None:
-        """A struct's field has a value."""
+        """The replicas of a Scale: a struct's field has a value, or zero."""
         return replicas
 
     def check_replicas(self, named: Named, name: str, replicas: int, path: str) -> None:
-        """A fault of the Scale."""
+        """Raises ApiError 422: a fault of the Scale."""
         if replicas < 0:
             fault = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
             raise invalid("Scale", "autoscaling", name, [fault])
 
     def undecoded(self, error: ApiError) -> ApiError:
-        """The fault itself."""
+        """The refusal of a body that cannot be read as a Scale."""
         return error
 
     def check_live(self, live: Json) -> None:
-        """Nothing: all can be applied to."""
+        """Nothing: to all live Scales one can apply."""
 
     def check_applied(self, applied: Json, name: str) -> None:
-        """Nothing: all can be converted."""
+        """Nothing: all that is applied can be converted."""
 
 
 class CustomScale:
@@ -83,13 +60,13 @@ class CustomScale:
     go_type = "*v1.Scale"
 
     def shown_replicas(self, replicas: int | None, path: str, *, demands: bool) -> int | None:
-        """The path may lead nowhere, which only a write may mend."""
+        """The path may lead nowhere, which a write may mend. Raises ApiError 500 where one ``demands`` replicas."""
         if replicas is None and demands:
             raise internal(f'the spec replicas field "{path}" does not exist')
         return UNSET if replicas is None else replicas
 
     def check_replicas(self, named: Named, name: str, replicas: int, path: str) -> None:
-        """A fault of the object itself."""
+        """Raises ApiError 400, 422: a fault of the object itself."""
         if replicas == UNSET:
             raise bad_request(f'the spec replicas field "{path}" cannot be empty')
         if replicas < 0:
@@ -101,15 +78,15 @@ class CustomScale:
         return bad_request(_NO_KIND) if error.code == 400 else error
 
     def check_live(self, live: Json) -> None:
-        """Field managers convert what no manager has owned yet."""
+        """Raises ApiError 500: field managers convert what nobody has owned yet."""
         if "managedFields" not in live["metadata"]:
             raise plain_failure(_NO_MANAGER + _NO_CONVERTER.format("live", "/"))
 
     def check_applied(self, applied: Json, name: str) -> None:
-        """The missing converter is noticed once there is something to convert."""
+        """Raises ApiError 500: the missing converter is noticed once there is something to convert."""
         metadata = applied.get("metadata") or {}
         if applied.get("spec") or metadata.keys() - _NAMES:
             raise plain_failure(_NO_CONVERTER.format("new", f"{metadata.get('namespace') or ''}/{name}"))
 
 
-SCALES: Mapping[Family, ScaleFamily] = {BUILT_IN: BuiltInScale(), CUSTOM: CustomScale()}
+SCALES: Mapping[Family, BuiltInScale | CustomScale] = {BUILT_IN: BuiltInScale(), CUSTOM: CustomScale()}

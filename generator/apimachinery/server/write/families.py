@@ -8,7 +8,7 @@ whatever is not metadata or status is their spec.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
@@ -21,38 +21,15 @@ from apimachinery.server.write.object_changes import copy_field, differs_at, dif
 from apimachinery.server.write.patch_faults import encoded, patch_fault
 
 
-class WriteFamily(Protocol):
-    """What differs."""
-
-    reports_unknown: bool
-    """Whether unknown fields that are applied are warned of or refused."""
-
-    def after_merge_patch(self, value: Any, patch: Any) -> Any:
-        """A patched value with its keys in the order in which a refusal shows them."""
-
-    def after_json_patch(self, value: Any, patch: Any) -> Any:
-        """The same, by the operations of a JSON patch."""
-
-    def status_update(self, served: Served, old: Json, new: Json) -> Json:
-        """The object after a write through ``/status``; may change both."""
-
-    def changes_generation(self, target: WriteTarget, old: Json, new: Json) -> bool:
-        """Whether what users set has changed."""
-
-    def fit_applied(self, target: WriteTarget, new: Json, applied: Json) -> None:
-        """Sees to it that a merged object has the types of its kind. Raises ApiError 422, 500."""
-
-    def finish_applied(self, target: WriteTarget, new: Json) -> None:
-        """Brings a merged object into form; notes what is empty in it."""
-
-
 class BuiltInWrites:
     """Objects that are Go structs."""
 
     reports_unknown = True
+    """Whether unknown fields that are applied are warned of or refused."""
 
     def after_merge_patch(self, value: Any, patch: Any) -> Any:
-        """Keys are in order wherever the patch went: there the object was taken apart and put together."""
+        """A patched value as a refusal shows it: keys are in order wherever the patch went, since there the object was
+        taken apart and put together."""
         if not isinstance(value, dict) or not isinstance(patch, dict):
             return _sorted(value)
         return {
@@ -71,7 +48,7 @@ class BuiltInWrites:
         return _sorted_at(value, touched)
 
     def status_update(self, served: Served, old: Json, new: Json) -> Json:
-        """Changes the status, and of metadata what the kind's strategy does not keep."""
+        """The object after a write through ``/status``: the status, and what of metadata the strategy does not keep."""
         for key in {*old, *new} - {"metadata", "status", "kind", "apiVersion"}:
             copy_field(new, old, key)
         copy_field(new["metadata"], old["metadata"], "generation")
@@ -88,14 +65,15 @@ class BuiltInWrites:
         return new
 
     def changes_generation(self, target: WriteTarget, old: Json, new: Json) -> bool:
-        """The strategy names the fields; without any, objects stay as they began."""
+        """Whether users' fields changed: the strategy names them; without any, objects stay as they began."""
         fields = target.served.strategy.generation
         if not fields:
             return False
         return differs_at(target.as_sent(new) if target.served.hooks.counts_empties else new, old, fields)
 
     def fit_applied(self, target: WriteTarget, new: Json, applied: Json) -> None:
-        """What the schema of the merge allows may still not fit the struct."""
+        """Sees to it that a merged object fits the struct, which the schema of the merge does not promise. Raises
+        ApiError 500."""
         schema = target.served.compiled.schema
         if schema.decode_fault(new):
             schema.restore(new)
@@ -103,7 +81,7 @@ class BuiltInWrites:
                 raise _unconverted(applied, target.served, fault)
 
     def finish_applied(self, target: WriteTarget, new: Json) -> None:
-        """As any object."""
+        """Brings a merged object into form; notes what is empty in it."""
         target.empties = finish_form(new, target.served)
 
 
@@ -156,7 +134,7 @@ class CustomWrites:
             holder.setdefault(key, None)
 
 
-WRITES: Mapping[Family, WriteFamily] = {BUILT_IN: BuiltInWrites(), CUSTOM: CustomWrites()}
+WRITES: Mapping[Family, BuiltInWrites | CustomWrites] = {BUILT_IN: BuiltInWrites(), CUSTOM: CustomWrites()}
 
 
 def _sorted(value: Any) -> Any:
