@@ -24,17 +24,34 @@ class Severity(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class NamedObject:
+    """The object that a problem is of. ``source`` is the template that Helm made it from."""
+
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        text = f"{self.kind} {name}".strip()
+        return f"{text} ({self.source})" if self.source else text
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One problem: where, what, and what to do next (``hint`` may be empty)."""
+    """One problem: where, what, and what to do next (``hint`` may be empty); ``subject`` where it is of an object."""
 
     code: str
     severity: Severity
     message: str
     location: Location
     hint: str = ""
+    subject: NamedObject | None = None
 
     def __str__(self) -> str:
-        head = printable(f"{self.location}: {self.severity.value} {self.code}: {self.message}")
+        said = f"{self.subject}: {self.message}" if self.subject and str(self.subject) else self.message
+        head = printable(f"{self.location}: {self.severity.value} {self.code}: {said}")
         return f"{head}\n  hint: {printable(self.hint)}" if self.hint else head
 
 

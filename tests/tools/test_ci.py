@@ -138,7 +138,7 @@ def test_the_gitlab_script_passes_and_fails_with_its_report(repository: Path) ->
     assert [run(line, repository).returncode for line in job["script"]] == [0, 1, 0]
     suite = ElementTree.parse(report).getroot()
     assert (suite.tag, suite.get("failures")) == ("testsuite", "1")
-    assert [case.get("name") for case in suite if case.find("failure") is not None] == ["deploy/web.yaml"]
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == ["Deployment web"]
 
 
 def chosen(hook: dict[str, Any], use: dict[str, Any], repository: Path) -> list[str]:

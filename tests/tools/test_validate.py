@@ -287,7 +287,7 @@ def test_a_status_that_a_server_drops_is_not_judged() -> None:
 
 def test_too_many_and_too_few_hide_nothing_below() -> None:
     code, out, _ = kubewright("-", stdin=f"{GEARS}spec: {{few: {{a: x}}, many: {{a: x, b: 1}}}}\n")
-    places = [line.split("V020: ")[1].split(":")[0] for line in out.splitlines() if "V020" in line]
+    places = [line.split("V020: ")[1].split(": ")[1] for line in out.splitlines() if "V020" in line]
     assert (code, sorted(places)) == (1, ["spec.few", "spec.few.a", "spec.many", "spec.many.a"])
 
 

@@ -60,7 +60,7 @@ INPUTS: Final[dict[str, tuple[bytes, str, int, str]]] = {
     "a CRD of nothing": (
         b"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"
         b"spec: {versions: [1, null, {schema: {openAPIV3Schema: [1]}}], names: 3}\n",
-        "yaml", 1, ":4:19: error V010: spec.versions[0]: cannot unmarshal number",
+        "yaml", 1, ":4:19: error V010: CustomResourceDefinition a: spec.versions[0]: cannot unmarshal number",
     ),
 }  # fmt: skip
 
@@ -99,7 +99,7 @@ HOSTILE_KIND: Final = 'apiVersion: v1\nkind: "A\\n::error::injected\\e[2J%\\u202
 def test_text_of_the_input_begins_no_line_and_steers_no_terminal() -> None:
     _, out, _ = kubewright("validate", "-", stdin=HOSTILE_KIND)
     assert out.startswith(
-        "<stdin>:2:1: error V002: kind: no schema for A\n  | ::error::injected\\x1b[2J%\\u2028, in v1\n"
+        "<stdin>:2:1: error V002: A\n  | ::error::injected\\x1b[2J%\\u2028,: kind: no schema for A\n  | ::error::"
     )
 
 
@@ -109,7 +109,7 @@ def test_annotations_escape_what_would_end_them(tmp_path: Path) -> None:
     _, out, _ = kubewright("validate", path, "--format", "github")
     assert out.count("\n") == 1
     assert f"::error file={str(tmp_path).replace(':', '%3A')}/a%2Cb%3Ac %25d%0Ae.yaml,line=2,col=1" in out
-    assert "::kind: no schema for A%0A::error::injected\\x1b[2J%25\\u2028, in v1%0A" in out
+    assert ": kind: no schema for A%0A::error::injected\\x1b[2J%25\\u2028, in v1%0A" in out
 
 
 def test_places_in_sarif_are_references(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from kubewright.tools.arguments.several import NEWEST, add_crds
+from kubewright.tools.arguments.several import NEWEST, add_crds, release
 
 EXAMPLES = r"""
 kubewright explain deployment.spec.strategy
@@ -16,7 +16,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument("path", help="a kind and fields of it: deployment.spec.template")
     parser.add_argument(
-        "--kubernetes", default=NEWEST, metavar="RELEASE", help=f"whose kinds (default {NEWEST})"
+        "--kubernetes",
+        type=release,
+        default=NEWEST,
+        metavar="RELEASE",
+        help=f"whose kinds (default {NEWEST})",
     )
     add_crds(parser)
     parser.add_argument(

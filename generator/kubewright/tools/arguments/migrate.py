@@ -11,6 +11,7 @@ from kubewright.tools.arguments.several import (
     add_findings_format,
     add_package,
     add_quiet,
+    release,
 )
 
 EXAMPLES = r"""
@@ -24,7 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="manifests: files, folders, or - for stdin")
     parser.add_argument(
-        "--kubernetes", default=NEWEST, metavar="RELEASE", help=f"the release to run on (default {NEWEST})"
+        "--kubernetes",
+        type=release,
+        default=NEWEST,
+        metavar="RELEASE",
+        help=f"the release to run on (default {NEWEST})",
     )
     parser.add_argument("--write", action="store_true", help="rewrite the files; stdin goes to stdout")
     add_findings_format(parser)

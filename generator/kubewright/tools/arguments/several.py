@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 NEWEST = "1.37"
@@ -15,6 +16,12 @@ CRDS_HELP = "CRDs of custom kinds: a file, a folder or -; may be repeated"
 EXCLUDE_HELP = (
     "leave out files by a shell pattern of their path, such as 'charts/*' or '*-ci.yaml'; may be repeated"
 )
+
+
+def release(text: str) -> str:
+    """A release by its minor version: ``v1.36`` and ``1.36.2`` mean 1.36. Other texts stay as they are."""
+    known = re.fullmatch(r"v?(\d+\.\d+)(\.\d+([-+].*)?)?", text)
+    return known[1] if known else text
 
 
 def add_crds(parser: argparse.ArgumentParser, meaning: str = CRDS_HELP) -> None:

@@ -12,9 +12,11 @@ from kubewright.tools.arguments.several import (
     add_findings_format,
     add_package,
     add_quiet,
+    release,
 )
 
 EXAMPLES = r"""
+kubewright validate .
 kubewright validate deploy/ --crds crds/ --strict
 kustomize build . | kubewright validate - --kubernetes 1.33
 """
@@ -24,12 +26,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument("paths", nargs="+", metavar="FILE|DIR|-", help="manifests: YAML or JSON, many or one")
     parser.add_argument(
-        "--kubernetes", metavar="RELEASE", default=NEWEST, help=f"whose built-in kinds (default {NEWEST})"
+        "--kubernetes",
+        metavar="RELEASE",
+        type=release,
+        default=NEWEST,
+        help=f"whose built-in kinds (default {NEWEST})",
     )
     add_crds(parser, f"{CRDS_HELP}. CRDs among the manifests count anyway")
     parser.add_argument("--strict", action="store_true", help="unknown and duplicate fields are errors")
     parser.add_argument(
         "--ignore-missing-schemas", action="store_true", help="skip kinds that have no schema"
+    )
+    parser.add_argument(
+        "--helm", action="store_true", help="render Helm charts in folders by `helm template`"
     )
     parser.add_argument("--allow-empty", action="store_true", help="an input without documents is valid")
     add_findings_format(parser)

@@ -10,19 +10,23 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import quote
 
-from kubewright.diagnostics import Diagnostic, Severity, escaped, printable
+from apimachinery.meta.version import VERSION
+from kubewright.diagnostics import Diagnostic, NamedObject, Severity, escaped, printable
+from kubewright.location import Location
 
+Subjects = Sequence[tuple[Location, NamedObject]]
 _SARIF_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _GITHUB_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-def text(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
+def text(findings: Sequence[Diagnostic], rules: Mapping[str, str], subjects: Subjects = ()) -> str:
     """One finding a line, its hint below it. On a terminal the severity is coloured, and the line of the file that a
     finding speaks of is shown with a caret; in a pipe nothing but plain lines."""
     if not on_terminal():
@@ -63,7 +67,7 @@ def _lines_of(file: str) -> list[str]:
         return []
 
 
-def as_json(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
+def as_json(findings: Sequence[Diagnostic], rules: Mapping[str, str], subjects: Subjects = ()) -> str:
     """``{"findings": [...], "summary": {...}}``."""
     rows = [
         {
@@ -75,6 +79,7 @@ def as_json(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
             "column": f.location.column,
             "pointer": f.location.pointer,
             "hint": f.hint,
+            **({"object": _object(f.subject)} if f.subject else {}),
         }
         for f in findings
     ]
@@ -82,7 +87,12 @@ def as_json(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
     return json_text({"findings": rows, "summary": summary})
 
 
-def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
+def _object(subject: NamedObject) -> dict[str, str]:
+    parts = {name: getattr(subject, name) for name in ("kind", "namespace", "name", "source")}
+    return {name: text for name, text in parts.items() if text}
+
+
+def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str], subjects: Subjects = ()) -> str:
     """SARIF 2.1.0 (OASIS); ``rules`` gives the short description of each code."""
     used = sorted({f.code for f in findings})
     results: list[dict[str, Any]] = []
@@ -95,7 +105,8 @@ def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
                 "ruleId": f.code,
                 "level": _SARIF_LEVEL[f.severity],
                 "message": {"text": f"{f.message}\n{f.hint}" if f.hint else f.message},
-                "locations": [{"physicalLocation": place}],
+                "locations": [{"physicalLocation": place, **_logical(f.subject)}],
+                "partialFingerprints": {"kubewright/v1": _fingerprint(f)},
             }
         )
     log = {
@@ -106,7 +117,8 @@ def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
                 "tool": {
                     "driver": {
                         "name": "kubewright",
-                        "rules": [{"id": c, "shortDescription": {"text": rules.get(c, c)}} for c in used],
+                        "version": VERSION,
+                        "rules": [_rule(code, rules.get(code, code)) for code in used],
                     }
                 },
                 "columnKind": "unicodeCodePoints",
@@ -115,6 +127,31 @@ def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
         ],
     }
     return json_text(log)
+
+
+def _rule(code: str, text: str) -> dict[str, Any]:
+    """A rule as SARIF describes it: its name is the description in Pascal case, as viewers expect."""
+    words = re.findall(r"[A-Za-z0-9]+", text.replace("'s", ""))
+    return {
+        "id": code,
+        "name": "".join(word[:1].upper() + word[1:] for word in words),
+        "shortDescription": {"text": text},
+        "help": {"text": f"{code}: {text}"},
+    }
+
+
+def _logical(subject: NamedObject | None) -> dict[str, Any]:
+    if subject is None or not str(subject):
+        return {}
+    name = f"{subject.namespace}/{subject.name}" if subject.namespace else subject.name
+    whole = {"name": name or subject.kind, "fullyQualifiedName": str(subject), "kind": "object"}
+    return {"logicalLocations": [whole]}
+
+
+def _fingerprint(finding: Diagnostic) -> str:
+    """The same for a finding as long as its file, object and message are; lines move too easily."""
+    parts = (finding.location.file, finding.code, str(finding.subject or ""), finding.message)
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 # What JSON and XML let pass and a terminal obeys: DEL, C1, line separators, marks of the writing direction.
@@ -127,29 +164,33 @@ def json_text(value: Any) -> str:
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
-def junit(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
-    """JUnit XML: one test case a file, one failure an error; warnings and notes go to system-out."""
+def junit(findings: Sequence[Diagnostic], rules: Mapping[str, str], subjects: Subjects = ()) -> str:
+    """JUnit XML: a test case for each object judged, and for each file with findings of no object; one failure an
+    error; warnings and notes go to system-out."""
     # Not above: it draws half of the standard library's network modules in, which every start would pay for.
-    from xml.sax.saxutils import escape, quoteattr
+    from xml.sax.saxutils import quoteattr
 
-    by_file: dict[str, list[Diagnostic]] = {}
+    cases: dict[tuple[str, str, int], list[Diagnostic]] = {}
+    starts: dict[tuple[str, str], list[int]] = {}
+    for place, subject in subjects:
+        cases[place.file, str(subject), place.line] = []
+        starts.setdefault((place.file, str(subject)), []).append(place.line)
     for f in findings:
-        by_file.setdefault(f.location.file, []).append(f)
-    failed = sum(any(f.severity is Severity.ERROR for f in group) for group in by_file.values())
+        subject_text = str(f.subject or "")
+        before = [line for line in starts.get((f.location.file, subject_text), ()) if line <= f.location.line]
+        known = (f.location.file, subject_text, max(before)) if before else (f.location.file, "", 0)
+        cases.setdefault(known, []).append(f)
+    failed = sum(any(f.severity is Severity.ERROR for f in group) for group in cases.values())
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuite name="kubewright" tests="{len(by_file)}" failures="{failed}">',
+        f'<testsuite name="kubewright" tests="{len(cases)}" failures="{failed}">',
     ]
-    for file, group in by_file.items():
-        lines.append(f'  <testcase classname="kubewright" name={quoteattr(_clean(file))}>')
-        for f in group:
-            if f.severity is not Severity.ERROR:
-                lines.append(f"    <system-out>{escape(_clean(str(f)))}</system-out>")
-            else:
-                message = quoteattr(_clean(f"{f.code}: {f.message}"))
-                lines.append(
-                    f"    <failure type={quoteattr(f.code)} message={message}>{escape(_clean(str(f)))}</failure>"
-                )
+    for (file, subject_text, _), group in cases.items():
+        name, of_class = quoteattr(_clean(subject_text or file)), quoteattr(_clean(file))
+        lines.append(
+            f"  <testcase classname={of_class if subjects else quoteattr('kubewright')} name={name}>"
+        )
+        lines += _junit_findings(group)
         lines.append("  </testcase>")
     lines.append("</testsuite>")
     return (
@@ -157,21 +198,41 @@ def junit(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
     )
 
 
-def github(findings: Sequence[Diagnostic], rules: Mapping[str, str]) -> str:
+def _junit_findings(group: Sequence[Diagnostic]) -> Iterable[str]:
+    from xml.sax.saxutils import escape, quoteattr
+
+    for f in group:
+        if f.severity is not Severity.ERROR:
+            yield f"    <system-out>{escape(_clean(str(f)))}</system-out>"
+        else:
+            message = quoteattr(_clean(f"{f.code}: {f.message}"))
+            yield f"    <failure type={quoteattr(f.code)} message={message}>{escape(_clean(str(f)))}</failure>"
+
+
+def github(findings: Sequence[Diagnostic], rules: Mapping[str, str], subjects: Subjects = ()) -> str:
     """GitHub workflow commands, which become annotations on the changed lines."""
     lines = []
     for f in findings:
         where = f"file={_property(f.location.file)}"
         if f.location.line:
             where += f",line={f.location.line},col={f.location.column}"
-        said = escaped(f"{f.message}\n{f.hint}" if f.hint else f.message)
+        text = f"{f.subject}: {f.message}" if f.subject and str(f.subject) else f.message
+        said = escaped(f"{text}\n{f.hint}" if f.hint else text)
         data = said.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
         lines.append(f"::{_GITHUB_LEVEL[f.severity]} {where},title={f.code}::{data}\n")
     return "".join(lines)
 
 
-Format = Callable[[Sequence[Diagnostic], Mapping[str, str]], str]
-FORMATS: Final[dict[str, Format]] = {
+class ReportFormat(Protocol):
+    """A form of a report. ``subjects`` are the objects that were judged, those without findings too."""
+
+    def __call__(
+        self, findings: Sequence[Diagnostic], rules: Mapping[str, str], subjects: Subjects = ()
+    ) -> str:
+        """The report as text."""
+
+
+FORMATS: Final[dict[str, ReportFormat]] = {
     "text": text,
     "json": as_json,
     "sarif": sarif,

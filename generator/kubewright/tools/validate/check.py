@@ -19,9 +19,12 @@ from apimachinery.wire import json as wire_json
 from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
 from apimachinery.wire.strict import duplicate_fields
-from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
+from kubewright.diagnostics import Diagnostic, Diagnostics, NamedObject, Severity
 from kubewright.location import Location
 from kubewright.source.text import parse_documents
+from kubewright.tools.inputs.kustomize import is_kustomization
+from kubewright.tools.inputs.projects import source_of
+from kubewright.tools.validate import hints, kustomization
 from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.kinds import BuiltinKind, Kinds
 from kubewright.tools.validate.misspelt import Misspelling, meant_by
@@ -43,6 +46,9 @@ CODES = {
     "V020": "a value that the API server refuses",
     "V021": "a warning of the API server",
     "V030": "a CustomResourceDefinition that the API server refuses",
+    "V040": "a part of the input that is not judged",
+    "V041": "a kustomization that kustomize refuses",
+    "V042": "a patch that does not fit its target",
 }
 """Code → what it says, for reports."""
 
@@ -64,6 +70,8 @@ class Judgement:
 
     findings: list[Diagnostic] = field(default_factory=list)
     objects: int = 0
+    subjects: list[tuple[Location, NamedObject]] = field(default_factory=list)
+    """Each object that was judged, and its place."""
     missing: set[tuple[str, str]] = field(default_factory=set)
     misspelt: list[Misspelling] = field(default_factory=list)
 
@@ -79,7 +87,11 @@ def judge(chunk: Chunk, kinds: Kinds, options: Options) -> Judgement:
     for message, place in duplicates:
         at = places.at(place) if isinstance(place, str) else _at_line(chunk, place)
         found.findings.append(Diagnostic("V012", level, message, at, "keep one; the last one counts"))
-    _Judge(kinds, options, places, found).document(value, "", {})
+    judging = _Judge(kinds, options, places, found, source_of(chunk.content))
+    if is_kustomization(value, chunk.file):
+        judging.kustomization(value, chunk.file)
+    else:
+        judging.document(value, "", {})
     found.findings.sort(key=lambda f: (f.location.line, f.location.column))
     return found
 
@@ -122,9 +134,13 @@ def _decode(chunk: Chunk, found: Judgement) -> tuple[Any, list[tuple[str, str | 
         parse_documents(content, chunk.file, diagnostics)
         for item in diagnostics:
             place = item.location
+            hint = item.hint
             if place.line:
+                texts = ["", *content.decode("utf-8-sig", "replace").split("\n"), ""]
+                at = min(place.line, len(texts) - 1)
+                hint = hint or hints.of_broken(item.message, texts[at], texts[at - 1])
                 place = replace(place, line=place.line + chunk.line)
-            found.findings.append(replace(item, location=place))
+            found.findings.append(replace(item, location=place, hint=hint))
         if not diagnostics.has_errors:
             said_so = str(fault) or "nested too deep"
             place = Location(chunk.file, "", chunk.line + 1, 1)
@@ -138,20 +154,25 @@ class _Judge:
     options: Options
     places: Places
     found: Judgement
+    source: str = ""
+    subject: NamedObject | None = None
 
     def document(self, value: Any, below: str, outer: Json) -> None:
         """Judges an object at the pointer ``below``; those within it where it is a list of objects."""
+        self.subject = None
         if not isinstance(value, dict):
             self.add("V001", Severity.ERROR, "an object is wanted, with apiVersion and kind", "", below)
             return
         given = {**outer, **value} if outer else value
+        self.subject = subject_of(given, self.source)
         api_version, kind = given.get("apiVersion"), given.get("kind")
         lacking = [
             name for name in ("apiVersion", "kind") if not isinstance(given.get(name), str) or not given[name]
         ]
         if lacking or not isinstance(api_version, str) or not isinstance(kind, str):
             names = " and ".join(lacking)
-            self.add("V001", Severity.ERROR, f"{names} must be set to a string", lacking[0], below)
+            hint = hints.of_lacking(given, lacking, self.kinds.versions_of)
+            self.add("V001", Severity.ERROR, f"{names} must be set to a string", lacking[0], below, hint)
             return
         items = value.get("items")
         if (
@@ -165,7 +186,12 @@ class _Judge:
             for index, item in enumerate(items):
                 self.document(item, f"{below}/items/{index}", inner)
             return
+        if self.kinds.is_configuration(api_version, kind):
+            said = f"{kind} of {api_version} is the configuration of a program, not an object: not judged"
+            self.add("V040", Severity.NOTE, said, "", below)
+            return
         self.found.objects += 1
+        self.found.subjects.append((self.places.at("", below), self.subject))
         try:
             known = self.kinds.find(api_version, kind)
         except UnusableSchema as unusable:
@@ -182,14 +208,21 @@ class _Judge:
     def add(self, code: str, severity: Severity, message: str, path: str, below: str, hint: str = "") -> None:
         place = self.places.at("" if path == ROOT else path, below)
         said = f"{path}: {message}" if path and path != ROOT else message
-        self.found.findings.append(Diagnostic(code, severity, said, place, hint))
+        self.found.findings.append(Diagnostic(code, severity, said, place, hint, self.subject))
+
+    def kustomization(self, value: Json, file: str) -> None:
+        """Judges a kustomization or a component."""
+        self.found.objects += 1
+        self.subject = NamedObject(str(value.get("kind", "Kustomization")))
+        self.found.subjects.append((self.places.at(""), self.subject))
+        for path, message, hint in kustomization.faults(value, file):
+            self.add(kustomization.REFUSED, Severity.ERROR, message, path, "", hint)
 
     def missing(self, api_version: str, kind: str, below: str) -> None:
         self.found.missing.add((api_version, kind))
         versions = self.kinds.versions_of(kind)
-        hint = "give its CRD by --crds, or pass over such objects by --ignore-missing-schemas"
-        if versions:
-            hint = f"Kubernetes {self.kinds.release} has it as {', '.join(versions)}"
+        hint = hints.of_kind(api_version, kind, self.kinds.names(api_version), self.kinds.versions_of)
+        hint = hint or "give its CRD by --crds, or pass over such objects by --ignore-missing-schemas"
         severity = Severity.NOTE if self.options.ignore_missing_schemas else Severity.ERROR
         said = f"no schema for {kind} in {api_version}"
         self.add("V002", severity, said, "kind" if versions == [] else "apiVersion", below, hint)
@@ -201,16 +234,20 @@ class _Judge:
             hint = "" if self.options.strict else "a server drops it; --strict makes this an error"
             known = meant_by(path, original, node)
             if known is not None:
-                hint = f"did you mean {known[1]}? --fix says so"
+                hint = f"did you mean {known[1]}? --fix renames it"
                 self.found.misspelt.append(Misspelling(place.file, place.line, place.column, *known))
-            self.found.findings.append(Diagnostic("V011", severity, f'unknown field "{path}"', place, hint))
+            else:
+                hint = hints.of_level(path, path.rpartition(".")[2], node) or hint
+            said = f'unknown field "{path}"'
+            self.found.findings.append(Diagnostic("V011", severity, said, place, hint, self.subject))
 
     def faults(self, faults: list[FieldError], below: str, code: str = "V020") -> None:
         told: set[tuple[str, str]] = set()
         for fault in faults:
             if (fault.field, fault.body) not in told:
                 told.add((fault.field, fault.body))
-                self.add(code, Severity.ERROR, fault.body, fault.field, below)
+                hint = hints.of_fault(fault.body, None)
+                self.add(code, Severity.ERROR, fault.body, fault.field, below, hint)
 
     def custom(self, known: CustomKind, obj: Json, below: str) -> None:
         work = _copied(obj)
@@ -236,7 +273,8 @@ class _Judge:
         if broken is not None:
             work = _copied(obj)
             for fault in type_faults(known.schema.node, work, known.inner_schema):
-                self.add("V010", Severity.ERROR, fault.message, fault.path, below)
+                hint = hints.of_fault(fault.message, _value_at(work, fault.steps))
+                self.add("V010", Severity.ERROR, fault.message, fault.path, below, hint)
                 taken.append(fault.path)
                 if fault.steps:
                     without(work, fault.steps)
@@ -292,8 +330,28 @@ class _Judge:
         for fault in faults:
             place = self.places.at(_crd_path(fault.field, obj), below)
             self.found.findings.append(
-                Diagnostic("V030", Severity.ERROR, f"{fault.field}: {fault.body}", place)
+                Diagnostic(
+                    "V030", Severity.ERROR, f"{fault.field}: {fault.body}", place, subject=self.subject
+                )
             )
+
+
+def subject_of(obj: Any, source: str) -> NamedObject:
+    """What an object calls itself."""
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name = metadata.get("name") or metadata.get("generateName") or ""
+    kind = obj.get("kind") if isinstance(obj, dict) else ""
+    texts = [each if isinstance(each, str) else "" for each in (kind, metadata.get("namespace"), name)]
+    return NamedObject(texts[0], texts[1], texts[2], source)
+
+
+def _value_at(value: Any, steps: Steps) -> Any:
+    with suppress(LookupError, TypeError):
+        for step in steps:
+            value = value[step]
+        return value
+    return None
 
 
 def _settle_metadata(work: Json, namespaced: bool) -> None:

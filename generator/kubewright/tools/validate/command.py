@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
 from kubewright.source.kubernetes_validate import releases
 from kubewright.tools.inputs import crds
+from kubewright.tools.inputs.projects import Project, read_project
 from kubewright.tools.outputs import reporting
-from kubewright.tools.validate.check import CODES, Options
-from kubewright.tools.validate.inputs import STDIN, read_chunks
+from kubewright.tools.validate.check import CODES, Judgement, Options
+from kubewright.tools.validate.inputs import STDIN
 from kubewright.tools.validate.kinds import Kinds
 from kubewright.tools.validate.misspelt import correct
+from kubewright.tools.validate.patches import BuiltProject
 from kubewright.tools.validate.run import judge_all
 
 VALID, INVALID, MISUSED = 0, 1, 2
@@ -38,15 +43,18 @@ def run(options: argparse.Namespace) -> int:
     if diagnostics.has_errors:
         reporting.report_unusable(diagnostics, options.format)
         return MISUSED
-    chunks = read_chunks(options.paths, diagnostics, options.exclude)
-    if not chunks and not diagnostics.has_errors and not options.allow_empty:
+    project = read_project(options.paths, diagnostics, options.exclude, helm=options.helm)
+    chunks = project.chunks
+    is_empty = not chunks and not diagnostics.has_errors and not options.allow_empty
+    if is_empty and not project.notes:
         return _misused("the input has no documents; --allow-empty accepts that")
     unreadable = diagnostics.has_errors
     progress = reporting.progress(len(chunks), quiet=options.quiet)
+    how = Options(options.strict, options.ignore_missing_schemas)
     judged = judge_all(
         chunks,
         kinds,
-        Options(options.strict, options.ignore_missing_schemas),
+        how,
         jobs=options.jobs,
         progress=progress,
     )
@@ -57,14 +65,46 @@ def run(options: argparse.Namespace) -> int:
         if corrected:
             options.fix = False
             return run(options)
-    findings = [*diagnostics, *(finding for each in judged for finding in each.findings)]
-    sys.stdout.write(reporting.FORMATS[options.format](findings, CODES))
+    findings = [*diagnostics, *fold_missing(_settled(project, judged, kinds, how)), *project.notes]
+    subjects = [pair for each in judged for pair in each.subjects]
+    sys.stdout.write(reporting.FORMATS[options.format](findings, CODES, subjects))
     if not options.quiet:
         objects = sum(each.objects for each in judged)
-        print(f"{objects} object{'s' * (objects != 1)}: {reporting.count(findings)}", file=sys.stderr)
-    if unreadable:
+        others = f"; {project.others} other file{'s' * (project.others != 1)}" if project.others else ""
+        said = f"{objects} object{'s' * (objects != 1)}: {reporting.count(findings)}{others}"
+        print(said, file=sys.stderr)
+    if unreadable or is_empty:
         return MISUSED
     return INVALID if any(f.severity is Severity.ERROR for f in findings) else VALID
+
+
+def _settled(
+    project: Project, judged: Sequence[Judgement], kinds: Kinds, how: Options
+) -> Iterator[Diagnostic]:
+    """The findings of all documents, kustomizations built, and those of patches."""
+    if not project.kustomizations:
+        yield from (finding for each in judged for finding in each.findings)
+        return
+    built = BuiltProject.of(project.kustomizations, kinds, how)
+    for chunk, each in zip(project.chunks, judged, strict=True):
+        yield from built.settled(chunk, each) if each.findings else ()
+    yield from built.findings()
+
+
+def fold_missing(findings: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Findings with one for each kind that nobody describes, at the first object of it."""
+    first: dict[str, Diagnostic] = {}
+    number: Counter[str] = Counter()
+    for each in [*findings]:
+        if each.code == "V002":
+            first.setdefault(each.message, each)
+            number[each.message] += 1
+        else:
+            yield each
+    for message, each in first.items():
+        more = number[message] - 1
+        said = f"{message} (and {more} more object{'s' * (more != 1)} of it)" if more else message
+        yield replace(each, message=said)
 
 
 def _misused(text: str) -> int:

@@ -24,6 +24,23 @@ if TYPE_CHECKING:
     from kubewright.tools.validate.custom import CustomKind
 
 GVK = "x-kubernetes-group-version-kind"
+_CONFIGURATION = (
+    "kind.x-k8s.io",
+    "kubeadm.k8s.io",
+    "config.k8s.io",
+    "audit.k8s.io",
+    "client.authentication.k8s.io",
+    "k3d.io",
+    "skaffold",
+    "ctlptl.dev",
+    "eksctl.io",
+    "config.kubernetes.io",
+    "controller-runtime.sigs.k8s.io",
+    "backstage.io",
+    "builtin",
+    "minikube.k8s.io",
+)
+"""Ends of the groups of files that programs read: kind, kubeadm, kubelet, kube-apiserver, …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +116,26 @@ class Kinds:
     def versions_of(self, kind: str) -> list[str]:
         """The apiVersions that have a kind of that name."""
         return sorted({version for version, name in (*self._names, *self._crds) if name == kind})
+
+    def names(self, api_version: str) -> list[str]:
+        """The names of the kinds of a group, of all kinds where the group has none."""
+        group = api_version.rpartition("/")[0]
+        all_known = [*self._names, *self._crds]
+        own = sorted({kind for version, kind in all_known if version.rpartition("/")[0] == group})
+        if own and group:
+            return own
+        return sorted({kind for _, kind in all_known}) if "." not in group else []
+
+    def definition(self, api_version: str, kind: str) -> str | None:
+        """The name of a built-in kind's definition."""
+        return self._names.get((api_version, kind))
+
+    def is_configuration(self, api_version: str, kind: str) -> bool:
+        """Whether a document is read by a program from a file, and never sent to a server."""
+        if (api_version, kind) in self._names or (api_version, kind) in self._crds:
+            return False
+        group = api_version.rpartition("/")[0]
+        return (api_version, kind) == ("v1", "Config") or group.endswith(_CONFIGURATION)
 
     def _make(self, api_version: str, kind: str) -> BuiltinKind | CustomKind | UnusableSchema | None:
         name = self._names.get((api_version, kind))

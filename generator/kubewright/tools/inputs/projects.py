@@ -1,0 +1,241 @@
+"""A folder as people keep it: manifests next to charts, kustomizations, patches and files that are no manifests.
+
+``read_project`` gives the documents that are objects, and one note for each thing that is left out. A file that is
+named by itself is always read as a manifest.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
+from kubewright.location import Location
+from kubewright.source.reading import KUSTOMIZATIONS
+from kubewright.source.text import files_in, read_bytes
+from kubewright.tools.inputs.kustomize import Kustomization, Roles, decoded, is_kustomization, roles
+from kubewright.tools.validate.inputs import Chunk, excluded, read_chunks, split
+
+LEFT_OUT = "V040"
+_KEY = re.compile(rb"""^[ ]?["']?(apiVersion|kind|metadata|spec)["']?[ \t]*:""", re.MULTILINE | re.IGNORECASE)
+_JSON_KEY = re.compile(rb'"(apiVersion|kind)"\s*:')
+_MARKUP = re.compile(rb"\{\{|\{%|\$\{|\(\(|<[A-Za-z%]|\[\[- ")
+_PLACEHOLDER = re.compile(r"\{\{|\$\{|\(\(|<[A-Za-z]")
+_TO_FILL_IN = re.compile(rb"""^[ -]*[\w.-]+\s*:\s*["']?<[\w -]+>["']?\s*$""", re.MULTILINE)
+"""A value that is nothing but ``<what to put here>``."""
+HELM_SECONDS = 60
+
+
+@dataclass(slots=True)
+class Project:
+    """``chunks`` are the objects; ``notes`` say what was left out; ``others`` counts files that are no manifests."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    notes: list[Diagnostic] = field(default_factory=list)
+    others: int = 0
+    kustomizations: dict[str, Kustomization] = field(default_factory=dict)
+
+    def note(self, file: str, message: str, hint: str = "", line: int = 0) -> None:
+        """Says that something was left out."""
+        self.notes.append(Diagnostic(LEFT_OUT, Severity.NOTE, message, Location(file, "", line), hint))
+
+
+def read_project(
+    paths: Sequence[str], diagnostics: Diagnostics, exclude: Sequence[str] = (), *, helm: bool = False
+) -> Project:
+    """The objects of files, of folders and of ``-``, in that order. ``helm`` renders charts."""
+    found = Project()
+    for name in paths:
+        folder = Path(name)
+        if name == "-" or not folder.is_dir():
+            found.chunks += read_chunks([name], diagnostics, exclude)
+        else:
+            _read_folder(folder, found, diagnostics, exclude, helm=helm)
+    return found
+
+
+def _read_folder(
+    folder: Path, found: Project, diagnostics: Diagnostics, exclude: Sequence[str], *, helm: bool
+) -> None:
+    files = [file for file in files_in(folder, diagnostics) if not (exclude and excluded(file, exclude))]
+    charts = _charts(folder, files)
+    contents: dict[Path, list[Chunk]] = {}
+    for file in files:
+        if _of_chart(file, charts) is None:
+            contents[file] = _read(file, diagnostics)
+    _read_kustomizations(folder, files, contents, found, diagnostics, exclude)
+    used = roles(list(found.kustomizations.values()))
+    templates: dict[str, list[str]] = {}
+    before = len(found.chunks)
+    for file, chunks in contents.items():
+        _sort(file, chunks, used, found, templates)
+    if len(found.chunks) == before and not charts:
+        # With nothing else to say of a folder, what cannot be read in it is worth saying.
+        broken = [each for chunks in contents.values() for each in chunks if decoded(each) is None]
+        found.chunks += [each for each in broken if not is_template(each)]
+    for place, names in templates.items():
+        said = f"{len(names)} templates" if len(names) > 1 else "a template"
+        found.note(
+            names[0] if len(names) == 1 else place,
+            f"{said}: not judged",
+            "render them first, and pipe the result",
+        )
+    for chart, number in charts.items():
+        _read_chart(chart, number, found, diagnostics, helm=helm)
+
+
+def _read(file: Path, diagnostics: Diagnostics) -> list[Chunk]:
+    try:
+        return split(read_bytes(file), str(file), diagnostics)
+    except OSError as error:
+        diagnostics.error("K001", f"cannot read: {error.strerror}", Location(str(file)))
+        return []
+
+
+def _read_kustomizations(
+    folder: Path,
+    files: Sequence[Path],
+    contents: dict[Path, list[Chunk]],
+    found: Project,
+    diagnostics: Diagnostics,
+    exclude: Sequence[str],
+) -> None:
+    """Reads the kustomizations below a folder, and what they name outside of it."""
+    waiting = [file for file in files if file.name in KUSTOMIZATIONS and file in contents]
+    if (folder / KUSTOMIZATIONS[2]).is_file():  # has no suffix, so it is none of ``files``
+        contents[folder / KUSTOMIZATIONS[2]] = _read(folder / KUSTOMIZATIONS[2], diagnostics)
+        waiting.append(folder / KUSTOMIZATIONS[2])
+    while waiting:
+        file = waiting.pop()
+        chunks = contents.setdefault(file, []) or _read(file, diagnostics)
+        contents[file] = chunks
+        for chunk in chunks:
+            value = decoded(chunk)
+            if not is_kustomization(value, str(file)):
+                continue
+            each = Kustomization(chunk, value, file.parent)
+            found.kustomizations[os.path.normpath(file.parent)] = each
+            for path in each.paths("resources", "bases", "components", "crds"):
+                path = Path(os.path.normpath(path))
+                if exclude and excluded(path, exclude):
+                    continue
+                inner = path if path.is_file() else _kustomization_in(path)
+                if inner is not None and inner not in contents and not inner.is_relative_to(folder):
+                    contents[inner] = _read(inner, diagnostics)
+                    if not path.is_file():
+                        waiting.append(inner)
+
+
+def _kustomization_in(folder: Path) -> Path | None:
+    return next((folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()), None)
+
+
+def _sort(
+    file: Path, chunks: list[Chunk], used: Roles, found: Project, templates: dict[str, list[str]]
+) -> None:
+    """Takes the objects among the documents of a file."""
+    objects = [chunk for chunk in chunks if is_object(chunk)]
+    if file.name in KUSTOMIZATIONS:
+        objects = chunks
+    elif not used.is_object(str(file)):
+        return
+    if not objects:
+        found.others += 1
+    for chunk in objects:
+        if is_template(chunk):
+            templates.setdefault(str(file.parent), [])
+            if str(file) not in templates[str(file.parent)]:
+                templates[str(file.parent)].append(str(file))
+        else:
+            found.chunks.append(chunk)
+
+
+def is_object(chunk: Chunk) -> bool:
+    """Whether a document was meant as an object: it says of itself two of apiVersion, kind, metadata and spec."""
+    content = chunk.content
+    if content.lstrip()[:1] in (b"{", b"["):
+        if len({key.lower() for key in _JSON_KEY.findall(content)}) < 2:
+            return False
+        value = decoded(chunk)
+        return value is None or (isinstance(value, dict) and "kind" in value and "apiVersion" in value)
+    keys = {key.lower() for key in _KEY.findall(content)}
+    return (b"kind" in keys and len(keys) > 1) or keys >= {b"apiversion", b"metadata"}
+
+
+def is_template(chunk: Chunk) -> bool:
+    """Whether a document is to be filled in before it is YAML, or before its names are."""
+    if _TO_FILL_IN.search(chunk.content):
+        return True
+    if not _MARKUP.search(chunk.content):
+        return False
+    value = decoded(chunk)
+    if not isinstance(value, dict):
+        return value is None
+    metadata = value.get("metadata")
+    names = [value.get("kind"), value.get("apiVersion")]
+    names += [metadata.get("name"), metadata.get("namespace")] if isinstance(metadata, dict) else []
+    return any(isinstance(name, str) and _PLACEHOLDER.search(name) for name in names)
+
+
+def _charts(folder: Path, files: Sequence[Path]) -> dict[Path, int]:
+    """The Helm charts below a folder and how many templates each has: a folder with a Chart file, whatever precedes
+    its suffix, and one called templates, or a folder of templates with a helper in it."""
+    named = {file.parent for file in files if re.fullmatch(r"Chart(\..+)?\.ya?ml", file.name)}
+    for root, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        is_helper = any(name.startswith("_") and name.endswith(".tpl") for name in names)
+        if is_helper and Path(root).name == "templates":
+            named.add(Path(root).parent)
+    outer = {chart for chart in named if not any(above in named for above in chart.parents)}
+    return {
+        chart: sum(1 for file in files if file.is_relative_to(chart) and "templates" in file.parts)
+        for chart in sorted(outer)
+    }
+
+
+def _of_chart(file: Path, charts: dict[Path, int]) -> Path | None:
+    """The chart that a file belongs to; CRDs of a chart are plain manifests, which Helm does not render."""
+    chart = next((above for above in file.parents if above in charts), None)
+    if chart is None or file.relative_to(chart).parts[0] == "crds":
+        return None
+    return chart
+
+
+def _read_chart(chart: Path, templates: int, found: Project, diagnostics: Diagnostics, *, helm: bool) -> None:
+    if not helm:
+        said = f"a Helm chart ({templates} template{'s' * (templates != 1)}): not judged"
+        found.note(str(chart), said, "--helm renders it, with the values of the chart")
+        return
+    if shutil.which("helm") is None:
+        found.note(str(chart), "a Helm chart: not judged, for helm is not on PATH")
+        return
+    command = ["helm", "template", "release", str(chart)]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=HELM_SECONDS)
+    except subprocess.TimeoutExpired:
+        found.note(str(chart), f"a Helm chart: not judged, helm took more than {HELM_SECONDS} s")
+        return
+    if done.returncode:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["helm says nothing"]
+        diagnostics.error("K016", f"helm template: {lines[-1]}", Location(str(chart)))
+        return
+    found.chunks += split(done.stdout, str(chart), diagnostics)
+
+
+def source_of(content: bytes) -> str:
+    """The template that Helm made a document from, as its first comment says."""
+    line = next(_comments(content), b"")
+    return line.removeprefix(b"# Source: ").decode("utf-8", "replace").strip() if line else ""
+
+
+def _comments(content: bytes) -> Iterator[bytes]:
+    for line in content[:500].splitlines():
+        if line.startswith(b"# Source: "):
+            yield line
+        elif line.strip() and not line.startswith(b"#"):
+            return

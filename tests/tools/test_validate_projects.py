@@ -1,0 +1,225 @@
+"""``kubewright validate`` at the root of a repository: charts, kustomizations, patches, and files of other kinds."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.tools.command import kubewright
+
+WEB = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: nginx}]}
+"""
+KUSTOMIZATION = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def findings(folder: Path, *options: str) -> list[dict[str, Any]]:
+    _, out, err = kubewright("validate", folder, *options, "--format", "json")
+    assert out, err
+    found: list[dict[str, Any]] = json.loads(out)["findings"]
+    return found
+
+
+def said(folder: Path, *options: str) -> list[str]:
+    """Severity, place below the folder, and message of each finding."""
+    return [
+        f"{f['severity']} {os.path.relpath(f['file'], folder)}:{f['line']} {f['message']}"
+        for f in findings(folder, *options)
+    ]
+
+
+CHART = {
+    "chart/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\n",
+    "chart/values.yaml": "kind: a\nspec: b\n",
+    "chart/templates/a.yaml": "apiVersion: v1\nkind: {{ .Values.kind }}\n{{- if x }}\nmetadata: {}\n{{- end }}\n",
+    "chart/templates/_helpers.tpl": "{{ define }}\n",
+}
+
+
+def test_a_repository_without_faults_has_no_findings(tmp_path: Path) -> None:
+    files = {
+        "web.yaml": WEB,
+        "kustomization.yaml": f"{KUSTOMIZATION}resources: [web.yaml]\ncomponents: [part]\n",
+        "part/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n",
+        "mkdocs.yml": "site_name: x\nextensions: [!!python/name:x.y {}]\n",
+        "values.yaml": "kind: web\nreplicas: 1\n",
+        "package.json": '{"name": "x", "kind": "y"}',
+        "openapi.yaml": "openapi: 3.0.0\ninfo: {title: a, version: b}\n",
+        "list.json": "[1, 2]",
+    }
+    code, out, err = kubewright("validate", written(tmp_path, files))
+    assert (code, out, err) == (0, "", "3 objects: no findings; 5 other files\n")
+
+
+def test_a_chart_is_one_line(tmp_path: Path) -> None:
+    assert said(written(tmp_path, {**CHART, "web.yaml": WEB})) == [
+        "note chart:0 a Helm chart (1 template): not judged"
+    ]
+
+
+def test_a_chart_is_rendered_where_helm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = written(tmp_path / "repository", CHART)
+    monkeypatch.setenv("PATH", "")
+    assert said(folder, "--helm") == ["note chart:0 a Helm chart: not judged, for helm is not on PATH"]
+    helm = tmp_path / "bin" / "helm"
+    rendered = WEB.replace("image: nginx", "image: 3")
+    written(
+        tmp_path,
+        {"bin/helm": f"#!/bin/sh\n/bin/cat <<'END'\n---\n# Source: c/templates/a.yaml\n{rendered}END\n"},
+    )
+    helm.chmod(0o755)
+    monkeypatch.setenv("PATH", str(helm.parent))
+    [finding] = findings(folder, "--helm")
+    assert finding["object"] == {"kind": "Deployment", "name": "web", "source": "c/templates/a.yaml"}
+    assert finding["hint"] == 'quote it: "3"'
+    written(tmp_path, {"bin/helm": "#!/bin/sh\necho 'Error: no values' >&2\nexit 1\n"})
+    code, out, _ = kubewright("validate", folder, "--helm")
+    assert (code, "K016: helm template: Error: no values" in out) == (2, True)
+
+
+def test_a_kustomization_is_judged_as_kustomize_does(tmp_path: Path) -> None:
+    text = f"{KUSTOMIZATION}resource: [web.yaml]\nresources: [missing.yaml]\npatches: {{a: b}}\n"
+    found = said(written(tmp_path, {"kustomization.yaml": text, "web.yaml": WEB}))
+    assert found == [
+        'error kustomization.yaml:3 resource: unknown field "resource" of a kustomization',
+        "error kustomization.yaml:4 resources[0]: no such file or folder: missing.yaml",
+        "error kustomization.yaml:5 patches: a list is wanted here",
+    ]
+
+
+PATCHES = {
+    "good": ("kind: Deployment\nmetadata: {name: web}\napiVersion: apps/v1\nspec: {replicas: 3}\n", []),
+    "breaks its target": (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n"
+        "      containers:\n        - name: web\n          imagePullPolicy: Soon\n",
+        [
+            'error p.yaml:9 spec.template.spec.containers[0].imagePullPolicy: Unsupported value: "Soon": '
+            'supported values: "Always", "IfNotPresent", "Never"'
+        ],
+    ),
+    "an unknown field": (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicsa: 3\n",
+        ['warning p.yaml:5 unknown field "spec.replicsa"'],
+    ),
+    "without a target": (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: other}\nspec: {replicas: 3}\n",
+        ["note kustomization.yaml:0 a patch without a target among the files here: not judged"],
+    ),
+    "JSON that fits": ("- {op: add, path: /spec/replicas, value: 3}\n", []),
+    "JSON that does not": (
+        "- {op: add, path: /spec/paused, value: true}\n- {op: remove, path: /spec/replicas}\n",
+        ["error p.yaml:2 the patch does not fit: "],
+    ),
+    "JSON that breaks its target": (
+        "- {op: add, path: /spec/replicas, value: three}\n",
+        ["error p.yaml:1 spec.replicas: cannot unmarshal string into a field of type int32"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PATCHES)
+def test_patches_are_judged_by_what_they_make(name: str, tmp_path: Path) -> None:
+    patch, expected = PATCHES[name]
+    target = "{path: p.yaml, target: {kind: Deployment, name: web}}" if patch[0] == "-" else "{path: p.yaml}"
+    text = f"{KUSTOMIZATION}resources: [web.yaml]\npatches: [{target}]\n"
+    found = said(written(tmp_path, {"kustomization.yaml": text, "web.yaml": WEB, "p.yaml": patch}))
+    assert len(found) == len(expected)
+    assert all(one.startswith(start) for one, start in zip(found, expected, strict=True)), found
+
+
+def test_overlays_patch_what_bases_name_and_components_what_they_are_put_on(tmp_path: Path) -> None:
+    patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: many}\n"
+    files = {
+        "base/web.yaml": WEB,
+        "base/kustomization.yaml": f"{KUSTOMIZATION}resources: [web.yaml]\nnamePrefix: our-\n",
+        "part/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
+        f"patches:\n  - patch: |-\n      {patch.strip().replace(chr(10), chr(10) + '      ')}\n",
+        "prod/kustomization.yaml": f"{KUSTOMIZATION}resources: [../base]\ncomponents: [../part]\n",
+    }
+    folder = written(tmp_path, files)
+    wanted = (
+        "error part/kustomization.yaml:4 spec.replicas: cannot unmarshal string into a field of type int32"
+    )
+    assert said(folder) == [wanted]
+    assert [f.replace("../", "") for f in said(folder / "prod")] == [wanted]
+
+
+def test_a_base_is_judged_with_the_labels_and_the_namespace_of_its_overlay(tmp_path: Path) -> None:
+    bare = WEB.replace("  selector: {matchLabels: {app: web}}\n", "").replace("labels: {app: web}", "")
+    binding = (
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: b}\n"
+        "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}\n"
+        "subjects: [{kind: ServiceAccount, name: a}]\n"
+    )
+    files = {"base/web.yaml": bare, "base/b.yaml": binding}
+    assert len(said(written(tmp_path, files))) == 3
+    files["base/kustomization.yaml"] = f"{KUSTOMIZATION}resources: [web.yaml, b.yaml]\n"
+    overlay = "resources: [../base]\ncommonLabels: {app: web}\nnamespace: shop\n"
+    files["prod/kustomization.yaml"] = f"{KUSTOMIZATION}{overlay}"
+    assert said(written(tmp_path, files)) == []
+
+
+def test_templates_are_one_line_a_folder(tmp_path: Path) -> None:
+    files = {
+        "t/a.yaml": WEB.replace("name: web}\nspec", "name: '{{ name }}'}\nspec"),
+        "t/b.yaml": "apiVersion: v1\nkind: Pod\n{{ if x }}\n",
+        "c.yaml": WEB.replace("nginx", "'{{ kept }}'"),
+    }
+    assert said(written(tmp_path, files)) == ["note t:0 2 templates: not judged"]
+
+
+def test_kinds_that_nobody_describes_are_one_finding_each(tmp_path: Path) -> None:
+    one = "apiVersion: example.com/v1\nkind: Shelf\nmetadata: {name: a}\n"
+    found = said(written(tmp_path, {"a.yaml": f"{one}---\n{one}", "b.yaml": one}))
+    assert found == ["error a.yaml:2 kind: no schema for Shelf in example.com/v1 (and 2 more objects of it)"]
+
+
+def test_configurations_of_programs_are_no_objects(tmp_path: Path) -> None:
+    [note] = said(written(tmp_path, {"kind.yaml": "apiVersion: kind.x-k8s.io/v1alpha4\nkind: Cluster\n"}))
+    assert note.startswith(
+        "note kind.yaml:1 Cluster of kind.x-k8s.io/v1alpha4 is the configuration of a program"
+    )
+
+
+def test_every_report_names_the_object(tmp_path: Path) -> None:
+    wrong = WEB.replace("{name: web}", "{name: web, namespace: shop}", 1).replace("nginx", "3")
+    folder = written(tmp_path, {"a.yaml": f"{wrong}---\n{WEB}"})
+    reports = {
+        form: kubewright("validate", folder, "--format", form)[1]
+        for form in ("text", "github", "sarif", "junit")
+    }
+    assert "error V010: Deployment shop/web: spec.template" in reports["text"]
+    assert "::Deployment shop/web: spec.template" in reports["github"]
+    [run] = json.loads(reports["sarif"])["runs"]
+    [place] = run["results"][0]["locations"][0]["logicalLocations"]
+    assert place == {"name": "shop/web", "fullyQualifiedName": "Deployment shop/web", "kind": "object"}
+    assert run["tool"]["driver"]["version"] and run["results"][0]["partialFingerprints"]
+    assert run["tool"]["driver"]["rules"][0]["name"] == "AValueOfAWrongType"
+    suite = ElementTree.fromstring(reports["junit"])
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.get("name") for case in suite] == ["Deployment shop/web", "Deployment web"]
+
+
+def test_a_green_run_has_a_case_for_each_object(tmp_path: Path) -> None:
+    out = kubewright("validate", written(tmp_path, {"a.yaml": f"{WEB}---\n{WEB}"}), "--format", "junit")[1]
+    assert ElementTree.fromstring(out).get("tests") == "2"
