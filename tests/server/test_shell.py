@@ -18,6 +18,7 @@ from apimachinery.server.catalog.options import (
     parse_controllers,
     parse_runtime_config,
 )
+from apimachinery.server.describe.front_page import front_page, wants_page
 from apimachinery.server.operate.health import Check, Health
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from kubewright.tools.arguments.serve import add_arguments
@@ -186,6 +187,12 @@ def test_controllers_and_runtime_config():
         (["--storage", "ftp://x"], "is no storage"),
         (["--controllers", "x"], "is none"),
         (["--runtime-config", "a=b"], "is not KEY=true"),
+        (
+            ["--runtime-config", "apps/v2=true"],
+            "'apps/v2' names nothing that is served; did you mean apps/v1?",
+        ),
+        (["--runtime-config", "apps/v1/deploymets=false"], "did you mean apps/v1/deployments?"),
+        (["--tls", "off"], "kubectl sends no token over http"),
     ],
 )
 def test_options_that_cannot_be_end_with_2_and_one_line(arguments, fault, capsys, tmp_path, monkeypatch):
@@ -201,3 +208,18 @@ def test_options_that_cannot_be_end_with_2_and_one_line(arguments, fault, capsys
 def test_a_folder_that_is_made_for_private_files_is_private(tmp_path):
     write_private(tmp_path / "x.db.certs" / "kubeconfig", b"secret")
     assert stat.S_IMODE((tmp_path / "x.db.certs").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_page"),
+    [
+        ("text/html,application/xhtml+xml,*/*;q=0.8", True),
+        ("application/json", False),
+        ("*/*", False),
+        ("", False),
+    ],
+)
+def test_a_browser_gets_a_page_and_a_client_does_not(accept, is_page):
+    assert wants_page(Request("GET", "/", headers={"accept": accept})) is is_page
+    page = front_page("1.36")
+    assert page.status == 200 and b'href="/apis"' in page.body and b"Kubernetes 1.36" in page.body

@@ -161,11 +161,11 @@ class Tokens:
         self._users = other._users
 
     def administrator(self) -> str:
-        """A token with full rights where there is one, else the first."""
+        """A token with full rights, empty where there is none."""
         for token, identity in self._users.items():
             if MASTERS in identity.user.groups:
                 return token
-        return next(iter(self._users))
+        return ""
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
         """See TokenKind. A static token says nothing of audiences: it is for this server's."""

@@ -29,6 +29,7 @@ from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe import openapi_operations as operations
 from apimachinery.server.describe.families import DOCUMENTED
+from apimachinery.server.describe.front_page import front_page, wants_page
 from apimachinery.server.describe.kept_forms import KeptForms
 from apimachinery.server.describe.openapi_documents import Fragment, document_v2, document_v3, fragment_v2
 from apimachinery.server.describe.openapi_merge import merge_v2
@@ -103,6 +104,8 @@ class OpenApi:
             case Area.VERSION:
                 return Response(200, encode(self._version()) + b"\n")
             case Area.INDEX:
+                if wants_page(request):
+                    return front_page(self._options.emulated_version)
                 return Response(200, encode({"paths": self._index_paths()}) + b"\n")
         async with self._turn:
             generation = (self._catalog.generation, self._others.generation)

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tls",
         default="",
         metavar="auto|off|CERT,KEY",
-        help="serve https, with a certificate made here or given (default: auto where the server makes its own token)",
+        help="serve https, with a certificate made here or given (default: auto; off with --anonymous-admin alone)",
     )
     add(
         "--cert-dir",

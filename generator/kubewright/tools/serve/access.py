@@ -45,11 +45,6 @@ class Granted:
     reloads: list[Reload] = field(default_factory=list)
 
 
-def makes_token(options: argparse.Namespace) -> bool:
-    """Whether the server makes the administrator's token itself: where nobody could be the administrator otherwise."""
-    return not (options.token_file or options.anonymous_admin)
-
-
 def has_credentials(options: argparse.Namespace) -> bool:
     """Whether an option says by what clients prove who they are."""
     return bool(
@@ -95,9 +90,11 @@ def _static_tokens(options: argparse.Namespace, folder: Path, granted: Granted) 
         granted.token = tokens.administrator()
         granted.summary.append(f"tokens: those of {options.token_file}")
         yield tokens
-    elif makes_token(options):
+    is_open = options.anonymous_admin and not has_credentials(options) and options.tls in ("", "off")
+    if not granted.token and not is_open:
+        # Nobody could be the administrator otherwise; and kubectl asks for a password over https without a credential.
         granted.token = kept_secret(folder / ADMIN_TOKEN)
-        granted.summary.append("tokens: the administrator's, in the kubeconfig only")
+        granted.summary.append("the administrator: by a token that only the kubeconfig has")
         yield Tokens({granted.token: ADMIN})
 
 

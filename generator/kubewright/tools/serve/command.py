@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import gc
 import ipaddress
 import json
 import logging
+import os
+import shlex
 import ssl
 import sys
 import tempfile
@@ -30,6 +33,7 @@ from apimachinery.server.catalog.options import (
     parse_release,
     parse_runtime_config,
 )
+from apimachinery.server.catalog.runtime_config import known_runtime_config
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.operate.reload import Reload
 from apimachinery.server.operate.tracing import Tracing
@@ -40,7 +44,7 @@ from apimachinery.storage.url import StorageUrlError, is_etcd, is_snapshot, stor
 from kubewright.diagnostics import printable
 from kubewright.tools.inputs.storages import read_encryption, storage_options
 from kubewright.tools.serve import delegation, operate, proxying
-from kubewright.tools.serve.access import Granted, grant, has_credentials, makes_token
+from kubewright.tools.serve.access import Granted, grant, has_credentials
 from kubewright.tools.serve.delegation import Delegation
 from kubewright.tools.serve.ending import on_signals
 from kubewright.tools.serve.names import least_tls, said, settle
@@ -48,6 +52,8 @@ from kubewright.tools.serve.remote import duration
 
 # The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
 SWITCH_SECONDS = 0.0001
+_UNUSABLE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
+"""Why an address cannot be bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +82,12 @@ def run(options: argparse.Namespace) -> int:
         if options.encryption_provider_config is not None:
             read_encryption(options.encryption_provider_config)
         plugins = parse_plugins(options.enable_admission_plugins, options.disable_admission_plugins)
+        packages = _packages(options)
         api_options = ApiOptions(
-            packages=_packages(options),
+            packages=packages,
             controllers=parse_controllers(_controllers(options), accounts="ServiceAccount" in plugins),
             proxy_networks=proxying.allowed_networks(options),
-            runtime_config=parse_runtime_config(options.runtime_config),
+            runtime_config=known_runtime_config(parse_runtime_config(options.runtime_config), packages),
             emulated_version=parse_release(options.emulated_version),
             service_networks=_checked(
                 "--service-cluster-ip-range", parse_networks, options.service_cluster_ip_range
@@ -217,9 +224,14 @@ def _security(options: argparse.Namespace, folder: Path) -> _Security:
     granted = grant(options, folder)
     tls = options.tls
     if not tls:
-        # A token that only the kubeconfig has is of use to kubectl over https alone: it sends none over http.
-        tls = "auto" if makes_token(options) else "off"
+        # kubectl sends tokens and certificates over https alone.
+        tls = "auto" if granted.token or has_credentials(options) else "off"
     if tls == "off":
+        if not options.anonymous_admin and (options.kubeconfig or not options.token_file):
+            raise OptionError(
+                "--tls off: kubectl sends no token over http, so a kubeconfig would be of no use; leave --tls out, "
+                "or give --anonymous-admin"
+            )
         if not loopback:
             raise OptionError(
                 f"--host {options.host}: tokens would be sent in the clear; give --tls, or bind 127.0.0.1"
@@ -310,6 +322,12 @@ async def _serve(
     try:
         await server.start()
         gc.freeze()
+    except OSError as fault:
+        if fault.errno not in _UNUSABLE:
+            raise
+        raise OptionError(
+            f"--host {options.host} --port {options.port}: {os.strerror(fault.errno)}; --port 0 takes a free one"
+        ) from None
     finally:
         gc.enable()
     following = None
@@ -326,18 +344,27 @@ async def _serve(
 
 
 def _give_kubeconfig(options: argparse.Namespace, server: Server, security: _Security, folder: Path) -> None:
-    """Writes or prints the kubeconfig; a token that was made here is never printed unasked."""
-    text = kubeconfig(server.url, authority=security.authority, token=security.granted.token)
-    path = options.kubeconfig
-    if path is None and makes_token(options):
-        path = folder / "kubeconfig"
-    if path is None or str(path) == "-":
+    """Writes or prints the kubeconfig, and says what is open to whom and what to do next."""
+    granted = security.granted
+    text = kubeconfig(server.url, authority=security.authority, token=granted.token)
+    if str(options.kubeconfig) == "-":
         print(text, end="", flush=True)
         return
+    print(*granted.summary, sep="\n")
+    if "node" not in parse_controllers(_controllers(options)) and not options.read_only:
+        print(
+            "pods run nowhere, and no loop makes pods of Deployments; --controllers all,node simulates a node"
+        )
+    if not (security.tls or options.anonymous_admin):
+        print(
+            f"serving on {server.url}; kubectl sends no tokens over http: there is no kubeconfig", flush=True
+        )
+        return
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = Path(options.kubeconfig or folder / "kubeconfig").absolute()
     write_kubeconfig(path, text)
-    for line in security.granted.summary:
-        print(line)
-    print(f"serving on {server.url}; export KUBECONFIG={path}", flush=True)
+    print(f"serving on {server.url}; export KUBECONFIG={shlex.quote(str(path))}")
+    print("next: kubectl get namespaces", flush=True)
 
 
 def _event_loop() -> Any:

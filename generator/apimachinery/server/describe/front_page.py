@@ -1,0 +1,29 @@
+"""The page that a browser gets at ``/``: what this is, and where to look."""
+
+from __future__ import annotations
+
+from apimachinery.http.messages import Request, Response
+from apimachinery.meta.version import VERSION
+
+_LINKS = ("/api", "/apis", "/openapi/v3", "/openapi/v2", "/version", "/readyz?verbose", "/metrics")
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a person looks at it: clients of the API do not ask for HTML."""
+    return request.headers.get("accept", "").lstrip().startswith("text/html")
+
+
+def front_page(release: str) -> Response:
+    """The page. It holds nothing but links, so it needs no script and no style of others."""
+    links = "".join(f'<li><a href="{link}">{link}</a></li>' for link in _LINKS)
+    text = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Kubewright</title>
+<meta name="viewport" content="width=device-width">
+<style>body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem }}</style>
+</head><body><h1>Kubewright {VERSION}</h1>
+<p>This is an API server that answers as Kubernetes {release}. Programs talk to it: use <code>kubectl</code> with the
+kubeconfig that the server named when it started.</p>
+<ul>{links}</ul></body></html>
+"""
+    headers = (("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"),)
+    return Response(200, text.encode(), "text/html; charset=utf-8", headers)
