@@ -51,7 +51,7 @@ class Proxying:
             str(tokens),
         ]
         command += ["--proxy-allow-network", "127.0.0.0/8", "--log-level", "warning"]
-        command += ["--kubeconfig", str(folder / "kubeconfig"), "--storage", f"sqlite:///{folder}/a.db"]
+        command += ["--tls", "off", "--storage", f"sqlite:///{folder}/a.db"]
         path = os.pathsep.join([str(ROOT / "generator"), str(ROOT / "generated")])
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(

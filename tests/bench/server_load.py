@@ -102,8 +102,7 @@ def running(storage: str, tls: bool, extra: list[str]) -> Iterator[Target]:
         tokens.write_text(f"{TOKEN},admin,1,system:masters\n")
         command = [sys.executable, "-m", "kubewright.cli", "serve", "--port", str(PORT), "--log-level", "error",
                    "--token-file", str(tokens), "--storage", storage.replace("FOLDER", folder), *extra]  # fmt: skip
-        if tls:
-            command += ["--tls", "auto", "--cert-dir", folder]
+        command += ["--tls", "auto" if tls else "off", "--cert-dir", folder]
         path = os.pathsep.join([str(ROOT / "generator"), str(ROOT / "generated")])
         began = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})

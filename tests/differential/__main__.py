@@ -47,8 +47,10 @@ def judged(options: argparse.Namespace) -> Iterator[Server]:
         scheme = "http"
         if options.kubectl:  # which sends no token without TLS
             scheme = "https"
-            command += ["--tls", "auto", "--cert-dir", f"{folder}/certificates"]
-        process = subprocess.Popen([*command, "--kubeconfig", f"{folder}/kubeconfig"])
+            command += ["--cert-dir", f"{folder}/certificates", "--kubeconfig", f"{folder}/kubeconfig"]
+        else:
+            command += ["--tls", "off", "--cert-dir", f"{folder}/certificates"]
+        process = subprocess.Popen(command)
         try:
             _wait(process, port)
             yield Server(f"{scheme}://127.0.0.1:{port}", {"admin": "admin-token"})
