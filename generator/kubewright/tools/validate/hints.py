@@ -75,10 +75,31 @@ def _of_list(value: Any) -> str:
 
 
 _UNITS: Final = {
-    "": "", "b": "", "k": "k", "kb": "k", "kib": "Ki", "ki": "Ki", "m": "M", "mb": "M", "mib": "Mi", "mi": "Mi",
-    "g": "G", "gb": "G", "gib": "Gi", "gi": "Gi", "t": "T", "tb": "T", "tib": "Ti", "ti": "Ti", "core": "", "cores": "",
-    "cpu": "", "cpus": "", "millicores": "m", "millicpu": "m",
-}  # fmt: skip
+    "": "",
+    "b": "",
+    "k": "k",
+    "kb": "k",
+    "kib": "Ki",
+    "ki": "Ki",
+    "m": "M",
+    "mb": "M",
+    "mib": "Mi",
+    "mi": "Mi",
+    "g": "G",
+    "gb": "G",
+    "gib": "Gi",
+    "gi": "Gi",
+    "t": "T",
+    "tb": "T",
+    "tib": "Ti",
+    "ti": "Ti",
+    "core": "",
+    "cores": "",
+    "cpu": "",
+    "cpus": "",
+    "millicores": "m",
+    "millicpu": "m",
+}
 """What people write for a unit, in lower case, and how Kubernetes spells it."""
 
 
