@@ -66,10 +66,11 @@ class Opened:
     def close(self) -> None:
         """Lets go of the connection. To end TLS in order would wait for what is still on its way."""
         connection = self._answer.connection
-        self._answer.close()
-        if connection is not None and connection.transport is not None:
+        transport = connection.transport if connection is not None else None
+        self._answer.close()  # after which the answer knows no connection
+        if transport is not None:
             # uvloop's TLS may have scheduled a read, which must find the transport open.
-            asyncio.get_running_loop().call_soon(connection.transport.abort)
+            asyncio.get_running_loop().call_soon(transport.abort)
 
     async def read(self, most: int, before_more: Callable[[], Awaitable[object]] | None = None) -> bytes:
         """The rest; ``before_more`` is awaited where that is much. Raises ValueError for more than ``most`` bytes."""
