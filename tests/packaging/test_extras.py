@@ -138,6 +138,8 @@ RUNS: dict[str, tuple[tuple[object, ...], int, str]] = {
     "convert": (("convert", "-f", "-", "--output-version", "v1"), 0, MANIFEST),
     "completion": (("completion", "bash"), 0, "complete -o filenames"),
     "serve": (("serve", "--port", "99999"), 2, ""),
+    "envtest": (("envtest", "--output", "assets"), 0, "KUBEBUILDER_ASSETS"),
+    "testserver": (("testserver", "--port", "99999"), 2, ""),
     "webhook": (("webhook", "--package", "none"), 2, ""),
     "rbac": (("rbac", "who-can", "get", "configmaps", "-f", "-"), 0, ""),
     "storage": (("storage", "check", "none.db"), 1, ""),

@@ -295,6 +295,13 @@ def test_a_command_that_is_not_there(tmp_path: Path) -> None:
     )
 
 
+def test_a_test_server_refuses_a_port_that_is_none() -> None:
+    program = [sys.executable, "-m", "kubewright", "testserver", "--port", "99999"]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'99999' is no port: give 0 to 65535" in done.stderr
+
+
 def test_a_test_server_prints_its_kubeconfig_and_ends_with_its_parent() -> None:
     parent = (
         "import subprocess, sys\n"

@@ -10,6 +10,7 @@ from kubewright.tools.arguments.serve_between import add_delegation, add_proxyin
 from kubewright.tools.arguments.several import (
     RELEASE,
     add_storage_arguments,
+    port_number,
     seconds,
 )
 
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_storage_arguments(parser)
     add("--host", "--bind-address", default="127.0.0.1", help="address to bind (default %(default)s)")
     port = "port to bind, 0 for a free one (default %(default)s)"
-    add("--port", "--secure-port", type=_port, default=6443, help=port)
+    add("--port", "--secure-port", type=port_number, default=6443, help=port)
     add(
         "--tls",
         default="",
@@ -91,9 +92,3 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long /livez forgives a start that is not finished")  # fmt: skip
     add("--history", type=float, default=300.0, metavar="SECONDS", help="how long old versions are kept")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: give 0 to 65535")
-    return int(text)

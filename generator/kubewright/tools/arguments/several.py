@@ -87,3 +87,10 @@ def seconds(text: str) -> float:
         return float(text) if text.replace(".", "", 1).isdecimal() else duration(text)
     except OptionError as fault:
         raise argparse.ArgumentTypeError(str(fault)) from None
+
+
+def port_number(text: str) -> int:
+    """Read a port, 0 to 65535. Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: give 0 to 65535")
+    return int(text)

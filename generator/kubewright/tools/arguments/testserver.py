@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kubewright.tools.arguments.several import RELEASE
+from kubewright.tools.arguments.several import RELEASE, port_number
 
 EXAMPLES = r"""
 kubewright testserver                               # prints the kubeconfig once the server is ready
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the kubeconfig there, and print that it is (default: print it)",
     )
-    add("--port", type=int, default=0, help="port to bind on 127.0.0.1 (default: a free one)")
+    add("--port", type=port_number, default=0, help="port to bind on 127.0.0.1 (default: a free one)")
     add(
         "--controllers",
         default="all",
