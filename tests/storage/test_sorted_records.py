@@ -60,6 +60,8 @@ def check(root: Node, records: dict[str, Record]) -> None:
         assert run[1:3] == expected[1:3]
         assert run[-2:] == expected[-2:]
         assert run[:0] == []
+        assert [*run.part(1, 3)] == expected[1:3]
+        assert [*run.part(1, 3).part(1, 9)] == expected[2:3]
         middle = expected[len(expected) // 2].key
         assert run.first_at(middle) == len(expected) // 2
         assert run.first_at(middle + "\0") == len(expected) // 2 + 1

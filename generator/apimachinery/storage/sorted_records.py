@@ -103,6 +103,10 @@ class Run(Sequence[Record]):
             raise IndexError(index)
         return next(iter(next(_leaves(self._root, place, place + 1))))
 
+    def part(self, low: int, high: int) -> Run:
+        """The records from one index up to another, read when they are asked for."""
+        return Run(self._root, self._low + low, min(self._low + high, self._high))
+
     def first_at(self, key: str) -> int:
         """The index of the first record whose key is ``key`` or comes after it."""
         return min(max(_position(self._root, key) - self._low, 0), len(self))

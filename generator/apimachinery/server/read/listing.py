@@ -182,7 +182,8 @@ async def list_page(
         high = min(low + start.limit, len(records)) if start.limit else len(records)
         rest = len(records) - high
         last = records[high - 1].key if rest else ""
-        chosen = records[low:high] if low or rest else records
+        # Where the page is kept joined, nobody reads these.
+        chosen: Sequence[Record] = snapshot.records.part(low, high) if low or rest else records
         span = (low, high)
     else:
         chosen, last = await apart_if(
