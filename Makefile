@@ -9,7 +9,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= PYTHONDONTWRITEBYTECODE= $(
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel clean differential
+.PHONY: projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -117,6 +117,10 @@ attack: $(SETUP) ## attack a server on loopback in every way that broke one; ATT
 
 soak: $(SETUP) ## the same for an hour
 	$(RUN) -m tests.attack.run --soak 3600 $(ATTACK)
+
+release: $(SETUP) ## everything CI runs, then wheel and source archive in dist/, built twice and compared
+	$(MAKE) --no-print-directory test gate docs
+	$(RUN) -m tests.packaging.release
 
 wheel: $(SETUP) ## the wheel, in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
