@@ -9,6 +9,7 @@ import datetime
 import ipaddress
 import json
 import os
+import select
 import signal
 import socket
 import ssl
@@ -306,24 +307,18 @@ def test_a_test_server_prints_its_kubeconfig_and_ends_with_its_parent() -> None:
     parent = (
         "import subprocess, sys\n"
         "command = [sys.executable, '-m', 'kubewright', 'testserver']\n"
-        "server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)\n"
+        "server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, pass_fds=[int(sys.argv[1])])\n"
         "lines = []\n"
         "while not lines or lines[-1] != '}\\n': lines.append(server.stdout.readline())\n"
-        "print(server.pid, ''.join(lines), flush=True)\n"
+        "print(''.join(lines), flush=True)\n"
     )
-    shown = subprocess.check_output([sys.executable, "-c", parent], text=True, timeout=PATIENCE_SECONDS)
-    pid, _, text = shown.partition(" ")
-    server = json.loads(text)["clusters"][0]["cluster"]["server"]
+    # Its number may go on being known when it has ended: not every first process waits for those that are left to it.
+    lives, held = os.pipe()
+    command = [sys.executable, "-c", parent, str(held)]
+    shown = subprocess.check_output(command, text=True, timeout=PATIENCE_SECONDS, pass_fds=[held])
+    os.close(held)
+    server = json.loads(shown)["clusters"][0]["cluster"]["server"]
     assert server.startswith("https://127.0.0.1:")
-    until = time.monotonic() + PATIENCE_SECONDS
-    while _lives(int(pid)):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    ended, _, _ = select.select([lives], [], [], PATIENCE_SECONDS)
+    assert ended and os.read(lives, 1) == b""
+    os.close(lives)
