@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
+import traceback
 from typing import Generic, Protocol, TypeVar
+
+STOP_SECONDS = 120.0
+"""Longer than anything that a server waits for at its end, on a busy machine too."""
+
+
+class StopError(RuntimeError):
+    """A server that was asked to end goes on; the text says where it is."""
 
 
 class Startable(Protocol):
@@ -35,10 +44,15 @@ class ServerThread(Generic[ServerT]):
             raise self._fault
 
     def stop(self) -> None:
-        """Ends the server in order; harmless when repeated."""
+        """Ends the server in order; harmless when repeated. Raises StopError where it does not end."""
+        if not self._thread.is_alive():
+            return
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join(STOP_SECONDS)
         if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._end.set)
-            self._thread.join()
+            frame = sys._current_frames().get(self._thread.ident or 0)
+            place = "".join(traceback.format_stack(frame)) if frame is not None else ""
+            raise StopError(f"the server did not end within {STOP_SECONDS:.0f} s; its thread is at\n{place}")
 
     def _run(self) -> None:
         loop = new_event_loop()
