@@ -13,7 +13,6 @@ import base64
 import binascii
 import hmac
 import re
-import time
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +27,7 @@ from apimachinery.access.authorization import (
 from apimachinery.access.keys import BadToken, VerifiedTokens
 from apimachinery.access.service_accounts import Lookup, ServiceAccountKeys
 from apimachinery.http.messages import User
+from apimachinery.meta.clock import wall
 from apimachinery.meta.printing import go_quote
 
 ISSUER = "kubernetes/serviceaccount"
@@ -167,4 +167,4 @@ def _lasts(expiration: str) -> bool:
         end = datetime.fromisoformat(expiration)
     except ValueError:
         return False
-    return end.tzinfo is not None and end.timestamp() > time.time()
+    return end.tzinfo is not None and end.timestamp() > wall()

@@ -9,7 +9,6 @@ client sends the same token with every request; existence and time are looked at
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,6 +31,7 @@ from apimachinery.access.keys import (
     verifying,
 )
 from apimachinery.http.messages import User
+from apimachinery.meta.clock import wall
 from apimachinery.meta.printing import go_quote
 from apimachinery.storage.interface import Record
 
@@ -112,7 +112,7 @@ class ServiceAccountTokens:
         bound: Sequence[Bound] = (),
     ) -> tuple[str, int]:
         """A token for a service account, and when it expires (seconds since 1970)."""
-        now = int(time.time())
+        now = int(wall())
         if self.keys.max_seconds:
             seconds = min(seconds, self.keys.max_seconds)
         private: dict[str, Any] = {"namespace": namespace}
@@ -149,7 +149,7 @@ class ServiceAccountTokens:
             raise TokenRefused("service account token claims are invalid") from None
 
     def _identity(self, claims: dict[str, Any], audiences: tuple[str, ...]) -> Identity:
-        now = time.time()
+        now = wall()
         expires = claims.get("exp")
         # Without an end a token would be one of the kind that secrets hold; those are not served.
         if not isinstance(expires, int | float) or now >= expires:
@@ -203,4 +203,4 @@ class ServiceAccountTokens:
         return None if record is None else _read(record.value).metadata
 
     def _long_gone(self, text: str) -> bool:
-        return datetime.fromisoformat(text).timestamp() + DELETED_GRACE_SECONDS < time.time()
+        return datetime.fromisoformat(text).timestamp() + DELETED_GRACE_SECONDS < wall()

@@ -7,7 +7,6 @@ expected shape is left for validation.
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime
 from typing import Any
 
 from apimachinery.kinds.amounts import aggregate, is_huge_page
@@ -19,6 +18,7 @@ from apimachinery.kinds.fields import (
     lookup,
     struct,
 )
+from apimachinery.meta.clock import utc
 from apimachinery.meta.quantity import parse_quantity
 
 _UNREADY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -199,7 +199,7 @@ def stamp_phase_transition(volume: Json) -> None:
     """When the volume came into its phase: now."""
     status = created(volume, "status")
     if status is not None:
-        status["lastPhaseTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        status["lastPhaseTransitionTime"] = utc().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def normalize_data_sources(claim: Json) -> None:

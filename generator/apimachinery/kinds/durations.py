@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
 from typing import Any
+
+from apimachinery.meta.clock import wall
 
 
 def since(moment: Any) -> str:
@@ -16,7 +17,7 @@ def since(moment: Any) -> str:
         return "<unknown>"
     try:
         then = datetime.fromisoformat(str(moment).replace("Z", "+00:00"))
-        seconds = time.time() - then.timestamp()
+        seconds = wall() - then.timestamp()
     except (ValueError, OverflowError):
         return "<invalid>"
     return human(seconds)

@@ -58,6 +58,10 @@ class AsyncWorkQueue(Generic[K]):
                 return None
             await self._bell.wait(heard, self.backlog.clock.real(wait))
 
+    def wake(self) -> None:
+        """Has whoever waits look at the clock again: it was moved."""
+        self._bell.ring()
+
     def done(self, key: K) -> None:
         """The work on a key is over."""
         self.backlog.done(key)

@@ -187,6 +187,12 @@ class Backlog(Generic[K]):
         with self._lock:
             return not (self._line or self._running)
 
+    def has_work(self, seconds: float) -> bool:
+        """Whether anything is in line or under way, or due within so many seconds."""
+        with self._lock:
+            soon = bool(self._delayed) and self._delayed[0][0] <= self.clock.now() + seconds
+            return soon or bool(self._line or self._running)
+
     def _add(self, key: K) -> None:
         if self.stopped or key in self._dirty:
             return

@@ -60,6 +60,7 @@ from apimachinery.storage.layout import custom_prefix, is_kubernetes, written_as
 from apimachinery.storage.moving import bring_home
 
 if TYPE_CHECKING:
+    from apimachinery.server.controllers.workloads import ServedCluster
     from apimachinery.server.node.behaviour import NodeBehaviour
     from apimachinery.server.subresources.tokens import TokenRequests
 
@@ -235,6 +236,16 @@ class ApiParts:
         return NodeStreams(self.node)
 
     # What runs next to the handlers.
+
+    @cached_property
+    def cluster(self) -> ServedCluster:
+        """What workload controllers and the simulated nodes see."""
+        from apimachinery.server.controllers.decoded import DecodedObjects
+        from apimachinery.server.controllers.workloads import ServedCluster
+
+        return ServedCluster(
+            DecodedObjects(self.catalog, self.cache), self.writer, self.deleter, lambda pod, metric: None
+        )
 
     @cached_property
     def definitions(self) -> Definitions | None:

@@ -15,6 +15,7 @@ from apimachinery.http.governor import Governor
 from apimachinery.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.http.outgoing import Outgoing
 from apimachinery.http.protocol import ConnectionLimits
+from apimachinery.meta.clock import MovableClock
 from apimachinery.metrics import Figure, Metrics, one
 from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.app import Limits
@@ -56,6 +57,8 @@ class ServerOptions:
     services: Mapping[tuple[str, str], Address] = field(default_factory=dict)
     identity: ProxyIdentity = field(default_factory=ProxyIdentity)
     judge: Judge | None = None
+    clock: MovableClock = field(default_factory=MovableClock)
+    """The time that tokens, ages, controllers and the simulated node go by."""
 
 
 class Backend:

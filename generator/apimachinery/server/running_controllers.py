@@ -10,6 +10,7 @@ from functools import partial
 
 from apimachinery.access.bindings import GROUP as RBAC
 from apimachinery.server.api_parts import ApiParts
+from apimachinery.server.catalog.options import WORKLOADS
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.flow_control import FlowSchemaConditions
 from apimachinery.server.controllers.garbage import GarbageCollector
@@ -115,6 +116,21 @@ def _authorities(api: ApiParts, served: Served) -> Loop:
     return NamespaceObjects("root-ca-cert-publisher", served, api.cache, api.writer, wanted)
 
 
+def _workload(name: str) -> Choose:
+    """A workload controller, where its resource is served."""
+
+    def choose(api: ApiParts) -> Maker | None:
+        from apimachinery.server.controllers.workloads import WorkloadController
+        from apimachinery.workloads import table
+
+        held = api.cluster.decoded.resource(table.WORKLOADS[name].resource)
+        if held is None:
+            return None
+        return partial(WorkloadController, name, table.WORKLOADS[name], held.served, api.cluster, api.cache)
+
+    return choose
+
+
 def _node(api: ApiParts) -> Maker | None:
     if (behaviour := api.node) is None:
         return None
@@ -155,6 +171,7 @@ _CONTROLLERS: dict[str, Choose] = {
         "volumeattributesclasses",
         lambda api, served: InUse(served, api.cache, api.writer, class_is_used, (CLAIMS, VOLUMES)),
     ),
+    **{name: _workload(name) for name in WORKLOADS},
     "node": _node,
 }
 """By the name of ``--controllers``; what has none always runs."""

@@ -12,6 +12,7 @@ from apimachinery.http.handshakes import BACKLOG, TlsListener
 from apimachinery.http.outgoing import Outgoing
 from apimachinery.http.protocol import Connections
 from apimachinery.http.workers import end_costly
+from apimachinery.meta import clock
 from apimachinery.metrics import Metrics
 from apimachinery.server.app import App
 from apimachinery.server.assembly import Assembly, Background, Ends, Make, Part
@@ -54,6 +55,7 @@ class ServerParts:
         """What starts with the server, in order."""
         options = self._options
         return [
+            lambda: Ends(self._enter_clock),
             self._end_tracing,
             lambda: Ends(self._open_storage, self._close_storage),
             lambda: Ends(stop=self.backend.outgoing.close),
@@ -72,6 +74,9 @@ class ServerParts:
         host = self._options.host
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
         return f"{'https' if self._options.tls else 'http'}://{host}:{self.port}"
+
+    async def _enter_clock(self) -> None:
+        clock.enter(self._options.clock)
 
     async def _open_storage(self) -> None:
         storage = await open_storage(self._options.storage, self._options.storage_options)

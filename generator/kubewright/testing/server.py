@@ -34,6 +34,7 @@ from apimachinery.server.process import BuildApi, Server, ServerOptions
 from kubewright.tools.rbac.recording import Deed, deed_of, roles_of
 from kubewright.tools.serve.proxying import made_identity
 
+from .clock import TestClock
 from .thread import ServerThread
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ class ApiServer:
 
     RBAC decides, as in a cluster. The administrator's token is in the kubeconfig. Over plain http a request without
     credentials is the administrator's too, since kubectl sends no token there; with ``tls`` it is ``system:anonymous``.
+
+    ``clock.advance("1h")`` moves its time: what waits for it (CronJobs, the end of tokens, jobs and events, restarts of
+    containers) happens at once. ``settle`` returns when the controllers have nothing left to do at the present time.
 
     ``proxy_networks`` (CIDR) are those whose addresses ``services/proxy``, ``pods/proxy`` and ``nodes/proxy`` reach.
     ``services`` maps ``(namespace, name)`` of Services to the addresses where something of the test answers for them
@@ -102,6 +106,7 @@ class ApiServer:
         self._authority = b""
         self._users = _Users()
         self.services: dict[tuple[str, str], Address] = {}
+        self.clock = TestClock()
 
     def start(self) -> Self:
         """Serves when it returns. Raises StartError, and what the storage or the CRDs raise (ApiError)."""
@@ -117,6 +122,15 @@ class ApiServer:
             self.stop()
             raise
         return self
+
+    def settle(self, seconds: float = PATIENCE_SECONDS) -> None:
+        """Returns when the controllers and the simulated node have nothing left to do until time passes. Raises
+        TimeoutError, which names those that are at work."""
+        running, ends = self._running(), time.monotonic() + seconds
+        while busy := running.call(self.clock.busy):
+            if time.monotonic() > ends:
+                raise TimeoutError(f"at work after {seconds:g} s: {', '.join(busy)}")
+            time.sleep(0.001)
 
     def stop(self) -> None:
         """Ends the server and removes its files; harmless when repeated."""
@@ -355,6 +369,7 @@ class ApiServer:
             tls=context,
             shutdown_seconds=PATIENCE_SECONDS,
             services=self.services,
+            clock=self.clock,
             identity=made_identity(folder),
             judge=StoredForms(self._api_options).fault,
         )

@@ -6,6 +6,7 @@ import asyncio
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 STOP_SECONDS = 120.0
@@ -27,6 +28,7 @@ class Startable(Protocol):
 
 
 ServerT = TypeVar("ServerT", bound=Startable)
+ResultT = TypeVar("ResultT")
 
 
 class ServerThread(Generic[ServerT]):
@@ -53,6 +55,15 @@ class ServerThread(Generic[ServerT]):
             frame = sys._current_frames().get(self._thread.ident or 0)
             place = "".join(traceback.format_stack(frame)) if frame is not None else ""
             raise StopError(f"the server did not end within {STOP_SECONDS:.0f} s; its thread is at\n{place}")
+
+    def call(self, function: Callable[[], ResultT]) -> ResultT:
+        """Calls a short function on the server's loop. Raises what it raises, RuntimeError after the end,
+        TimeoutError where the loop does not come to it."""
+
+        async def called() -> ResultT:
+            return function()
+
+        return asyncio.run_coroutine_threadsafe(called(), self._loop).result(STOP_SECONDS)
 
     def _run(self) -> None:
         loop = new_event_loop()

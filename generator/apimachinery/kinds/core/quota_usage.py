@@ -8,7 +8,7 @@ everything else is counted as ``count/RESOURCE.GROUP``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,7 @@ from apimachinery.kinds.fields import (
     lookup,
     struct,
 )
+from apimachinery.meta.clock import utc
 from apimachinery.meta.quantity import Quantity, canonical, parse_quantity
 
 Amounts = dict[str, Quantity]
@@ -140,7 +141,7 @@ def _is_over(pod: Json) -> bool:
         until = datetime.fromisoformat(str(deleted)) + timedelta(seconds=int(grace))
     except (OverflowError, TypeError, ValueError):
         return False
-    return datetime.now(UTC) > until
+    return utc() > until
 
 
 def _of_pod(spec: Json) -> Amounts:

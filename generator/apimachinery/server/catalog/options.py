@@ -23,6 +23,12 @@ CONTROLLERS = (
 )
 ACCOUNTS = ("serviceaccount", "root-ca-cert-publisher")
 """Loops that ``all`` means where the admission plugin ServiceAccount is on, as its pods need what they make."""
+WORKLOADS = (
+    "deployment",
+    "replicaset",
+    "replicationcontroller",
+)
+"""Those of kube-controller-manager that make pods and look after them: ``workloads`` means all of them."""
 SIMULATIONS = ("node",)
 """Loops that ``all`` does not mean: they stand for machines that a server has not."""
 RELEASE = "1.36"
@@ -76,16 +82,20 @@ def parse_release(text: str) -> str:
 
 
 def parse_controllers(text: str, *, accounts: bool = False) -> frozenset[str]:
-    """``all``, ``none``, or names joined by commas (``all,node`` too). ``accounts``: the plugin ServiceAccount is on.
-    Raises OptionError."""
+    """``all``, ``none``, or names joined by commas (``all,workloads,node`` too). ``accounts``: the plugin
+    ServiceAccount is on. Raises OptionError."""
     if text in ("none", ""):
         return frozenset()
     names = frozenset(name.strip() for name in text.split(","))
     if "all" in names:
         names = names - {"all"} | set(CONTROLLERS) | set(ACCOUNTS if accounts else ())
-    known = CONTROLLERS + ACCOUNTS + SIMULATIONS
+    if "workloads" in names:
+        names = names - {"workloads"} | set(WORKLOADS)
+    known = CONTROLLERS + ACCOUNTS + WORKLOADS + SIMULATIONS
     if unknown := sorted(names - set(known)):
-        raise OptionError(f"--controllers: {unknown[0]!r} is none; use all, none, or {', '.join(known)}")
+        raise OptionError(
+            f"--controllers: {unknown[0]!r} is none; use all, none, workloads, or {', '.join(known)}"
+        )
     return names
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from apimachinery.http.workers import Turns
+from apimachinery.meta import clock
 from apimachinery.meta.errors import ApiError
 from apimachinery.queue.async_work_queue import AsyncWorkQueue
 from apimachinery.queue.backlog import ExponentialBackoff
@@ -24,7 +25,10 @@ from apimachinery.storage.interface import Event, KeyNotFound, RevisionConflict,
 from apimachinery.storage.watch_cache import ResourceCache, WatchCache
 
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 0.02, 60.0
+MOMENT_SECONDS = 0.1
 EVERYTHING = ""
+_CONFLICTS = (404, 409)
+"""Refusals which mean that somebody else was faster."""
 SILENT = Observer()
 log = logging.getLogger("kubewright.server.controllers")
 
@@ -87,17 +91,28 @@ class Controller(Running):
         super().__init__()
         self.name = name
         self.cache = cache
+        self._clock = clock.present()
         self.queue: AsyncWorkQueue[str] = AsyncWorkQueue(
-            ExponentialBackoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
+            ExponentialBackoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS), self._clock
         )
         self._sources = sources
         self._workers = workers
 
     def start(self, observer: Observer = SILENT) -> None:
         """Follows the sources, and begins to work."""
+        self._unlisten.append(self._clock.follow(self))
         for source in self._sources:
             self.follow(source)
         super().start(observer)
+
+    def wake(self) -> None:
+        """See ``clock.ClockFollower``."""
+        self.queue.wake()
+
+    @property
+    def busy(self) -> bool:
+        """See ``clock.ClockFollower``. What is due in a moment counts: a retry, the last look at a pod that ends."""
+        return self.queue.backlog.has_work(MOMENT_SECONDS)
 
     def follow(self, source: Source) -> None:
         """Has the events of a source make keys due."""
@@ -138,6 +153,8 @@ class Controller(Running):
         except (KeyNotFound, RevisionConflict):
             return self._again(key, "conflict", "somebody else wrote it meanwhile", logging.DEBUG)
         except (ApiError, StorageError) as error:
+            if isinstance(error, ApiError) and error.code in _CONFLICTS:
+                return self._again(key, "conflict", error.message, logging.DEBUG)
             return self._again(key, "error", str(error) or type(error).__name__, logging.WARNING)
         except Exception as error:
             log.exception("a controller failed", extra={"controller": self.name, "key": key})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import OrderedDict
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.clock import monotonic, utc
 from apimachinery.queue.observing import Observer
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.controller import EVERYTHING, SILENT, Controller, Source
@@ -40,7 +40,7 @@ class EventExpiry(Controller):
 
     def start(self, observer: Observer = SILENT) -> None:
         """Follows what is stored, and what comes."""
-        moment = time.monotonic()
+        moment = monotonic()
         stored = [
             (moment + self._seconds - _age(decode(record.value)), record.key)
             for record in self._events.snapshot(EVENTS).records
@@ -53,14 +53,14 @@ class EventExpiry(Controller):
         if event.deleted:
             self._until.pop(key, None)
         else:
-            self._until[key] = time.monotonic() + self._seconds
+            self._until[key] = monotonic() + self._seconds
             self._until.move_to_end(key)
         return ()
 
     async def reconcile(self, key: str) -> float:
         """Deletes what is due, up to a number. Raises StorageError."""
         for _ in range(AT_ONCE):
-            if not self._until or next(iter(self._until.values())) > time.monotonic():
+            if not self._until or next(iter(self._until.values())) > monotonic():
                 break
             event = next(iter(self._until))
             if (record := self._events.get(event)) is not None:
@@ -82,4 +82,4 @@ def _age(event: Json) -> float:
             times.append(datetime.fromisoformat(str(text)))
     if not times:
         return 0.0
-    return max(0.0, (datetime.now(UTC) - max(times)).total_seconds())
+    return max(0.0, (utc() - max(times)).total_seconds())

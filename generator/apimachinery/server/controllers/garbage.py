@@ -26,6 +26,7 @@ import msgspec
 
 from apimachinery.http.workers import Turns
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta import clock
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.queue.backlog import Backlog, ExponentialBackoff
@@ -111,6 +112,8 @@ class Node:
 class GarbageCollector(Running):
     """Deletes what nobody owns any more, and sees to the two propagation finalizers."""
 
+    name = "gc"
+
     def __init__(self, catalog: Catalog, cache: WatchCache, writer: Writer, deleter: Deleter) -> None:
         super().__init__()
         self._catalog = catalog
@@ -137,7 +140,16 @@ class GarbageCollector(Running):
     def start(self, observer: Observer = SILENT) -> None:
         """Reads the present state and follows it."""
         self._watch = None
+        self._unlisten.append(clock.present().follow(self))
         super().start(observer)
+
+    def wake(self) -> None:
+        """See ``clock.ClockFollower``: nothing here waits for a time."""
+
+    @property
+    def busy(self) -> bool:
+        """See ``clock.ClockFollower``."""
+        return self._watch is None or self._due.has_work(SECONDS)
 
     async def stop(self) -> None:
         """Ends."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.clock import monotonic, utc
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served, name_of
@@ -84,7 +83,7 @@ class SimulatedNode(Controller):
         uid = decode(record.value)["metadata"]["uid"]
         known = self._pods.get(key)
         if known is None or known.uid != uid:
-            known = self._pods[key] = _Running(uid, time.monotonic())
+            known = self._pods[key] = _Running(uid, monotonic())
         return await self._move(served, record, known)
 
     async def _move(self, served: Served, record: Record, known: _Running) -> float | None:
@@ -109,14 +108,14 @@ class SimulatedNode(Controller):
         set_condition(pod.setdefault("status", {}), "PodScheduled", True)
         target.options = WriteOptions(manager=SCHEDULER)
         await self._writer.replace(target, record, pod)
-        known.since = time.monotonic()
+        known.since = monotonic()
 
     async def _stage(self, target: WriteTarget, pod: Json, known: _Running) -> float | None:
         phase = (pod.get("status") or {}).get("phase")
         if phase in ("Succeeded", "Failed"):
             return None
         plan = self._behaviour.plan_of(pod)
-        moment = time.monotonic()
+        moment = monotonic()
         if moment < known.since:
             return known.since - moment  # its containers wait for their restart
         stage, wait = stage_at(plan, moment - known.since)
@@ -129,7 +128,7 @@ class SimulatedNode(Controller):
             ip = _address(known.uid)
             await self._writer.update(target, lambda obj: write_stage(obj, stage, plan, ip, known.restarts))
             known.stage = stage
-        return None if wait == FOREVER else max(moment + wait - time.monotonic(), 0.0)
+        return None if wait == FOREVER else max(moment + wait - monotonic(), 0.0)
 
     async def _restart(self, target: WriteTarget, known: _Running) -> float:
         """The containers ended and begin again, after a wait that doubles."""
@@ -149,11 +148,11 @@ class SimulatedNode(Controller):
 
         target.subresource = "status"
         await self._writer.update(target, transform)
-        known.stage, known.since = None, time.monotonic() + wait
+        known.stage, known.since = None, monotonic() + wait
         return wait
 
     async def _end(self, target: WriteTarget, pod: Json, known: _Running) -> float | None:
-        moment = time.monotonic()
+        moment = monotonic()
         known.deleted_at = known.deleted_at or moment
         grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
         ends = known.deleted_at + min(grace, self._behaviour.plan_of(pod).terminate_after)
@@ -201,7 +200,7 @@ class SimulatedNode(Controller):
     async def _renew(self, leases: Served) -> None:
         name = self._behaviour.name
         target = WriteTarget(leases, LEASE_NAMESPACE, name, WriteOptions(manager=KUBELET))
-        moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        moment = utc().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": moment}
 
         def renew(lease: Json) -> Json:

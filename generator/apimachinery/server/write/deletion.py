@@ -15,6 +15,7 @@ from typing import Any
 
 from apimachinery.http.workers import Turns
 from apimachinery.kinds.hooks import Hooks, Json
+from apimachinery.meta.clock import wall
 from apimachinery.meta.errors import ApiError, conflict, not_found
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.request.options import DeleteOptions
@@ -187,7 +188,7 @@ class Deleter:
 
     def _mark(self, obj: Json, grace: int | None, *, first: bool = True) -> None:
         metadata = obj["metadata"]
-        moment = time.time() + (grace or 0)
+        moment = wall() + (grace or 0)
         metadata["deletionTimestamp"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
         if grace is not None:
             metadata["deletionGracePeriodSeconds"] = grace

@@ -6,6 +6,8 @@ import secrets
 import time
 from uuid import UUID
 
+from apimachinery.meta.clock import wall
+
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -25,7 +27,7 @@ _clock: tuple[int, str] = (0, "")
 def now() -> str:
     """The time in RFC 3339, in whole seconds."""
     global _clock
-    second = int(time.time())
+    second = int(wall())
     if _clock[0] != second:
         _clock = (second, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second)))
     return _clock[1]

@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--controllers",
         default="",
         metavar="all|none|NAME,NAME",
-        help="loops that run in the process (default all)",
+        help="loops that run in the process (default all); all,workloads,node is a cluster that runs pods",
     )
     add("--enable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
         help="admission plugins to run besides those that are on by default")  # fmt: skip
