@@ -130,6 +130,12 @@ COMMANDS: Final[dict[str, Command]] = {
         "Serve",
         "server",
     ),
+    "owners": Command(
+        "kubewright.tools.owners",
+        "an object with the field manager of each line in the margin",
+        "Serve",
+        "client",
+    ),
     "storage": Command(
         "kubewright.tools.storage", "check, back up and restore the database of serve", "Serve", "server"
     ),

@@ -94,3 +94,12 @@ def port_number(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is no port: give 0 to 65535")
     return int(text)
+
+
+def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds which object of which cluster is meant."""
+    parser.add_argument(
+        "-n", "--namespace", default="", help="the namespace (default: that of the kubeconfig)"
+    )
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="as kubectl's")
+    parser.add_argument("--context", default="", metavar="NAME", help="as kubectl's")

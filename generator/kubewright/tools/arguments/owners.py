@@ -1,0 +1,27 @@
+"""The options of ``kubewright owners``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kubewright.tools.arguments.several import add_cluster_arguments
+
+EXAMPLES = """
+kubewright owners deployments/web -n shop
+kubewright owners -f live.yaml --manager kubectl-client-side-apply
+kubectl get deployment web -o yaml --show-managed-fields | kubewright owners -f -
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument("object", nargs="*", metavar="OBJECT", help="TYPE/NAME in the cluster, or TYPE NAME")
+    parser.add_argument(
+        "-f", "--filename", type=Path, metavar="FILE", help="an object with managedFields; - is stdin"
+    )
+    parser.add_argument("--manager", metavar="NAME", help="only the paths that this manager owns, one a line")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="how to print (default text)"
+    )
+    add_cluster_arguments(parser)

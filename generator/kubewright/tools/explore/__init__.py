@@ -1,0 +1,1 @@
+"""The explorer: what its page and the text commands show of objects, and the server of the page."""
